@@ -21,6 +21,7 @@ LONGEST = 4  # rests that may be longer than all others: hangs, checkpoints
 LONGER = 1.5  # times the rests inside a step: the rest between steps. Equal buckets of recorded and simulated jobs: 1.9-15
 GROUPS = 6  # steps in which rests of layers repeat, at least: of fewer, three or four that vary at random look as alike
 UNLIKE = 0.2  # of the logarithm: rests that differ by less are equal. Layers of sharded models: 0.4-0.6, equal steps: 0.01
+ASTRAY = 0.1  # of a step: what is farther from its place is another rest of the step, or no whole number of steps
 SILENT = 2.0  # steps: who is silent for so long hung, or was started anew
 BROKEN = 0.2  # share of the steps that may hold more or fewer buckets than the others, because a job was started anew
 OTHERS = (

@@ -18,9 +18,9 @@ from prism.steps.traffic_clock import Clock, clock_of
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Segments of a job's life. `times`: their bounds, ns from the sequences' origin, float64[n + 1]; `whole`: which are steps,
-    bool[n]: others were cut by the window, or are other words. `regular`: how well the traffic repeats, 0 ... 1. `count`: how
-    many steps the traffic holds. `told`: records whose ends show when steps end.
+    """Segments of a job's life. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `whole`: which are
+    steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic repeats, 0 ... 1.
+    `count`: number of steps in the traffic. `told`: records whose ends show when steps end.
     """
 
     times: Floats
@@ -91,7 +91,7 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
         return False
     order = np.argsort(sequences.start, kind="stable")
     begin, until = sequences.start[order], np.maximum.accumulate(sequences.end[order])
-    idle = until[:-1][begin[1:] > until[:-1]]  # nobody moves anything after these
+    idle = until[:-1][begin[1:] > until[:-1]]  # nothing is in flight after these
     at = np.interp(places, np.arange(c.BINS + 1), clock.edges)
     return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
 
@@ -119,10 +119,10 @@ def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
 
 
 def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
-    """Bounds and whole steps where a job fell silent in the middle of a step and began anew: what moved before is no step.
+    """Correct bounds around a silence in the middle of a step. If the job restarted, the traffic before the silence is no step.
 
-    After a hang the step goes on with what it lacks: a whole number of steps lies between the bounds around the silence. After
-    a crash a whole number of steps follows the silence itself.
+    After a hang the step continues: the bounds around the silence enclose a whole number of steps. After a crash and restart,
+    a whole number of steps follows the silence itself.
     """
     times = np.interp(bounds, np.arange(c.BINS + 1), clock.edges)
     for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
@@ -133,7 +133,7 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
             continue
         last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
         anew, through = (after[0] - place) / usual, (after[0] - last) / usual
-        if abs(anew - round(anew)) > 4 * c.NEAR or abs(through - round(through)) <= 4 * c.NEAR:
+        if abs(anew - round(anew)) > c.ASTRAY or abs(through - round(through)) <= c.ASTRAY:
             continue
         ended = last + usual * np.arange(int((place - last) / usual) + 1)
         first = len(before) - 1
@@ -216,7 +216,7 @@ def _rests(at: Floats, clock: Clock, sequences: Sequences, near: float, told: Ma
         off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
-        if rest[i] > silent:  # who began the next step before it fell silent rested as usual before that
+        if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual rest before it
             before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
             since = min(int(np.searchsorted(until, before)), i)
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))

@@ -64,11 +64,11 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 
 
 def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
-    """Which rests stand out from all others and come after equal numbers of operations, but for a crash or two; else none.
+    """Select the rests that are longer than all others and follow equal numbers of operations; may select none.
 
-    Of several levels that whose distances are equal most often, then that which comes most often. They come from the first to
-    the last: pauses come when they come. An operation `lasts` so long, rest included. Backward passes work as long between
-    reductions, a forward pass half as long as all of them.
+    Of several levels, the one with the most equal distances wins, then the most frequent one. A crash may break some.
+    The rests must occur from start to end; pauses do not. `lasts` is the time of an operation with its rest, ns. A
+    forward pass takes half as long as the backward passes between the reductions together; a longer rest is a pause.
     """
     order = np.sort(rest)
     best, found = 1 - c.BROKEN, np.zeros(len(rest), np.bool_)
@@ -103,10 +103,10 @@ def _repeated(rest: Floats) -> int:
 
 
 def settled(places: Ints, clock: Clock, bins: float) -> Ints:
-    """Places moved to where the job usually rests near them: evenly spaced ones together, then each by itself.
+    """Move places to the usual rests near them: evenly spaced places together, otherwise each by itself.
 
-    Steps hold the same traffic, so their places are even unless something came between. What waits for a late rank in the
-    middle of a transfer rests there in some steps, between steps in all.
+    Steps hold equal traffic, so their places are evenly spaced without an interruption. A transfer that waits for a late rank
+    is idle in some steps; the rest between steps is idle in all.
     """
     near = max(int(c.NEAR * bins), 1)
     shifts = np.arange(-near, near + 1)
@@ -115,7 +115,7 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     even, rests = _even(capped, bins)
     around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     off = np.median(places - even[np.abs(places[:, None] - even[None, :]).argmin(1)]) if len(even) else np.inf
-    same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.STRETCH / 4 * bins  # not another rest of the step
+    same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.ASTRAY * bins
     if len(places) > 2 and same and rests >= capped[around].max(1).mean():
         places = even
         around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
@@ -128,9 +128,9 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
 
 
 def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
-    """The evenly spaced places, a bin more or less, at which a job rests longest, and how long it does: the mean pace.
+    """Find evenly spaced places with the longest rests, to one bin, and the mean pace there.
 
-    Their distance is within a fiftieth of `bins`.
+    Their distance differs from `bins` by a fiftieth at most.
     """
     wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
     best, found = -np.inf, np.zeros(0, np.int64)

@@ -43,7 +43,7 @@ class Clock:
 
 
 def clock_of(sequences: Sequences, picked: Ints) -> Clock:
-    """The clock of some sequences: connections drive it for as long as they last, messages as the root of their number."""
+    """Make the clock of some sequences. Connections have weights by duration, messages by the root of their number."""
     grid, shares = _bursts(sequences, picked) if sequences.bursts else _messages(sequences, picked)
     told = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
     edges = np.interp(np.arange(c.BINS + 1) / c.BINS, told, grid)
@@ -66,7 +66,7 @@ def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]
 
 
 def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
-    """How much each connection drives the clock: for as long as it lasts. A job that starts anew opens others."""
+    """Weight of each connection: the time for which it lasts. A restarted job opens new connections."""
     own = [sequences.records(v) for v in picked.tolist()]
     lasts = np.array([sequences.end[one].max() - sequences.start[one.start] for one in own], np.float64)
     return np.asarray(lasts / max(lasts.sum(), 1.0))
