@@ -15,6 +15,8 @@ from prism.loops.detection.connection_ends import closings
 from prism.loops.detection.overdue_rank import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
 
+END = 0.1  # of a step's data: a job that ends is cut so near to where its steps were taken to begin and to end
+
 
 class Silence(NamedTuple):
     """Nobody of a job sent payload from `start` to `end`, ns, in step `step`, in which it had last begun to at `since`.
@@ -75,10 +77,16 @@ def hang(
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
+        guilty = [] if not one.over and may_have_ended(cut.moved) else guilty
         named = bool(guilty) or not one.gone
         if named and begun and not _writes(view, one, guilty) and _whole(view, one, near):
             found.append((cut.moved, one.end - one.start, _finding(view, one, guilty, cut)))
     return [f for moved, length, f in found if f.kind == "crash" or not _usual(moved, length, places, same)]
+
+
+def may_have_ended(moved: float) -> bool:
+    """Whether a job that fell silent after a share of a step's data may as well have ended: about where its steps end."""
+    return min(moved, 1 - moved) < END
 
 
 def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:

@@ -57,13 +57,32 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
 
 
 def _standing_out(rows: Floats, least: int) -> list[Stretch]:
-    out = list[Stretch]()
+    """The stretches of all rows, of which some steps may be hidden (`_unhidden`)."""
     sigma = spread(rows)
+    out = _lasting(rows, rows, sigma, least)
+    known = _unhidden(rows, sigma)
+    return out if known is rows else out + _lasting(known, rows, sigma, least)
+
+
+def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Stretch]:
+    """The stretches in which rows stand out for most of the time; `every` step tells how often chance makes one like it."""
+    out = list[Stretch]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
-        found = shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS)
-        lasting = (one for one in found if held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise))
-        out += [Stretch(max(one.start, 1), one.stop, one.score, by_chance(rows, row, one)) for one in lasting]
+        for one in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
+            known = np.isfinite(rows[row, one.start : one.stop])
+            enough = known.sum() >= least and 2 * known.sum() > len(known)
+            if enough and held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise):
+                out.append(Stretch(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
     return out
+
+
+def _unhidden(rows: Floats, sigma: float) -> Floats:
+    """Delays by rank and step; NaN where others are late for more than twice as long and may hide a rank's own."""
+    if len(rows) < 2:
+        return rows
+    latest = np.nanmax(np.nan_to_num(rows), axis=0)
+    hides = latest >= max(c.LOST, c.CLEAR * sigma)
+    return np.where(hides & (2 * rows < latest), np.nan, rows)
 
 
 def _same(one: Stretch, other: Stretch) -> bool:

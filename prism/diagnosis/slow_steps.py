@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,8 +10,10 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Mask, Scene
 from prism.diagnosis.delay_spans import Stretch, stretches
+from prism.diagnosis.explained_delay import weigh
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
+from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.arrays.intervals import union
 from prism.loops.detection.transfer_delays import Floats
 
@@ -33,11 +35,14 @@ class Verdict:
     scene: Scene
     during: Mask
     shares: tuple[float, ...]
+    stall: bool = False  # one step in which everybody waited for one rank, for as long as steps take
 
 
 def verdicts(case: Case) -> list[Verdict]:
     """The causes of a job's slow steps, the clearest first; what was always slow where nothing else is."""
     out = _lately(case.view, case.lately) if case.lately is not None else []
+    if case.lately is not None:
+        out += [one for one in _stalls(case.view, case.lately) if not any(k.start <= one.start < k.stop for k in out)]
     for scene in case.always:
         out = out or _always(case.view, scene)
     return out
@@ -53,15 +58,63 @@ def _lately(view: View, scene: Scene) -> list[Verdict]:
         mine = scene.explained(during)
         top = int(np.argmax(mine))
         best = scene.which[top]
-        if mine[top] < c.ENOUGH - c.FEWER * best.larger:
-            continue
         if best.cause == "work" and _hidden(view):
             continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
-        if not alone and (one.chance > c.RARE or not _stands_out(view, scene, top, during)):
+        chance = 0.0 if alone else chance_of(scene, top, one.start, one.stop)
+        if not alone and (min(one.chance, chance) > c.RARE or not _stands_out(view, scene, top, during)):
             continue
-        out.append(_verdict(view, scene, mine, one, during))
+        found = _verdict(view, scene, mine, one, during)
+        found = replace(found, probability=found.probability / (1 + chance))  # one fault against those that chance makes
+        if found.share >= c.ENOUGH - c.FEWER * best.larger:
+            out.append(found)
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
+
+
+def _stalls(view: View, scene: Scene) -> list[Verdict]:
+    """Single steps that took at least one step longer because one rank, or those of one host, stood still.
+
+    Where all stand still, as while they evaluate, none of them explains most of the delays, and nobody is blamed; nor where one
+    stands still between steps, as to write a checkpoint.
+    """
+    if _hidden(view):
+        return []
+    more, usual = scene.delays.more, float(np.median(view.durations[scene.delays.model]))
+    long = np.flatnonzero(more >= c.STALL * usual)
+    out = []
+    for step in long.tolist() if len(long) <= max(c.RARE * len(more), 1) else []:
+        during = scene.during(step, step + 1)
+        mine = scene.explained(during)
+        best = scene.which[int(np.argmax(mine))]
+        within = c.AMID < _moved_before(scene, best, step) < 1 - c.AMID
+        if best.cause == "work" and within and mine.max() >= c.ALWAYS - c.FEWER * best.larger:
+            one = Stretch(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
+            out.append(replace(_verdict(view, scene, mine, one, during), stall=True))
+    return [one for one in out if one.candidate.cause == "work"]
+
+
+def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
+    """Which share of a step's octets had been sent when the longest new delay of a candidate ended."""
+    delays, t = scene.delays, scene.delays.transfers
+    own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
+    last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
+    inside = t.step == step
+    before = inside & (delays.at[0] < delays.at[0, last] - np.nan_to_num(delays.new[0, last]) / 2)
+    return float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
+
+
+def chance_of(scene: Scene, top: int, start: int, stop: int) -> float:
+    """How often chance makes delays of a candidate like those in some steps, where its like are as late now and then."""
+    usual = max(float(np.median(scene.gone.total)), scene.delays.took, 1.0)
+    best = scene.which[top]
+    alike = [
+        k
+        for k, other in enumerate(scene.which)
+        if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
+    ]
+    levels = (scene.share[alike] + c.FEWER * best.larger) * scene.gone.total / usual
+    row = alike.index(top)
+    return by_chance(levels, row, Shift(start, stop, float(np.median(levels[row, start:stop])), 0.0))
 
 
 def _always(view: View, scene: Scene) -> list[Verdict]:
@@ -95,11 +148,13 @@ def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask)
             seen.add(place)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
-    best, sure = which[top], 1 / mass
+    best, sure, share = which[top], 1 / mass, float(mine[top])
     if others and others[0][1] / mass >= c.TIED and (both := _both(best, others[0][0], scene.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
+        if sure >= c.ALWAYS:
+            share = max(share, min(float(np.median(weigh([both], scene.gone)[0, during])), 1.0))
     return Verdict(
-        best, one.start, one.stop, float(mine[top]), cost, whole / max(whole - cost, 1.0), scene.always,
+        best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), scene.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, scene, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from prism.diagnosis.assessment.confidence import Completeness
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Mask
 from prism.diagnosis.slow_steps import Verdict, verdicts
-from prism.findings.message_values import beside, duration, percent, rate, steps_take
+from prism.findings.message_values import beside, duration, percent, rate, steps_take, stretch
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.model import Finding, Isolation, Severity, SubjectType
@@ -28,9 +28,9 @@ def findings(case: Case, seen: Completeness) -> list[Finding]:
 
 def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     start, end = view.during(one.start, one.stop)
-    chance = 0.5 ** (one.stop - one.start + 1)
+    chance = 1 / len(view.ends) if one.stall else 0.5 ** (one.stop - one.start + 1)
     work = one.candidate.cause == "work"
-    texts, numbers = _work(view, one) if work else _network(view, one)
+    texts, numbers = _stall(view, one) if one.stall else _work(view, one) if work else _network(view, one)
     subject, ids, queued = (*_unseen(view, one.candidate), {}) if work else _queued(view, one)
     severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
@@ -46,7 +46,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     ranks = len(view.job.endpoints)
     return Finding(
         detector=GRAPH,
-        kind="slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
+        kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
         severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < c.LITTLE else severity,
         subject=subject,
@@ -136,6 +136,19 @@ def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     took = beside(f"{duration(usual + more)} per step", duration(usual), (usual + more) / max(usual, 1.0), than=than)
     text = f"own work{whose} before its transfers takes {took}, though what it needs has come; the others wait for it"
     return text, {"ranks": ranks, "work_ms": round((usual + more) / 1e6, 3), "usual_work_ms": round(usual / 1e6, 3)}
+
+
+def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
+    """For how long the ranks named kept the others waiting in one step."""
+    ranks = _ranks(view, one.candidate)
+    where = stretch(view, one.start, one.stop)
+    text = f"keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
+    return text, {
+        "step": view.numbers(one.start, one.start)[0],
+        "ranks": ranks,
+        "silent_ms": round(one.lost / 1e6, 3),
+        "waiting": len(view.job.endpoints) - len(ranks),
+    }
 
 
 def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:

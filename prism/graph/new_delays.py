@@ -231,9 +231,10 @@ def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
     kinds = [view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()]
     names = {kind: i for i, kind in enumerate(sorted(set(kinds)))}
     number = np.array([names[kind] for kind in kinds])
+    keys = np.stack([number, stages[t.lanes[:, 0]], stages[t.lanes[:, 1]], octets], axis=1)
     counts = np.diff(t.begin).reshape(-1, t.steps)
-    many = np.where((counts == counts[:, :1]).all(axis=1), counts[:, 0], -1)
-    keys = np.stack([number, stages[t.lanes[:, 0]], stages[t.lanes[:, 1]], octets, many], axis=1)
+    steady = (counts == counts[:, :1]).all(axis=1) & (number != names.get("dp", -1))  # reductions' records are merged by chance
+    keys = np.concatenate([keys, np.where(steady, counts[:, 0], -1)[:, None]], axis=1)
     if beside:
         alone = np.where((view.hosts[t.lanes] < 0).any(axis=1), np.arange(len(keys)), -1)
         keys = np.concatenate([keys, view.hosts[t.lanes], alone[:, None]], axis=1)

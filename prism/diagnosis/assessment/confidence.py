@@ -90,7 +90,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     """Share of such claims that should be right: each thing that may be wrong takes its part.
 
     A score of few sigmas and few steps may be chance; an incident that does not fit its culprit, or fits others as well, may
-    have another one. No claim is surer than the layout that it is read from.
+    have another one. How sure the layout is does not count: who is slow or silent shows in any of its readings.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / 4))
@@ -99,7 +99,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     fit = 1.0
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
-    sure = min(seen.share * (1 - chance) * fit * named(view, finding), view.parallelism.layout.confidence)
+    sure = seen.share * (1 - chance) * fit * named(view, finding)
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
 
 

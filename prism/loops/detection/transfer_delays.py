@@ -14,6 +14,8 @@ from collectors.compilation.compiled import compiled
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
+PART = 0.02  # of a transfer: once so much of it has gone, what begins does not begin at once with it
+
 
 @compiled
 def usual(
@@ -118,6 +120,60 @@ def carried(
 
 
 @compiled
+def begun(k: int, rank: int, underway: Ints, at: Floats) -> None:
+    """Note that transfer k of a rank begins: `underway` holds the one that began first and the one that ends last.
+
+    int64[2, ranks]; -1 for none.
+    """
+    if underway[0, rank] < 0:
+        underway[0, rank] = k
+    elif underway[1, rank] < 0 or at[1, k] > at[1, underway[1, rank]]:
+        underway[1, rank] = k
+
+
+@compiled
+def ended(k: int, rank: int, underway: Ints) -> None:
+    """Note that transfer k of a rank ends; the one that ends last is then the first that is still underway."""
+    if underway[0, rank] == k:
+        underway[0, rank] = underway[1, rank]
+        underway[1, rank] = -1
+    elif underway[1, rank] == k:
+        underway[1, rank] = -1
+
+
+@compiled
+def part_done(now: float, began: float, ends: float, soon: float, together: bool) -> float:
+    """Which part of a transfer has come by `now`, 0 … 1; 0 where that is at once with its begin.
+
+    That is within `soon`; of a transfer of the same collective (`together`) within a `PART` of it, if that is less.
+    """
+    lasts = max(ends - began, 1.0)
+    return (now - began) / lasts if now - began > (min(soon, PART * lasts) if together else soon) else 0.0
+
+
+@compiled
+def passed_on(
+    k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
+    late: Floats, new: Floats, gone: Mask, soon: float,
+) -> float:  # fmt: skip
+    """By how much what transfer k may pass on is late when it begins: what its ends are moving; -inf where there is none.
+
+    That is what its sender receives, and in its own collective whatever either end sends or receives.
+    """
+    src, dst = ends
+    own, most = circle[lane[k]], -np.inf
+    for known in (underway[0, src[k]], underway[1, src[k]], underway[0, dst[k]], underway[1, dst[k]]):
+        if known < 0 or turn[known] != turn[k]:
+            continue
+        together = own >= 0 and circle[lane[known]] == own
+        done = part_done(at[0, k], at[0, known], at[1, known], soon, together)
+        if done > 0 and (together or dst[known] == src[k]):
+            grows = left(new[1, known], gone[1, known]) if new.shape[1] else late[1, known] - late[0, known]
+            most = max(most, then[0, known] + done * grows)
+    return most
+
+
+@compiled
 def follow(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
     mates: tuple[Codes, Ints], circle: Codes, soon: float, gone: Mask, new: Floats,
@@ -127,18 +183,21 @@ def follow(
     With `new` empty none is known yet: then these are the new delays themselves, before each begins and while it lasts.
 
     `order` are the moments in order of time: transfer k begins (k) or ends (k + transfers). A transfer follows what its two
-    `ends` last ended, they or their `mates` (those of rank r at mates[1][r] and on in mates[0]), the one before it on its
-    `lane`, what its sender has been receiving for more than `soon`, for it may pass that on already, and whatever ended in the
-    collective of its lane (`circle`, −1 for none): members wait for one another in ways that nobody sees. `at` is when each
-    begins and ends; float64[2, transfers]. `late` is by how much it begins and ends late within its turn; `more` by how much
-    each turn was longer than usual.
+    `ends` last ended, they or their `mates` (those of rank r at mates[1][r] and on in mates[0]), and the one before it on its
+    `lane`. It follows what its sender has been receiving for more than `soon`, for it may pass that on already, and what either
+    end has been moving of the same collective (`part_done`). It follows whatever ended in the collective of its lane (`circle`,
+    −1 for none): members wait for one another in ways that nobody sees.
+
+    `at` is when each begins and ends; float64[2, transfers]. `late` is by how much it begins and ends late within its turn;
+    `more` by how much each turn was longer than usual.
     """
     src, dst = ends
     n, ranks = len(src), len(mates[1]) - 1
     again = new.shape[1] > 0
     then = np.zeros((2, n)) if again else late
     out = then if again else np.zeros((2, n))
-    last, coming = np.full(ranks, -1), np.full(ranks, -1)
+    last = np.full(ranks, -1)
+    underway = np.full((2, ranks), -1)
     before = np.full(lane.max() + 1 if n else 0, -1)
     highest = np.full(circle.max() + 1 if n else 0, -1)
     for moment in order:
@@ -149,8 +208,8 @@ def follow(
         if moment >= n:
             if again:
                 then[1, k] = then[0, k] + left(new[1, k], gone[1, k])
-            if coming[dst[k]] == k:
-                coming[dst[k]] = -1
+            ended(k, src[k], underway)
+            ended(k, dst[k], underway)
             last[src[k]] = last[dst[k]] = before[lane[k]] = k
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
@@ -159,16 +218,11 @@ def follow(
         known = before[lane[k]]
         if known >= 0 and turn[known] == turn[k]:
             most = max(most, then[1, known])
-        known = coming[src[k]]
-        if known >= 0 and turn[known] == turn[k] and at[0, k] - at[0, known] > soon:
-            done = (at[0, k] - at[0, known]) / max(at[1, known] - at[0, known], 1.0)
-            grows = left(new[1, known], gone[1, known]) if again else late[1, known] - late[0, known]
-            most = max(most, then[0, known] + done * grows)
+        most = max(most, passed_on(k, ends, underway, lane, turn, circle, at, then, late, new, gone, soon))
         if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
             most = max(most, then[1, highest[own]])
-        known = coming[dst[k]]
-        if known < 0 or at[1, k] > at[1, known]:
-            coming[dst[k]] = k
+        begun(k, src[k], underway, at)
+        begun(k, dst[k], underway, at)
         most = most if most > -np.inf else 0.0
         if again:
             then[0, k] = most + left(new[0, k], gone[0, k])

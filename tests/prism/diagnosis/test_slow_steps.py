@@ -1,9 +1,10 @@
 """Verdicts on what made steps slow."""
 
+import numpy as np
 import pytest
 
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.slow_steps import verdicts
+from prism.diagnosis.slow_steps import chance_of, verdicts
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address, placed, seen, training
 
@@ -49,3 +50,29 @@ def test_of_two_who_always_begin_together_one_is_told():
     view = seen(training(dp=2, work=work).flows(placed(2)), placed(2))
     found = verdicts(Case(view))
     assert all(set(one.candidate.ids) <= {address(0), address(1)} for one in found)
+
+
+def test_a_step_in_which_all_wait_for_one_is_a_stall():
+    pause = lambda step, rank: 600.0 if (step, rank) == (7, 3) else 0.0  # noqa: E731
+    (one,) = verdicts(Case(seen(training(dp=4, pp=2, pause=pause).flows(placed(8)), placed(8))))
+    assert (one.candidate.ids, one.start, one.stop, one.stall) == ((address(3),), 7, 8, True)
+    assert one.lost == pytest.approx(600e6, rel=0.05)
+
+
+@pytest.mark.parametrize("who", [range(8), (4, 5, 6, 7)])
+def test_a_pause_of_many_is_no_stall(who):
+    pause = lambda step, rank: 600.0 if step == 7 and rank in who else 0.0  # noqa: E731
+    assert verdicts(Case(seen(training(dp=4, pp=2, pause=pause).flows(placed(8)), placed(8)))) == []
+
+
+def test_what_happens_every_few_steps_is_a_habit():
+    pause = lambda step, rank: 600.0 if step % 4 == 3 and rank == 3 else 0.0  # noqa: E731
+    found = verdicts(Case(seen(training(dp=4, pp=2, steps=20, pause=pause).flows(placed(8)), placed(8))))
+    assert not any(one.stall for one in found)
+
+
+def test_delays_that_come_elsewhere_as_well_may_be_chance():
+    one = Case(case("slow rank"))
+    top = int(np.argmax(one.lately.explained(one.lately.during(BAD.start, BAD.stop))))
+    assert chance_of(one.lately, top, BAD.start, BAD.stop) < 0.01
+    assert chance_of(one.lately, top, 1, 4) > 0.5

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import follow, found, idle, left, usual, usually
+from prism.loops.detection.transfer_delays import begun, ended, follow, found, idle, left, part_done, usual, usually
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
@@ -82,6 +82,36 @@ def test_what_another_of_the_collective_was_late_by_is_not_new():
     late = [[3, 0, 3], [3, 0, 3]]
     assert follow(*chain(late), *NONE)[0].tolist() == [3, -3, 3]
     assert follow(*chain(late, circle=0), *NONE)[0].tolist() == [3, -3, 0]
+
+
+@pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
+def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, new):
+    """0 → 1 is still under way when 1 ← 2 begins; only in one collective does that wait for it."""
+    start, end = np.array([4.0, 6.0]), np.array([20.0, 21.0])
+    order = np.lexsort((np.repeat([1, 0], 2), np.concatenate([start, end])))
+    ends = np.array([0, 2], np.int32), np.array([1, 1], np.int32)
+    mates, lane = (np.arange(3, dtype=np.int32), np.arange(4)), np.arange(2, dtype=np.int32)
+    late, circles = np.full((2, 2), 4.0), np.full(2, circle, np.int32)
+    given = (order, np.stack([start, end]), ends, lane, np.zeros(2, np.int32), late, np.zeros(1), mates, circles, 1.0)
+    assert follow(*given, *NONE)[0].tolist() == [4.0, new]
+
+
+def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
+    underway, at = np.full((2, 1), -1), np.array([[0.0, 1.0, 2.0], [9.0, 5.0, 7.0]])
+    for k in range(3):
+        begun(k, 0, underway, at)
+    assert underway[:, 0].tolist() == [0, 2]
+    ended(0, 0, underway)
+    assert underway[:, 0].tolist() == [2, -1]
+    ended(2, 0, underway)
+    assert underway[:, 0].tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("now", "together", "part"), [(1.0, True, 0.1), (1.0, False, 0.0), (3.0, False, 0.3), (0.1, True, 0.0)]
+)
+def test_which_part_of_a_transfer_has_come(now, together, part):
+    assert part_done(now, 0.0, 10.0, 2.0, together) == pytest.approx(part)
 
 
 def test_a_gain_is_never_gone():
