@@ -14,6 +14,7 @@ from prism.diagnosis.explained_delay import Lost, lost, weigh
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
+from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
 
 Mask = NDArray[np.bool_]
@@ -38,6 +39,12 @@ class Scene:
         steps = np.arange(self.delays.transfers.steps)
         inside = (steps >= start) & (steps < stop)
         return inside & np.isin(steps, self.delays.model) if self.always else inside
+
+    def slowed(self, one: Candidate, during: Mask) -> Ints:
+        """The lanes of a candidate that lose a good part of what its worst one loses per octet, in some steps."""
+        its = np.ix_(one.lanes, during)
+        each = self.gone.within[its].sum(axis=1) / np.maximum(self.gone.moved[its].sum(axis=1), 1.0)
+        return np.asarray(one.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))], np.int64)
 
     def explained(self, during: Mask) -> Floats:
         """The share of the delays of some steps that each candidate explains; float64[candidates].

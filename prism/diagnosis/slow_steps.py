@@ -80,9 +80,10 @@ def _stalls(view: View, scene: Scene) -> list[Verdict]:
     if _hidden(view):
         return []
     more, usual = scene.delays.more, float(np.median(view.durations[scene.delays.model]))
-    long = np.flatnonzero(more >= c.STALL * usual)
+    if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
+        return []  # it is a habit of the job
     out = []
-    for step in long.tolist() if len(long) <= max(c.RARE * len(more), 1) else []:
+    for step in np.flatnonzero(more >= c.STALL * usual).tolist():
         during = scene.during(step, step + 1)
         mine = scene.explained(during)
         best = scene.which[int(np.argmax(mine))]
@@ -90,7 +91,7 @@ def _stalls(view: View, scene: Scene) -> list[Verdict]:
         if best.cause == "work" and within and mine.max() >= c.ALWAYS - c.FEWER * best.larger:
             one = Stretch(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
             out.append(replace(_verdict(view, scene, mine, one, during), stall=True))
-    return [one for one in out if one.candidate.cause == "work"]
+    return [one for one in out if one.candidate.cause == "work" and one.lost >= c.ENOUGH * more[one.start]]
 
 
 def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
@@ -124,8 +125,11 @@ def _always(view: View, scene: Scene) -> list[Verdict]:
     top = int(np.argmax(mine))
     best = scene.which[top]
     whole = best.subject == "host" and best.cause == "work" and not scene.beside
-    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole):
-        return []
+    compared = np.isfinite(scene.delays.late[0, during[scene.delays.transfers.step]])
+    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole) or compared.mean() < c.ENOUGH:
+        return []  # of those without peers nothing is known
+    if best.cause == "network" and len(scene.slowed(best, during)) < 2:
+        return []  # one connection alone may have another way, or carry something else
     if best.cause == "work" and _hidden(view):
         return []
     one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)

@@ -154,10 +154,8 @@ def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """At which rate the lanes that it slows moved octets, and usually; which lanes these are."""
     scene = one.scene
-    t, gone = scene.delays.transfers, scene.gone
-    its = np.ix_(one.candidate.lanes, one.during)
-    each = gone.within[its].sum(axis=1) / np.maximum(gone.moved[its].sum(axis=1), 1.0)
-    slowed = one.candidate.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))]
+    t = scene.delays.transfers
+    slowed = scene.slowed(one.candidate, one.during)
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
     now = octets * 8e9 / max(busy, 1.0)

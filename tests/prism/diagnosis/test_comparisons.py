@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from prism.diagnosis.comparisons import Case
-from tests.prism.faults import BAD, RANK, case
+from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address
 
 
@@ -33,3 +33,12 @@ def test_peers_are_looked_at_in_steps_that_say_what_is_usual():
     assert all(scene.beside for scene in beside)
     steps = np.flatnonzero(anywhere.during(0, anywhere.delays.transfers.steps))
     assert steps.tolist() == anywhere.delays.model.tolist()
+
+
+def test_the_lanes_that_a_slow_nic_slows_are_its_own():
+    scene = Case(case("slow NIC")).lately
+    during = scene.during(BAD.start, BAD.stop)
+    best = scene.which[int(np.argmax(scene.explained(during)))]
+    slowed = scene.slowed(best, during)
+    assert set(slowed.tolist()) == set(best.lanes.tolist())
+    assert (scene.delays.transfers.lanes[slowed] == NIC).any(axis=1).all()

@@ -94,3 +94,10 @@ def test_receivers_that_announce_themselves_are_waited_for():
     told, untold = (case("nothing", tcp=tcp) for tcp in (True, False))
     waits = [against_steps(view, transfers_of(view)).receivers(view) for view in (told, untold)]
     assert waits[0] > waits[1]
+
+
+@pytest.mark.parametrize(("first", "model"), [(2, [1]), (3, [1, 2])])
+def test_one_quick_step_says_what_is_usual_where_all_others_are_slow_alike(first, model):
+    work = lambda step, rank: 35.0 if rank == RANK and step >= first else 20.0  # noqa: E731
+    view = seen(training(dp=8, steps=9, work=work).flows(placed(8)), placed(8))
+    assert against_steps(view, transfers_of(view)).model.tolist() == model

@@ -99,9 +99,11 @@ def test_that_a_job_stands_still_is_sure_though_who_is_to_blame_is_not():
     assert named(view, replace(claim, subject="job", ids=(claim.job,), isolate=both)) == 1.0
 
 
-def test_how_sure_the_layout_is_does_not_count():
+@pytest.mark.parametrize(("kind", "most"), [("slow_rank", 0.3), ("hang", 1.0)])
+def test_no_claim_against_peers_is_surer_than_the_layout(kind, most):
     view = case("slow rank")
-    (claim,) = claims_of(view)
+    (claim,) = (replace(one, kind=kind) for one in claims_of(view))
     doubtful = replace(view.parallelism, layout=replace(view.parallelism.layout, confidence=0.3))
     seen = completeness(view)
-    assert confidence(replace(view, parallelism=doubtful), claim, seen) == confidence(view, claim, seen) > 0.5
+    assert confidence(view, claim, seen) > 0.5
+    assert confidence(replace(view, parallelism=doubtful), claim, seen) == min(confidence(view, claim, seen), most)
