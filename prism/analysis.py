@@ -21,7 +21,7 @@ from prism.findings.titles import title
 from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
-from prism.jobs.endpoint_pairs import divided, pairs_of, parts
+from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.layout.comparison import Weighed, weigh
 from prism.layout.labels.parallelism import infer
 from prism.loops.arrays.pause_removal import without_pauses
@@ -74,7 +74,7 @@ def diagnose(
         given: Mapping[str, Any] = {"topology": topology, "transits": transits, "hints": hints}
         told.append(diagnose_job(own, job, seen, least=least, now_ns=now_ns, known=known, **given))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
-    divisions = divided(flows, apart)
+    divisions = split_by_part(flows, apart)
     del flows  # the columns of a division need their room
     for done, own in enumerate(divisions):
         progress(done, len(apart))

@@ -23,7 +23,7 @@ from collectors.columns.record import Flows, Mask, Transits
 from prism.analysis import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
 from prism.inventory.operator_hints import Hints
 from prism.jobs import around, naming, recognize
-from prism.jobs.endpoint_pairs import Pairs, divided, pairs_of, parts
+from prism.jobs.endpoint_pairs import Pairs, pairs_of, parts, split_by_part
 from prism.model import Diagnosis, Job, Source
 from prism.storage.stored_flows import StoredRecords
 from prism.topology import Topology
@@ -203,7 +203,7 @@ class _Site:
         """A piece of work for each part."""
         apart = parts(self.pairs, self.topology)
         if isinstance(self.records, Memory):
-            for own in divided(self.records.flows, apart):
+            for own in split_by_part(self.records.flows, apart):
                 yield self._work(Memory(own), tuple(own.endpoints))
             return
         for members in apart:
