@@ -11,7 +11,7 @@ from prism.live.live_analysis import Watch
 from prism.recordings.timed_playback import Tick
 from prism.storage.live_state import job_from, job_json, trail_from, trail_json
 from prism.tracking.flow_sources import Memory
-from prism.tracking.job_tracking import Wanted
+from prism.tracking.job_tracking import RecordRange
 from prism.tracking.record_windows import SECOND
 
 Played = TypeVar("Played", bound=Watch)
@@ -36,7 +36,7 @@ def again(before: Played, after: Played, flows: Flows, gone: int) -> Played:
     jobs = [job_from(json.loads(json.dumps(job_json(one)))) for one in before.jobs if one.trusted]
     trails = [trail_from(json.loads(json.dumps(trail_json(trail)))) for trail in before.trails if trail.told]
     came = Memory(flows.take(flows.end_ns < gone))
-    wanted = [*after.past(jobs, before.until_ns), Wanted(before.until_ns, gone)]
+    wanted = [*after.past(jobs, before.until_ns), RecordRange(before.until_ns, gone)]
     past = concatenated([came.between(since, until, endpoints=own) for since, until, own in wanted])
-    after.resume(jobs, trails, before.until_ns, past, deaf=True)
+    after.resume(jobs, trails, before.until_ns, past, collection_stopped=True)
     return after

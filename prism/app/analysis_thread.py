@@ -23,7 +23,7 @@ from prism.live.stalled_process import Pulse, hole
 from prism.storage.live_state import State
 from prism.tracking.board import Board, Gap
 from prism.tracking.flow_sources import Records
-from prism.tracking.job_tracking import Followed, Wanted
+from prism.tracking.job_tracking import Followed, RecordRange
 from prism.tracking.record_windows import NO_FLOWS, SECOND
 
 TURN_S, IDLE_TURN_S = 0.05, 0.5  # seconds between two looks for records; before any has come
@@ -190,7 +190,9 @@ class Analysis:
                 jobs, trails, until, windows, gaps = self.state.load()
                 if until:
                     flows = self._past(self.past, jobs, until) if self.past is not None else NO_FLOWS
-                    self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None, windows=windows, known=gaps)
+                    self.watch.resume(
+                        jobs, trails, until, flows, collection_stopped=self.stored is None, windows=windows, known=gaps
+                    )
                     say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:
@@ -198,7 +200,7 @@ class Analysis:
 
     def _past(self, past: Records, jobs: Sequence[Followed], until: int) -> Flows:
         """What the windows of known jobs hold up to a time, and what came after it."""
-        after = Wanted(until, until + self._overlap)
+        after = RecordRange(until, until + self._overlap)
         return concatenated([past.between(*own[:2], endpoints=own.endpoints) for own in (*self.watch.past(jobs, until), after)])
 
     def _save(self, board: Board) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from collectors.columns.record import Flows, Mask
 from prism.findings.same_finding import OUTAGES
 from prism.model import Finding
-from prism.tracking.job_liveness import rests
+from prism.tracking.job_liveness import pause_bound
 from prism.tracking.job_tracking import Followed
 from prism.tracking.record_windows import SECOND, Shelf, newest
 
@@ -127,7 +127,7 @@ def told_until(
     own = by_some(flows, by)
     heard_ns = min(now_ns, max(int(own.end_ns.max()), sent_ns))
     alive = sent_ns >= ended_ns + 1.5 * one.step_ns
-    if alive or near or rests(own.take(own.start_ns < heard_ns), one.job) <= 0.75 * one.step_ns:
+    if alive or near or pause_bound(own.take(own.start_ns < heard_ns), one.job) <= 0.75 * one.step_ns:
         return heard_ns, 0
     return now_ns, heard_ns if now_ns > heard_ns + one.step_ns else 0
 
@@ -182,7 +182,7 @@ def _ended_with(flows: Flows, one: Followed, since_ns: int) -> bool:
     """Whether records that are not a job's came more often than its steps, and ended when all did."""
     members = np.isin(np.array(flows.endpoints), one.job.endpoints)
     others = flows.end_ns[~(members[flows.src] & members[flows.dst])]
-    often = rests(flows, one.job) <= 0.75 * one.step_ns
+    often = pause_bound(flows, one.job) <= 0.75 * one.step_ns
     return often and since_ns - int(others.max(initial=0)) <= one.step_ns
 
 
