@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.ingest import send
-from prism.app.serve import Parts, Wish, serve
+from prism.app.serve import Parts, ServeOptions, serve
 from prism.findings.same_finding import loud
 from prism.synth.scenario.specification import Fault
 from prism.tracking.board import Board
@@ -107,7 +107,7 @@ def served(seconds: float, folder: Path) -> dict[str, float]:
             yield
         driver.join()
 
-    serve(Wish(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
+    serve(ServeOptions(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
     if not heard.poll():
         raise RuntimeError("the sender of records has failed")
     heard.recv()

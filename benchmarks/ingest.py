@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from benchmarks.udp import RECORDS, ipfix_template
 from collectors.columns.record import Flows, Transits
 from collectors.operations.metrics import flat
-from prism.app.serve import Parts, Wish, serve
+from prism.app.serve import Parts, ServeOptions, serve
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.tracking.board import Board
@@ -163,7 +163,7 @@ def measured(rate: int, seconds: float, folder: Path) -> Iterator[str]:
         driver.join()
 
     began = time.process_time()
-    serve(Wish(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
+    serve(ServeOptions(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
     took = time.process_time() - began
     datagrams, records = heard.recv()
     received, decoded = (int(counts[name]) for name in ("datagrams_received", "records"))

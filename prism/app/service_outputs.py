@@ -1,4 +1,4 @@
-"""What `prism serve` shows of what it knows: pages and REST on a socket, alerts to receivers."""
+"""Build the outputs of `prism serve`: pages and REST on a socket, alerts to receivers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from prism.tracking.board import Case
 
 
 def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None, *, perfetto: str = "") -> Shown:
-    """Pages where they are wished for, and alerts as a settings file says. Raises OSError, ValueError at once.
+    """Build the outputs: pages if requested, and alerts from a settings file. Raises OSError, ValueError at once.
 
-    `perfetto` is where pages open traces. In the `folder` is noted where the pages are, for commands on this host
-    (`service_file`).
+    `perfetto` is the address at which pages open traces. The address of the pages is written to the `folder`, for commands on
+    this host (`service_file`).
     """
     if perfetto and not perfetto.startswith(("http://", "https://")):
         raise ValueError(f"--perfetto {perfetto}: must be http://… or https://…")
@@ -53,7 +53,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
         with ExitStack() as undo:
             undo.callback(desk.close)
             undo.enter_context(kept_runs(runs, parts.watch.boards))
-            undo.enter_context(_telling(alerting, parts))
+            undo.enter_context(_alerting(alerting, parts))
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
@@ -77,8 +77,8 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
 
 
 @contextmanager
-def _telling(alerts: Alerts, parts: Parts) -> Iterator[None]:
-    """Alerts in a thread of their own; what is being delivered at the end is waited for."""
+def _alerting(alerts: Alerts, parts: Parts) -> Iterator[None]:
+    """Run alerts in their own thread; at the end, wait for deliveries in progress."""
     stop = threading.Event()
     thread = threading.Thread(target=alerts.run, args=(parts.watch.boards, stop), name="prism-alerts")
     thread.start()

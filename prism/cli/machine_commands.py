@@ -14,7 +14,7 @@ from collectors.cli.option_values import MemoryOption
 from collectors.memory.limit import MEMORY, bounded
 
 if TYPE_CHECKING:
-    from prism.app.doctor import Asked, Check
+    from prism.app.doctor import Check, Requirements
 
 GLANCE = 0.1  # seconds
 PORTS = ("6343/udp", "2055/udp", "4739/udp", "8080/tcp")
@@ -52,11 +52,11 @@ def doctor(
         if exporters:
             raise typer.Exit(_exporters(url, token_file, json=json))
         from collectors.clickhouse.drivers import folder_of
-        from prism.app.doctor import Asked, examine, worst
+        from prism.app.doctor import Requirements, examine, worst
         from prism.app.machine_facts import read
 
         where = folder if store is None or "://" in store else folder_of(store)
-        asked = Asked(
+        asked = Requirements(
             rate=rate,
             pause_s=pause,
             buffer_mib=buffer,
@@ -101,7 +101,7 @@ def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
     return "udp" if kind == "udp" else "tcp", int(number)
 
 
-def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
+def _tell(checks: tuple[Check, ...], asked: Requirements, *, json: bool) -> None:
     if json:
         from json import dumps
 

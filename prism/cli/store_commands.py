@@ -52,9 +52,9 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
     """
     with complaints("prism"):
         from collectors.clickhouse.store_error import StoreError
-        from prism.app.store_status import seen
+        from prism.app.store_status import tables_of
 
-        found = seen(where)
+        found = tables_of(where)
         if found.through is not None:
             typer.echo(
                 f"prism: {found.place}: as the service at {found.through.url} (process {found.through.process}) says", err=True
@@ -95,13 +95,13 @@ def _database(where: str, *, make: bool = False) -> Iterator[Database]:
     with complaints("prism"):
         from collectors.clickhouse.drivers import opened
         from collectors.clickhouse.store_error import InUseError
-        from prism.app.store_status import kept, place
+        from prism.app.store_status import place, refusal
 
         at = place(where)
         try:
             database = opened(at, make=make)
         except InUseError as error:
-            raise kept(at, error) from None
+            raise refusal(at, error) from None
         try:
             yield database
         finally:

@@ -160,7 +160,7 @@ def serve(
         from collectors.operations import logs
         from prism.api.server.web_server import Wish as Pages
         from prism.app.booking_sources import Names, origins
-        from prism.app.serve import Shown, Wish, made, place
+        from prism.app.serve import ServeOptions, Shown, made, place
         from prism.app.serve import serve as run
         from prism.app.service_outputs import to_all
         from prism.app.store_status import folder as noted_in
@@ -177,7 +177,7 @@ def serve(
         known = read_hints(hints) if hints else None
         where = store or str(folder / "store")
         names = Names(origins(jobs)) if jobs else None
-        wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
+        wish = ServeOptions(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
         shown: list[Shown] = [to_all(pages, alerts, noted_in(wish.store, folder), perfetto=perfetto or "")]
@@ -185,7 +185,7 @@ def serve(
             command_of(on_hang)
             command, stacks, dry = on_hang, folder / "stacks", not act
             shown.append(lambda parts: acting(lambda r, s: parts.watch.boards.after(r, timeout_s=s), command, stacks, dry=dry))
-        run(wish, shown=shown, tell=typer.echo, as_json=json)
+        run(wish, shown=shown, on_line=typer.echo, as_json=json)
 
 
 def check_scheduler(address: str) -> None:

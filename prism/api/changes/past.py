@@ -18,7 +18,7 @@ from prism.api.schemas.openapi import one
 from prism.inventory.operator_hints import parse as parse_hints
 from prism.model import JobDiagnosis
 from prism.past.job_comparison import compared
-from prism.past.rediagnosis import NothingError, TooMuchError, Wish, diagnosed
+from prism.past.rediagnosis import NothingError, TimeSpanRequest, TooMuchError, diagnosed
 from prism.past.upload_files import FullError
 from prism.views import board_views
 
@@ -111,7 +111,7 @@ def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
         "most": service.limits.diagnosed,
     }
     try:
-        made = diagnosed(Wish(start, end, text), service.records, service.uploads, **given)
+        made = diagnosed(TimeSpanRequest(start, end, text), service.records, service.uploads, **given)
     except NothingError as error:
         raise HTTPException(404, str(error)) from None
     except TooMuchError as error:

@@ -15,7 +15,7 @@ from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
 from prism.api.requests.responses import JSON, encoded
 from prism.api.schemas import job_schemas, service_schemas
 from prism.api.schemas.openapi import many, one
-from prism.past.rediagnosis import NothingError, TooMuchError, Wish, diagnosed
+from prism.past.rediagnosis import NothingError, TimeSpanRequest, TooMuchError, diagnosed
 from prism.past.upload_files import FullError
 from prism.views import board_views
 from prism.views.finding_views import worded
@@ -117,7 +117,9 @@ def join(
         "finding": case.id,
     }
     try:
-        made = diagnosed(Wish(max(case.finding.start_ns - before, 0), end), service.records, service.uploads, **given)
+        made = diagnosed(
+            TimeSpanRequest(max(case.finding.start_ns - before, 0), end), service.records, service.uploads, **given
+        )
     except NothingError as error:
         raise HTTPException(404, str(error)) from None
     except (TooMuchError, FullError) as error:

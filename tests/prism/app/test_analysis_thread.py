@@ -10,7 +10,7 @@ from collectors.columns.record import Flows, Transits
 from collectors.exports.evidence import Delays
 from collectors.exports.evidence_store import Witnessed
 from collectors.writers.sinks import Nowhere
-from prism.app.analysis_thread import Analysis, Watched, witnessing
+from prism.app.analysis_thread import Analysis, WatchedSink, witnessing
 from prism.findings.same_finding import loud
 from prism.live.board_changes import changes
 from prism.live.live_analysis import Watch
@@ -76,7 +76,7 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             assert again == []
             known.append(shown(watch.boards.newest))
             assert known[-1] == known[max(len(known) - 2, 0)]  # findings with their evidence, windows, steps
-            played(analysis, clock, flows, transits, Watched(Nowhere(), watch, clock=clock), until=until)
+            played(analysis, clock, flows, transits, WatchedSink(Nowhere(), watch, clock=clock), until=until)
             told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
             names.append({status.id for status in watch.boards.newest.jobs})
             known.append(shown(watch.boards.newest))
@@ -213,7 +213,7 @@ def test_a_window_that_fails_is_counted_and_the_next_one_comes():
 def test_both_have_the_records():
     flows, _, _, _ = capture("two_jobs")
     sink, watch = Nowhere(), Watch()
-    both = Watched(sink, watch)
+    both = WatchedSink(sink, watch)
     both.write(replace(flows))
     both.tick(0)
     watch.take()
