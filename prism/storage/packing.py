@@ -28,7 +28,7 @@ BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowE
 
 
 def packed(thing: Any, hint: Any, schema: str) -> list[Any]:
-    """A value of a type as pieces of octets, which make up the format. Raises ValueError where there is too much text."""
+    """Pack a value of a type into pieces of octets of the format. Raises ValueError if there is too much text."""
     to = Written()
     plan(hint).write([thing], to)
     told = {
@@ -52,7 +52,7 @@ def packed(thing: Any, hint: Any, schema: str) -> list[Any]:
 
 
 def unpacked(octets: NDArray[np.uint8], hint: Any, schema: str) -> Any:
-    """The value of a type in some octets, uint8[n]; its arrays are views of them. Raises ValueError on anything else."""
+    """Unpack a value of a type from uint8[n]; its arrays are views. Raises ValueError for anything else."""
     try:
         return _unpacked(octets, hint, schema)
     except BROKEN as error:
@@ -68,7 +68,7 @@ def _unpacked(octets: NDArray[np.uint8], hint: Any, schema: str) -> Any:
     told = json.loads(octets[HEADER.size : HEADER.size + long].tobytes().decode())
     if told["schema"] != schema or told["signature"] != signature(hint):
         raise ValueError(f"it has the schema {str(told['schema'])[:40]!r} of another version")
-    json.dumps([told["texts"], told["values"]], ensure_ascii=False).encode()  # texts are Unicode, without lone surrogates
+    json.dumps([told["texts"], told["values"]], ensure_ascii=False).encode()  # texts are Unicode without lone surrogates
     texts = told["texts"]
     if not isinstance(texts, list) or not all(type(text) is str for text in texts):
         raise ValueError("its table of texts is none")
@@ -90,7 +90,7 @@ def _arrays(octets: NDArray[np.uint8], at: int, told: Sequence[Any]) -> Iterator
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: NumPy's numbers and arrays, sets."""
+    """Convert NumPy numbers and arrays, and sets, for JSON."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return sorted(value) if isinstance(value, set | frozenset) else str(value)
