@@ -112,7 +112,7 @@ def simulated(count: int, folder: Path) -> Iterator[Path]:
     for seed in range(count):
         rng = np.random.default_rng(seed)
         kind = ("hang", "crash", "ddp", "hang")[seed % 4]
-        spec = simulated_runs.asked(kind, _settings(kind, rng))
+        spec = simulated_runs.spec_of(kind, _settings(kind, rng))
         out = folder / f"{kind}{seed}"
         simulated_runs.write(spec, str(out), seed)
         yield out

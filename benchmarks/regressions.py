@@ -27,11 +27,11 @@ TIMES = ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")
 
 def run(preset: str, seed: int, slower: float, steps: int) -> tuple[JobMetrics | None, float]:
     """Metrics of one simulated run, and its true step time, s."""
-    plain = simulated_runs.asked(preset, [f"jobs.0.steps={steps}"])
+    plain = simulated_runs.spec_of(preset, [f"jobs.0.steps={steps}"])
     job = plain.jobs[0]
     settings = [f"jobs.0.steps={steps}", *(f"jobs.0.{name}={getattr(job, name) * slower}" for name in TIMES)]
     with tempfile.TemporaryDirectory() as folder:
-        simulated_runs.write(simulated_runs.asked(preset, settings), folder, seed)
+        simulated_runs.write(simulated_runs.spec_of(preset, settings), folder, seed)
         topology = parse((Path(folder) / "topology.json").read_text(), "topology.json")
         said = replay([("flows", str(next(Path(folder).glob("flows.*"))))], topology)
         truth = json.loads((Path(folder) / "truth.json").read_text())

@@ -224,7 +224,7 @@ def simulate(spec: Spec | Mapping[str, Any] | AnyPath, seed: int = 0, *, setting
     if isinstance(spec, Mapping):
         asked = parse_spec(json.dumps(spec), "spec.json")
     else:
-        asked = spec if isinstance(spec, Spec) else simulated_runs.asked(os.fspath(spec), settings)
+        asked = spec if isinstance(spec, Spec) else simulated_runs.spec_of(os.fspath(spec), settings)
     made = synthesis.simulate(asked, seed)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     return Simulation(made.flows, made.transits, _source(made.flows), placed, made.truth)

@@ -44,7 +44,7 @@ from prism.storage.stored_flows import StoredRecords
 from prism.topology import Topology
 from prism.tracking.board import Board
 from prism.tracking.flow_sources import Records
-from prism.workers.distributed_analysis import Kept
+from prism.workers.distributed_analysis import StoredSource
 from prism.workers.executors import beside, cores, workers
 from prism.workers.worker_cluster import Scheduled
 
@@ -143,7 +143,7 @@ def serve(
         undo.callback(database.close)
         apart = beside(max(cores() - 1, 1)) if places and not options.scheduler else workers(1, options.scheduler)
         executor = undo.enter_context(apart)
-        kept = Kept(options.store) if executor is not None and not places and "://" in options.store else None
+        kept = StoredSource(options.store) if executor is not None and not places and "://" in options.store else None
         names = options.names or Names(())
         read = StoredRecords(database)
         watch = Watch(options.topology, executor=executor, kept=kept, hints=options.hints, bookings=names.bookings)

@@ -74,11 +74,11 @@ def refusal(at: str, error: InUseError) -> InUseError:
 
 def _through(at: str, running: Running) -> StoreTables:
     try:
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
     except ModuleNotFoundError:
         raise StoreError(f"{at}: in use by {_named(running)}; to ask it: pip install 'llm-prism[service]'") from None
     try:
-        with Asking(running.url, token=running.token, host="localhost") as service:
+        with ServiceClient(running.url, token=running.token, host="localhost") as service:
             found = service.get("/store")
         return StoreTables(at, tuple(_status(table) for table in found["tables"]), running)
     except (ValueError, KeyError, TypeError) as error:

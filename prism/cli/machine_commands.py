@@ -74,9 +74,9 @@ def doctor(
 
 def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
     """Print what each exporter of a service lacks; 1 where one lacks anything. Raises ValueError."""
-    from prism.service.service_client import Asking
+    from prism.service.service_client import ServiceClient
 
-    with Asking(url, token_file) as service:
+    with ServiceClient(url, token_file) as service:
         found = list(service.all("/exporters", most=100_000, paged=False))
     if json:
         from json import dumps

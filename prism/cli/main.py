@@ -207,7 +207,7 @@ def simulate(
     with complaints("prism"):
         from prism.recordings import simulated_runs as run
 
-        asked = run.asked(spec, settings or ())
+        asked = run.spec_of(spec, settings or ())
         if packets is None:
             typer.echo(f"{run.write(asked, folder, seed):,} flow records written to {folder}")
             return

@@ -30,10 +30,10 @@ def report(
         from prism.cli.command_io import write_text
         from prism.lost_time.lost_hours import BYS
         from prism.lost_time.lost_time_mail import text
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
         from prism.views.board_views import Json
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             tables: dict[str, list[Json]] = {by: service.get("/reports/lost", by=by, days=days)["items"] for by in BYS}
             ratios = service.get("/reports/ettr", days=days)["items"]
             page = service.text("/reports/lost.html", days=days) if html or mail else ""

@@ -89,9 +89,9 @@ def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOpti
     with complaints("prism"), needed():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = list(service.all("/jobs", most=limit))
         _print_json(found) if json else service_tables.show_jobs(found, terminal_report.console())
 
@@ -110,9 +110,9 @@ def findings(
     with complaints("prism"), needed():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             asked = service.all("/findings", most=limit, job=job, kind=kind, severity=severity, state=state)
             found = list(asked)
         _print_json(found) if json else service_tables.show_findings(found, terminal_report.console())
@@ -130,9 +130,9 @@ def job(
 
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = service.get(f"/jobs/{quote(id, safe='')}")
             cases = list(service.all("/findings", most=100, job=id, state="open"))
         _print_json(found) if json else service_tables.show_job(found, cases, terminal_report.console())
@@ -149,9 +149,9 @@ def search(
     with complaints("prism"), needed():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
         _print_json(found) if json else service_tables.show_things(found, terminal_report.console())
 

@@ -34,7 +34,7 @@ from prism.tracking.step_numbers import known as numbered
 from prism.tracking.substeps import supported
 from prism.tracking.timeline_stitching import job_ends
 from prism.views.usual_step_times import frozen
-from prism.workers.distributed_analysis import Glance, all_glanced
+from prism.workers.distributed_analysis import WindowWork, diagnose_windows
 
 LATE = "arrived after its window"
 
@@ -210,7 +210,7 @@ class Watch:
         jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
         glances = [None if one.id in held or one.state == "ended" else self._glance(one, now_ns) for one in self.jobs]
-        for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
+        for one, glance, told in zip(self.jobs, glances, diagnose_windows(self._executor, glances), strict=True):
             if one.id in held:
                 jobs.append(one)
                 continue
@@ -281,7 +281,7 @@ class Watch:
         young = one.doubted_ns or now_ns - one.met_ns < self._search
         return min(self._since(one, now_ns), now_ns - self._search if young else now_ns)
 
-    def _glance(self, one: Followed, now_ns: int) -> Glance | None:
+    def _glance(self, one: Followed, now_ns: int) -> WindowWork | None:
         """Describe the analysis of a job's window; None if it has no payload, or no record has arrived since a gap."""
         if self._gap.still:
             return None
@@ -294,7 +294,7 @@ class Watch:
             return None
         self._by[one.id] = reporters(flows, one)
         until = self._until_when(one, job, whole, now_ns)
-        return Glance(
+        return WindowWork(
             self._kept or Memory(flows),
             since,
             now_ns,
@@ -317,7 +317,7 @@ class Watch:
         until, self._blind_ns[one.id] = told_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
         return until
 
-    def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
+    def _seen(self, one: Followed, glance: WindowWork, told: Diagnosis | None, last: bool) -> Followed:
         """Update a job with the diagnosis of its window."""
         one = replace(one, looked_ns=glance.now_ns)
         if told is None or not told.jobs:

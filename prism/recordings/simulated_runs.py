@@ -1,4 +1,4 @@
-"""Simulated runs as folders like those of real captures: flows.csv.gz or a capture per switch, topology.json, truth.json."""
+"""Write simulated runs as folders like real captures: flows.csv.gz or a capture per switch, topology.json, truth.json."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ MOST = 1_000_000  # flow records in memory at once
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def asked(what: str, settings: Sequence[str] = ()) -> Spec:
-    """The preset of that name, or the spec in the YAML or JSON file of that name, with settings such as jobs.0.dp=16.
+def spec_of(what: str, settings: Sequence[str] = ()) -> Spec:
+    """Return the preset, or read the spec from a YAML or JSON file, with settings such as jobs.0.dp=16.
 
-    Raises ValueError, one line, where there is neither or it makes no sense; OSError where a file cannot be read.
+    Raises ValueError, one line, if there is neither or a value is invalid; OSError if a file cannot be read.
     """
     if what in PRESETS:
         return overridden(PRESETS[what], settings)
@@ -47,9 +47,9 @@ def asked(what: str, settings: Sequence[str] = ()) -> Spec:
 
 
 def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
-    """Simulate into a folder, which is made if it is not there; how many flow records were written.
+    """Simulate into a folder, which is created if needed; return the number of flow records.
 
-    `most`: records kept in memory at once. What is sampled or lost then differs from what `simulate` gives, no more.
+    `most`: records in memory at once. With less than all, sampled and lost records differ from those of `simulate`.
     """
     play, ways = Play(spec, seed, most=most), dict[tuple[str, ...], int]()
     folder, collection = _made(folder), None
@@ -75,9 +75,10 @@ def write_packets(
     snaplen: int = SNAPLEN,
     most: int = MOST,
 ) -> int:
-    """The same as packets: one capture per switch, named after it, as its mirror port or its ERSPAN session would give it.
+    """Simulate into captures: one per switch, named after it, as from its mirror port or its ERSPAN session.
 
-    How many frames were written. `ends_only`: of RDMA messages only the first and the last packet. `snaplen`: octets kept.
+    Returns the number of frames. `ends_only`: only the first and the last packet of RDMA messages. `snaplen`: octets kept per
+    frame.
     """
     play, packets = Play(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
     rng = np.random.default_rng([seed, 1 << 21])

@@ -1,4 +1,4 @@
-"""Recorded flow records into a store and out of it again: a replay whose records stay, for pages and questions later."""
+"""Store recorded flow records and read them again: a replay whose records stay available for pages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from prism.storage.stored_flows import StoredRecords
 
 
 def through(where: str, flows: Flows) -> Flows:
-    """Keep records in the store `where` (see `clickhouse.opened`) and give back what it holds of their time, by start.
+    """Write records to the store `where` (see `clickhouse.opened`), and return its records of that time, by start.
 
-    The same records are kept once, however often they come. A store that is new keeps what it is given as long as it can:
-    recordings may be old. Raises StoreError; ValueError where a record has an end that is no address, or is older than the
-    store keeps any.
+    Identical records are stored once. A new store keeps records as long as possible, because recordings may be old. Raises
+    StoreError; ValueError if a record has an end that is no address, or is older than the store's retention.
     """
     if not len(flows):
         return flows
@@ -49,7 +48,7 @@ def through(where: str, flows: Flows) -> Flows:
 
 
 def _digest(flows: Flows) -> str:
-    """A name for records, the same whenever they are the same."""
+    """Digest of records, equal for equal records."""
     told = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
     for column in COLUMNS:
         told.update(getattr(flows, column.name).tobytes())

@@ -52,9 +52,7 @@ def after_pauses(view: View, findings: list[Finding], *, near: float = 0.1) -> l
 
     A pause delays the begin if it starts within the share `near` of a usual step. `paused_ms` in the evidence is the delay.
     """
-    pause_end = {
-        int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period
-    }
+    pause_end = {int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period}
     return [_delayed(f, min(pause_end[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in pause_end else f for f in findings]
 
 

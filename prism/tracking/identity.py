@@ -80,9 +80,7 @@ def _alike(job: Marks, earlier: Marks, both: int) -> float:
     """Similarity of two jobs, 0 … 3: endpoints, octets per pair, layout."""
     endpoints = both / (len(job.endpoints) + len(earlier.endpoints) - both)
     totals = max(sum(job.moved.values()), 1), max(sum(earlier.moved.values()), 1)
-    octets_moved = sum(
-        min(octets / totals[0], earlier.moved.get(pair, 0) / totals[1]) for pair, octets in job.moved.items()
-    )
+    octets_moved = sum(min(octets / totals[0], earlier.moved.get(pair, 0) / totals[1]) for pair, octets in job.moved.items())
     return endpoints + octets_moved + (job.layout == earlier.layout != ())
 
 

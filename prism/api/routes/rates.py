@@ -14,7 +14,7 @@ from prism.api.schemas import job_schemas
 from prism.api.schemas.openapi import one
 from prism.model import Phase
 from prism.rates.culprit_rates import beside_peers
-from prism.rates.link_speeds import learnt, speed
+from prism.rates.link_speeds import observed_speeds, speed
 from prism.rates.rate_series import By, Way, series
 from prism.rates.step_rates import one_step, step_of
 from prism.views import board_views
@@ -104,7 +104,7 @@ def rates(
     def make() -> Json:
         found = series(flows, shown.board.topology, by, start, end, bins)
         found = found.of(id.split(",")) if id else found.largest(limit)
-        known = learnt(flows)
+        known = observed_speeds(flows)
         items = []
         for name, way, own in zip(found.names, found.ways, found.gbit_s, strict=True):
             given = speed(shown.board.topology, name)

@@ -17,7 +17,7 @@ from prism.recordings.stored_replay import through
 from prism.report import json_report
 from prism.topology import Topology
 from prism.tracking.flow_sources import Memory
-from prism.workers.distributed_analysis import Kept, diagnose_over
+from prism.workers.distributed_analysis import StoredSource, diagnose_over
 from prism.workers.executors import workers
 from tests.collectors.builders import servers
 from tests.prism.faults import FAULTS
@@ -56,7 +56,7 @@ class Dying:
         return Memory(self.flows).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
 
-class DyingAway(Kept):
+class DyingAway(StoredSource):
     """Records in a store, whose first reader is killed at it."""
 
     def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
@@ -64,7 +64,7 @@ class DyingAway(Kept):
         if os.getpid() != int(home) and not Path(mark).exists():
             Path(mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return Kept(where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+        return StoredSource(where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
 
 def told(executor, records, flows, **knobs):
@@ -75,7 +75,7 @@ def told(executor, records, flows, **knobs):
 def test_threads_tell_the_same(flows, expected, ahead):
     seen = []
     with ThreadPoolExecutor(2) as pool:
-        assert told(pool, Memory(flows), flows, ahead=ahead, progress=lambda *p: seen.append(p)) == expected
+        assert told(pool, Memory(flows), flows, max_pending=ahead, progress=lambda *p: seen.append(p)) == expected
     assert seen[-1] == (3, 3)
 
 
@@ -144,7 +144,7 @@ def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_
     ):
         through(server.url, flows)
         first, last = flows.window
-        pairs, mark = Kept(server.url).pairs(first, last + 1), tmp_path / "dead"
+        pairs, mark = StoredSource(server.url).pairs(first, last + 1), tmp_path / "dead"
         dying = DyingAway(f"{server.url}#{mark}#{os.getpid()}")
         assert told(executor, dying, flows, pairs=pairs) == expected
         assert mark.exists()
