@@ -22,7 +22,7 @@ from prism.feedback.action_runner import Desk
 from prism.feedback.remark_journal import Journal
 from prism.notify.alert_settings_file import read_alerts
 from prism.past.run_history import Runs, kept_runs
-from prism.service.service_file import Running, near, noted
+from prism.service.service_file import Running, local_url, noted
 from prism.service.service_settings import Feedback, Service
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Case
@@ -68,7 +68,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                 )
                 url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
-                    running = Running(near(url), os.getpid(), parts.database.where, owner)
+                    running = Running(local_url(url), os.getpid(), parts.database.where, owner)
                     undo.enter_context(noted(folder, running))
                 say("pages", url=url)
             yield

@@ -45,7 +45,7 @@ def tables_of(where: str) -> StoreTables:
     except InUseError as error:
         running = holder(at, error)
         if running is None:
-            raise InUseError(f"{error}; it serves no pages that could be asked", error.process) from None
+            raise InUseError(f"{error}; it serves no pages that could answer", error.process) from None
         return _through(at, running)
     except AbsentError:
         running = None if "://" in at else service_file.read(folder_of(at))
@@ -76,13 +76,13 @@ def _through(at: str, running: Running) -> StoreTables:
     try:
         from prism.service.service_client import ServiceClient
     except ModuleNotFoundError:
-        raise StoreError(f"{at}: in use by {_named(running)}; to ask it: pip install 'llm-prism[service]'") from None
+        raise StoreError(f"{at}: in use by {_named(running)}; to query it: pip install 'llm-prism[service]'") from None
     try:
         with ServiceClient(running.url, token=running.token, host="localhost") as service:
             found = service.get("/store")
         return StoreTables(at, tuple(_status(table) for table in found["tables"]), running)
     except (ValueError, KeyError, TypeError) as error:
-        raise InUseError(f"{at}: in use by {_named(running)}, which was asked: {error}", running.process) from None
+        raise InUseError(f"{at}: in use by {_named(running)}; its answer: {error}", running.process) from None
 
 
 def _status(table: dict[str, Any]) -> Status:

@@ -80,7 +80,7 @@ def replay(folder: Path) -> None:
     placed = topology.parse(request["topology"], "topology") if request["topology"] else None
     given = operator_hints.parse(request["hints"], "hints") if request.get("hints") else None
     jobs = bookings.parse(request["jobs"], "jobs.json") if request.get("jobs") else ()
-    board, flows = replayed(inputs, placed, _Progress().tell, hints=given, bookings=jobs)
+    board, flows = replayed(inputs, placed, _Progress().report, hints=given, bookings=jobs)
     source = replace(board.source, files=tuple(names.get(path, path) for path in board.source.files))
     if request.get("logs"):
         _write({"stage": "logs", "done": 0, "total": len(request["logs"])})
@@ -110,7 +110,7 @@ class _Progress:
     def __init__(self) -> None:
         self._stage, self._next = "", 0.0
 
-    def tell(self, stage: str, done: int, total: int) -> None:
+    def report(self, stage: str, done: int, total: int) -> None:
         """Report progress if it is due or a stage begins."""
         now = time.monotonic()
         if stage != self._stage or now >= self._next:

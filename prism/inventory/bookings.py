@@ -82,7 +82,7 @@ def _neutral(document: Mapping[str, Any], name: str) -> Iterable[Booking]:
             raise ValueError(f"{where}: the id {texts['id']!r} is that of {seen[texts['id']]}, too")
         hosts, endpoints = _hosts(row.get("hosts"), f"{where}.hosts"), _endpoints(row.get("endpoints"), f"{where}.endpoints")
         if not hosts and not endpoints:
-            raise ValueError(f'{where}: needs "hosts" or "endpoints": without them nobody knows which job is meant')
+            raise ValueError(f'{where}: needs "hosts" or "endpoints": without them the job cannot be identified')
         start, end = (moment(row.get(key), f"{where}.{key}") for key in ("start", "end"))
         if end and end <= start:
             raise ValueError(f"{where}: ends before it starts")
@@ -134,9 +134,11 @@ def moment(value: Any, where: str) -> int:
     return round(seconds * 1e6) * 1000
 
 
-def merged(known: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, most: int = MOST) -> tuple[Booking, ...]:
-    """Merge earlier and new bookings of a source: jobs that are no longer listed have ended; keep the newest `most`."""
+def merged(
+    known: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, max_bookings: int = MOST
+) -> tuple[Booking, ...]:
+    """Merge earlier and new bookings of a source: jobs that are no longer listed have ended; keep the newest `max_bookings`."""
     listed = {one.id for one in newest}
-    gone = [one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in known if one.id not in listed]
-    every = sorted([*gone, *newest], key=lambda one: (one.end_ns == 0, one.start_ns, one.id))
-    return tuple(every[-most:])
+    ended = [one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in known if one.id not in listed]
+    every = sorted([*ended, *newest], key=lambda one: (one.end_ns == 0, one.start_ns, one.id))
+    return tuple(every[-max_bookings:])

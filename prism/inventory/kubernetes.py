@@ -100,8 +100,8 @@ def _gpus(spec: Mapping[str, Any]) -> bool:
     for one in spec.get("containers") or ():
         resources = one.get("resources") if isinstance(one, dict) else None
         for kind in ("limits", "requests"):
-            asked = resources.get(kind) if isinstance(resources, dict) else None
-            if isinstance(asked, dict) and any(_is_gpu(key) and value not in ("0", 0) for key, value in asked.items()):
+            amounts = resources.get(kind) if isinstance(resources, dict) else None
+            if isinstance(amounts, dict) and any(_is_gpu(key) and value not in ("0", 0) for key, value in amounts.items()):
                 return True
     return False
 

@@ -105,7 +105,7 @@ def _jobs(value: Any, where: str) -> tuple[JobHints, ...]:
         if name and names.setdefault(name, at) != at:
             raise ValueError(f"{at}.name: {name!r} is the name of {names[name]}, too")
         if "endpoints" not in own:
-            raise ValueError(f'{at}: "endpoints" is missing: without them, nobody knows which job is meant')
+            raise ValueError(f'{at}: "endpoints" is missing: without them, the job cannot be identified')
         endpoints = [normal_address(one, place) for place, one in _listed(own["endpoints"], f"{at}.endpoints")]
         if not endpoints:
             raise ValueError(f"{at}.endpoints: must name at least one address")
@@ -186,21 +186,21 @@ def contradictions(
 
 
 def _called(hinted: JobHints) -> str:
-    return f"job {hinted.name}" if hinted.name else f"the job of {_few(sorted(hinted.endpoints), most=1)}"
+    return f"job {hinted.name}" if hinted.name else f"the job of {_shown(sorted(hinted.endpoints), limit=1)}"
 
 
 def _other_members(hinted: JobHints, own: JobDiagnosis) -> Iterator[str]:
     members, given = frozenset(own.job.endpoints), hinted.endpoints
     absent, more = sorted(given - members), sorted(members - given)
     if absent:
-        yield f"hints: {len(absent)} of the {len(given)} endpoints of {_called(hinted)} do not train with it: {_few(absent)}"
+        yield f"hints: {len(absent)} of the {len(given)} endpoints of {_called(hinted)} do not train with it: {_shown(absent)}"
     if more:
-        yield f"hints: {len(more)} endpoints train with {_called(hinted)}, but are not among its endpoints: {_few(more)}"
+        yield f"hints: {len(more)} endpoints train with {_called(hinted)}, but are not among its endpoints: {_shown(more)}"
 
 
-def _few(addresses: Sequence[str], *, most: int = 4) -> str:
-    more = len(addresses) - most
-    return ", ".join(addresses[:most]) + (f" and {more} more" if more > 0 else "")
+def _shown(addresses: Sequence[str], *, limit: int = 4) -> str:
+    more = len(addresses) - limit
+    return ", ".join(addresses[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _other_sizes(hinted: JobHints, own: JobDiagnosis) -> Iterator[str]:

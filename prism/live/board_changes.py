@@ -59,8 +59,8 @@ def changes(before: Board, now: Board, *, grown: float = 1.25) -> Iterator[Chang
             yield Change("unexplained", now.at_ns, text)
 
 
-def changed(before: Board, now: Board, *, most: int = 200) -> dict[str, Any]:
-    """List jobs and findings of any severity that differ between two boards, at most `most` of each.
+def changed(before: Board, now: Board, *, max_changes: int = 200) -> dict[str, Any]:
+    """List jobs and findings of any severity that differ between two boards, at most `max_changes` of each.
 
     `jobs`: id and "appeared", "gone", or the new state. `findings`: id, title and "opened", "updated", "closed" or "gone".
     `more`: number of entries left out.
@@ -81,9 +81,9 @@ def changed(before: Board, now: Board, *, most: int = 200) -> dict[str, Any]:
     jobs |= dict.fromkeys(old_jobs, "gone")
     findings |= dict.fromkeys(old_cases, "gone")
     return {
-        "jobs": [{"id": name, "what": what} for name, what in list(jobs.items())[:most]],
-        "findings": [{"id": name, "what": what, "title": named[name]} for name, what in list(findings.items())[:most]],
-        "more": max(len(jobs) - most, 0) + max(len(findings) - most, 0),
+        "jobs": [{"id": name, "what": what} for name, what in list(jobs.items())[:max_changes]],
+        "findings": [{"id": name, "what": what, "title": named[name]} for name, what in list(findings.items())[:max_changes]],
+        "more": max(len(jobs) - max_changes, 0) + max(len(findings) - max_changes, 0),
     }
 
 

@@ -19,7 +19,7 @@ from prism.findings.same_finding import loud
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.jobs import recognize
-from prism.live.live_bookings import met, named
+from prism.live.live_bookings import named, with_seen
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.topology import Topology
 from prism.tracking import case_tracking, job_tracking, outages
@@ -202,7 +202,7 @@ class Watch:
         self.jobs, self.bookings = named(self.jobs, self.bookings, self._listed(), self.topology, now_ns)
         held = self._hold(now_ns)
         if self._first:
-            self._know(now_ns, held)
+            self._search_jobs(now_ns, held)
         messages = [*collection_silence(self.shelf.heard_ns, self.jobs, self._gap.excluding_gap(self.shelf.heard_ns, now_ns))]
         self.unheard = bool(messages)
         messages += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
@@ -210,20 +210,20 @@ class Watch:
         jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
         glances = [None if one.id in held or one.state == "ended" else self._glance(one, now_ns) for one in self.jobs]
-        for one, glance, told in zip(self.jobs, glances, diagnose_windows(self._executor, glances), strict=True):
+        for one, glance, diagnosis in zip(self.jobs, glances, diagnose_windows(self._executor, glances), strict=True):
             if one.id in held:
                 jobs.append(one)
                 continue
-            seen = self._seen(one, glance, told, last) if glance else self._aged(one, now_ns)
+            seen = self._seen(one, glance, diagnosis, last) if glance else self._aged(one, now_ns)
             jobs.append(seen)
             if seen.unclear:
                 continue
             known_ns = seen.met_ns + int(KNOWN_S * SECOND)
-            if glance is not None and told is not None and seen.trusted:
-                messages += told.unexplained
+            if glance is not None and diagnosis is not None and seen.trusted:
+                messages += diagnosis.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                ends = job_ends(told.jobs[0].timeline) if told.jobs else NO_STEPS
-                known = self._gap.outside_gap(supported(told.findings, ends, known_ns), one.step_ns)
+                ends = job_ends(diagnosis.jobs[0].timeline) if diagnosis.jobs else NO_STEPS
+                known = self._gap.outside_gap(supported(diagnosis.findings, ends, known_ns), one.step_ns)
                 findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
@@ -242,20 +242,20 @@ class Watch:
             took = time.perf_counter() - began
             self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
-        self.shelf.forget(min((self._wanted(one, now_ns) for one in active_jobs(self.jobs)), default=now_ns - self._search))
+        self.shelf.forget(min((self._keep_since(one, now_ns) for one in active_jobs(self.jobs)), default=now_ns - self._search))
         self.boards.publish(self._board(now_ns))
         return self.boards.newest
 
     def _hold(self, now_ns: int) -> Collection[str]:
         """Return the jobs that cannot be judged now because an exporter is silent; their windows begin after the silence."""
         going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
-        since = min((self._wanted(one, now_ns) for one in going_on), default=now_ns)
+        since = min((self._keep_since(one, now_ns) for one in going_on), default=now_ns)
         self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
         return set(held)
 
-    def _know(self, now_ns: int, held: Collection[str]) -> None:
+    def _search_jobs(self, now_ns: int, held: Collection[str]) -> None:
         """Search for jobs if needed; jobs that are `held` stay as they are."""
         lately = self.shelf.between(self._until or self._first, now_ns)
         settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in active_jobs(self.jobs))
@@ -267,14 +267,14 @@ class Watch:
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
             seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
-            self.jobs = met(self.jobs, seen, held, self.bookings, now_ns, self._anew)
+            self.jobs = with_seen(self.jobs, seen, held, self.bookings, now_ns, self._anew)
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
         """Earliest begin of a job's records; its window begins there if records are held since `held_ns`."""
         earliest = one.since(now_ns, self._search, self._most, held_ns)
         return max(earliest, self._first, self._whole_ns, self._anew.get(one.id, 0), self._gap.since(one, now_ns))
 
-    def _wanted(self, one: Followed, now_ns: int) -> int:
+    def _keep_since(self, one: Followed, now_ns: int) -> int:
         """Time from which records are kept for a job, including time before it was found, until it has been tracked for as
         long.
         """
@@ -317,14 +317,14 @@ class Watch:
         until, self._blind_ns[one.id] = told_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
         return until
 
-    def _seen(self, one: Followed, glance: WindowWork, told: Diagnosis | None, last: bool) -> Followed:
+    def _seen(self, one: Followed, glance: WindowWork, diagnosis: Diagnosis | None, last: bool) -> Followed:
         """Update a job with the diagnosis of its window."""
         one = replace(one, looked_ns=glance.now_ns)
-        if told is None or not told.jobs:
+        if diagnosis is None or not diagnosis.jobs:
             one = replace(one, lately=(), talked_ns=max(one.talked_ns, glance.job.end_ns))
             return self._aged(job_tracking.doubted(one, glance.now_ns), glance.now_ns)
-        self._gap = self._gap.with_steps(one, told.jobs[0], glance.since_ns)
-        one = job_tracking.after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
+        self._gap = self._gap.with_steps(one, diagnosis.jobs[0], glance.since_ns)
+        one = job_tracking.after(one, diagnosis.jobs[0], glance.now_ns, kept=self.steps, last=last)
         return self._aged(self._gap.without_gaps(one, self.gaps), glance.now_ns)
 
     def _aged(self, one: Followed, now_ns: int) -> Followed:

@@ -27,11 +27,13 @@ def named(
         return tuple(jobs), dict(known)
     newest = {(one.source, one.id): one for one in listed}
     stays = {id_: newest.get((one.source, one.id), one) for id_, one in known.items()}
-    turned = {one.id for one in active_jobs(jobs) if one.id in stays and followed_by(stays[one.id], listed, now_ns) is not None}
-    fixed = turned | {one.id for one in jobs if one.state == "ended" and one.id in stays}
+    replaced_ids = {
+        one.id for one in active_jobs(jobs) if one.id in stays and followed_by(stays[one.id], listed, now_ns) is not None
+    }
+    fixed = replaced_ids | {one.id for one in jobs if one.state == "ended" and one.id in stays}
     found = joined((_until_heard(one) for one in jobs if one.id not in fixed), listed, topology)
     ids = {one.id for one in jobs}
-    out = tuple(replace(one, state="ended") if one.id in turned else one for one in jobs)
+    out = tuple(replace(one, state="ended") if one.id in replaced_ids else one for one in jobs)
     return out, {id_: one for id_, one in ({**stays, **found}).items() if id_ in ids}
 
 
@@ -40,7 +42,7 @@ def _until_heard(one: Followed) -> Job:
     return replace(one.job, end_ns=max(one.job.end_ns, one.talked_ns))
 
 
-def met(
+def with_seen(
     jobs: Sequence[Followed],
     seen: Sequence[Job],
     held: Collection[str],
@@ -52,22 +54,22 @@ def met(
 
     A job on the endpoints of an ended job is a new job; `earliest_ns` receives the earliest begin of its windows.
     """
-    over, kept = recently_ended(jobs), tuple(one for one in active_jobs(jobs) if one.id in held)
+    ended, kept = recently_ended(jobs), tuple(one for one in active_jobs(jobs) if one.id in held)
     members = {address for one in kept for address in one.job.endpoints}
     followed = [one for one in active_jobs(jobs) if one.id not in held]
-    taken = tuple(one.id for one in (*kept, *over))
+    taken = tuple(one.id for one in (*kept, *ended))
     fresh = [job for job in seen if members.isdisjoint(job.endpoints)]
-    every = (*over, *kept, *with_recognized(followed, fresh, now_ns, taken=taken))
-    earliest_ns |= beginnings(every, {one.id for one in (*followed, *kept)}, over, bookings)
+    every = (*ended, *kept, *with_recognized(followed, fresh, now_ns, taken=taken))
+    earliest_ns |= beginnings(every, {one.id for one in (*followed, *kept)}, ended, bookings)
     return every
 
 
 def beginnings(
-    jobs: Iterable[Followed], known: Collection[str], over: Iterable[Followed], bookings: Mapping[str, Booking]
+    jobs: Iterable[Followed], known: Collection[str], ended: Iterable[Followed], bookings: Mapping[str, Booking]
 ) -> dict[str, int]:
     """Earliest begin of windows of new jobs (ids not in `known`), ns: after the jobs that had their endpoints."""
     ends: dict[str, int] = {}
-    for one in over:
+    for one in ended:
         booking = bookings.get(one.id)
         end = min(one.talked_ns, booking.end_ns) if booking is not None and booking.end_ns else one.talked_ns
         ends |= {address: max(end, ends.get(address, 0)) for address in one.job.endpoints}

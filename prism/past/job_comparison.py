@@ -81,8 +81,8 @@ def _ranks(a: JobDiagnosis, b: JobDiagnosis) -> list[Json]:
     for endpoint in own[0].keys() & own[1].keys():
         first, second = own[0][endpoint], own[1][endpoint]
         change = max((abs(second[name] - first[name]) for name in first), default=0.0)
-        told: dict[str, Any] = {name: {"a": finite(first[name]), "b": finite(second[name])} for name in first}
-        rows.append((change, {"endpoint": endpoint, "change_ms": finite(change), **told}))
+        values: dict[str, Any] = {name: {"a": finite(first[name]), "b": finite(second[name])} for name in first}
+        rows.append((change, {"endpoint": endpoint, "change_ms": finite(change), **values}))
     return [row for _, row in sorted(rows, key=lambda row: (-row[0], row[1]["endpoint"]))]
 
 

@@ -48,9 +48,9 @@ class Runs:
     def _load(self, database: Database) -> None:
         sql = "SELECT argMax(told, version) AS newest, max(start_ns) AS begun FROM runs GROUP BY id"
         sql += " ORDER BY begun DESC LIMIT {most:UInt64}"
-        for told in reversed(list(database.query(sql, {"most": MOST}).get("newest", ()))):
+        for text in reversed(list(database.query(sql, {"most": MOST}).get("newest", ()))):
             try:
-                one = from_json(json.loads(told))
+                one = from_json(json.loads(text))
             except (ValueError, TypeError, KeyError):
                 self.unread += 1
                 continue

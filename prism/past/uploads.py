@@ -178,8 +178,8 @@ class Uploads:
         Logs are joined with the flows; `finding` is the finding to which they belong.
         """
         octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
-        asked = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs, "logs": incoming.logs}
-        (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
+        request = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs, "logs": incoming.logs}
+        (incoming.folder / ASKED).write_text(json.dumps(request), "utf-8")
         names = tuple(name for name, _ in incoming.files)
         upload = Upload(incoming.id, names, time.time(), octets=octets, key=key, span=span, finding=finding)
         upload.logs = len(incoming.logs)

@@ -132,7 +132,7 @@ def _send_speed(
     return finite(float(rate[order][np.searchsorted(total, total[-1] / 2)])) if total[-1] else None
 
 
-def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, most: int = 8) -> list[Json]:
+def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, max_pairs: int = 8) -> list[Json]:
     """Return the culprit's pairs with most octets, and the send speed of each before and since."""
     if by not in ("endpoint", "pair"):
         return []
@@ -142,7 +142,7 @@ def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, most: int
     found, place = np.unique(pairs[rows], return_inverse=True)
     octets = np.bincount(place, weights=flows.octets[rows].astype(np.float64), minlength=len(found))
     out = []
-    for at in np.argsort(-octets)[:most].tolist():
+    for at in np.argsort(-octets)[:max_pairs].tolist():
         name = f"{flows.endpoints[found[at] // many]}>{flows.endpoints[found[at] % many]}"
         usual = _send_speed(flows, "pair", [name], None, begin_ns, None)
         now = _send_speed(flows, "pair", [name], begin_ns, (1 << 63) - 1, None)

@@ -75,12 +75,12 @@ def replay(
     DecodeError
         A ValueError with the file's name if it cannot be read. Also as `executors.workers` and `StoredSource`.
     """
-    tell = progress or (lambda _stage, _done, _total: None)
-    flows, transits, source = read(inputs, topology, tell, columns)
+    report_progress = progress or (lambda _stage, _done, _total: None)
+    flows, transits, source = read(inputs, topology, report_progress, columns)
     flows = kept(flows)
 
     def jobs(done: int, total: int) -> None:
-        tell("jobs", done, total)
+        report_progress("jobs", done, total)
 
     with workers(process_count(len(flows)) if processes is None else processes, scheduler) as executor:
         given: dict[str, Any] = {"topology": topology, "transits": transits, "hints": hints, "progress": jobs}
@@ -108,7 +108,7 @@ def _check_records(path: str, kind: Kind) -> None:
 def read(
     inputs: Sequence[tuple[str, str]],
     topology: Topology | None,
-    tell: Progress,
+    report_progress: Progress,
     columns: Columns | None = None,
     *,
     skips: Callable[[str], None] = lambda _line: None,
@@ -125,7 +125,7 @@ def read(
     dumps = [(path, files.opened(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
     decoder = Decoder()
     home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
-    readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
+    readers = {name: _packets(capture, decoder, captures, report_progress) for name, capture in captures.items()}
     flows, transits, skipped = flows_of(readers, decoder.endpoints, home=home) if captures else _nothing()
     seen = sum(capture.packets for capture in captures.values())
     skipped = skipped_packets(seen, decoder.skipped, skipped)
@@ -136,7 +136,7 @@ def read(
         if not capture.packets and not capture.warnings
     ]
     for done, (path, dump) in enumerate(dumps):
-        tell("dumps", done, len(dumps))
+        report_progress("dumps", done, len(dumps))
         own = dump.flows()
         nothing += [] if len(own) else [f"{path}: the file gives no flow records"]
         flows = concatenated([flows, own])
@@ -161,11 +161,11 @@ def read(
 
 
 def _packets(
-    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
+    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], report_progress: Progress
 ) -> Iterator[Undecoded | Unread]:
     for frames in capture_reader.read(capture, decoder):
         yield frames
-        tell("packets", sum(c.packets for c in captures.values()), 0)
+        report_progress("packets", sum(c.packets for c in captures.values()), 0)
 
 
 def _nothing() -> tuple[Flows, Transits, Counter[str]]:

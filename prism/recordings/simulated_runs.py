@@ -61,7 +61,7 @@ def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) ->
             flows = flows_of(parts, play.plant, spec.start_ns, ways)
             file.add(collection.kept(flows, Transits.empty())[0])
         written = file.count
-    _tell(folder, play.plant.topology(), play.truth())
+    _write_documents(folder, play.plant.topology(), play.truth())
     return written
 
 
@@ -96,7 +96,7 @@ def write_packets(
         for some in mirrors.captured(numbered()):
             files[some.switch].add(some.time_ns, some.octets, some.captured, some.wire)
             written += len(some.time_ns)
-    _tell(folder, play.plant.topology(), play.truth())
+    _write_documents(folder, play.plant.topology(), play.truth())
     return written
 
 
@@ -106,6 +106,6 @@ def _made(folder: str | Path) -> Path:
     return folder
 
 
-def _tell(folder: Path, topology: dict[str, Any], truth: dict[str, Any]) -> None:
+def _write_documents(folder: Path, topology: dict[str, Any], truth: dict[str, Any]) -> None:
     for name, document in (("topology", topology), ("truth", truth)):
         (folder / f"{name}.json").write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")

@@ -49,7 +49,7 @@ def through(where: str, flows: Flows) -> Flows:
 
 def _digest(flows: Flows) -> str:
     """Digest of records, equal for equal records."""
-    told = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
+    digest = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
     for column in COLUMNS:
-        told.update(getattr(flows, column.name).tobytes())
-    return told.hexdigest()
+        digest.update(getattr(flows, column.name).tobytes())
+    return digest.hexdigest()

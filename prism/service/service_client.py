@@ -39,9 +39,9 @@ class ServiceClient:
 
     def get(self, path: str, **parameters: Any) -> Json:
         """Return the JSON of a path. Raises ValueError with the reason."""
-        asked = {name: value for name, value in parameters.items() if value is not None}
+        given = {name: value for name, value in parameters.items() if value is not None}
         try:
-            answer = self._client.get(path, params=asked)
+            answer = self._client.get(path, params=given)
             found = answer.json()
         except httpx.HTTPError as error:
             raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None

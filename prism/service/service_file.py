@@ -65,7 +65,7 @@ def read(folder: str | Path) -> Running | None:
     return found if right and found.url.startswith("http://") and found.token.isascii() else None
 
 
-def near(url: str) -> str:
+def local_url(url: str) -> str:
     """Return the address of a service for its own host; one that listens everywhere also listens on loopback."""
     host, _, port = url.removeprefix("http://").rpartition(":")
     return f"http://{EVERYWHERE.get(host, host)}:{port}"

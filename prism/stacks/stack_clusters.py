@@ -151,9 +151,9 @@ def _behind(recordings: Sequence[Recording]) -> Outliers | None:
             continue
         waited = Counter(what for number, what in ranks.values() if number == high and what).most_common(1)
         what = f"{waited[0][0]} {low + 1}" if waited else f"collective {low + 1}"
-        told = Outliers(late, "behind", f"{len(ranks) - len(late)} ranks of group {name or '0'} wait in {what}", 0.95)
-        if best is None or len(told.ranks) < len(best.ranks):
-            best = told
+        candidate = Outliers(late, "behind", f"{len(ranks) - len(late)} ranks of group {name or '0'} wait in {what}", 0.95)
+        if best is None or len(candidate.ranks) < len(best.ranks):
+            best = candidate
     return best
 
 

@@ -115,14 +115,16 @@ def end_of(mean: Mean) -> End:
 
 def _idle_score(mean: Mean) -> Floats:
     """Score the idle time around each phase: mean logarithm over classes, plus that of the whole job's idle time."""
-    rests = np.stack([_rest(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
-    rests = np.maximum.reduce([np.roll(rests, k, axis=1) for k in (-1, 0, 1)])  # a sequence may end in the phase itself
+    idle_times = np.stack([_idle_around(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
+    idle_times = np.maximum.reduce(
+        [np.roll(idle_times, k, axis=1) for k in (-1, 0, 1)]
+    )  # a sequence may end in the phase itself
     least = 1e-3
-    every = [np.log(rests[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
+    every = [np.log(idle_times[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
     return np.asarray(np.sum(every, axis=0) + 0.3 * np.log(mean.spent + least))
 
 
-def _rest(active: Mask, spent: Floats) -> Floats:
+def _idle_around(active: Mask, spent: Floats) -> Floats:
     """Duration of the idle time that contains each phase of a cycle; for an active phase, its own time."""
     if active.all() or not active.any():
         return spent.copy()
@@ -193,13 +195,13 @@ def _gathered(mean: Mean, until: int) -> int:
     moved, others = np.cumsum(mean.reduced), np.cumsum(mean.others)
     fits = (np.abs(moved - 0.5) <= 0.08) & (others <= 0.03)
     fits[max(until - 1, 0) :] = False
-    rest = np.where(fits, mean.spent, 0)
-    at = int(np.argmax(rest))
+    idle = np.where(fits, mean.spent, 0)
+    at = int(np.argmax(idle))
     first = int(np.searchsorted(moved, 0.05))
     before = max(mean.spent[-1], float(mean.spent[: first + 1].max()))
-    inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * rest[at]]
+    inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * idle[at]]
     fetched = (np.abs(inside - 1 / 3) < 0.05).any()  # by ZeRO-3 for the forward pass
-    return at + 1 if rest[at] > before and len(inside) < 2 and not fetched else 0
+    return at + 1 if idle[at] > before and len(inside) < 2 and not fetched else 0
 
 
 def _reduced(mean: Mean) -> Mask:
@@ -211,11 +213,11 @@ def _reduced(mean: Mean) -> Mask:
     if not mean.others.any() or not mean.reduced.any():
         return np.zeros(phases, np.bool_)
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
-    rest = _rest(busy, mean.spent)
-    rest[busy] = 0
+    idle = _idle_around(busy, mean.spent)
+    idle[busy] = 0
     others = np.tile(mean.others, 2)
     for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
-        if rest[(last + 1) % phases] < 0.5 * rest.max():
+        if idle[(last + 1) % phases] < 0.5 * idle.max():
             continue
         until = last
         while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:

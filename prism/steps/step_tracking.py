@@ -16,7 +16,7 @@ def tracked(clock: Clock, bins: float) -> Ints:
     Consecutive places are about one step apart, except around other traffic (an evaluation, a restart inside a step).
     """
     channels = _channels(clock, bins)
-    at = _rest(clock, bins)
+    at = _longest_idle_place(clock, bins)
     half = max(int(bins / 2), 1)
     begins = np.round(np.arange(at, c.BINS - half, bins)).astype(np.int64)
     begins = begins[begins >= half]
@@ -54,26 +54,26 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     longer = _longer(own, number, lasts)
     if longer.any():
         return grouped(inside[longer], clock)
-    rest = np.full(number[-1] + 1, np.nan)
-    rest[number] = own
-    count = _repeated(rest)
+    idle_times = np.full(number[-1] + 1, np.nan)
+    idle_times[number] = own
+    count = _repeated(idle_times)
     if not count:
         return places
-    usual = median_known(rest[: len(rest) // count * count].reshape(-1, count))
+    usual = median_known(idle_times[: len(idle_times) // count * count].reshape(-1, count))
     return grouped(inside[number % count == int(usual.argmax())], clock)
 
 
-def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
+def _longer(idle_times: Floats, number: Ints, lasts: float) -> Mask:
     """Select the idle times that are longer than all others and follow equal numbers of operations; may select none.
 
     Of several levels, the one with the most equal distances wins, then the most frequent one. A crash may break some. The idle
     times must occur from start to end; pauses do not. `lasts` is the time of an operation with its idle time, ns. A forward
     pass takes half as long as the backward passes between the reductions together; a longer idle time is a pause.
     """
-    order = np.sort(rest)
-    best, found = 1 - c.BROKEN, np.zeros(len(rest), np.bool_)
+    order = np.sort(idle_times)
+    best, found = 1 - c.BROKEN, np.zeros(len(idle_times), np.bool_)
     for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
-        longer = rest > order[m]
+        longer = idle_times > order[m]
         at = number[longer]
         if len(at) < 3:
             break
@@ -81,7 +81,7 @@ def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
         count = int(np.median(apart))
         equal = float(np.mean(apart == count))
         through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
-        forward = float(np.median(rest[longer])) <= c.OTHERS * (1 + count / 2) * lasts
+        forward = float(np.median(idle_times[longer])) <= c.OTHERS * (1 + count / 2) * lasts
         if count >= 2 and through and forward and equal >= best and not (found.any() and equal == best):
             until = np.append(at[1:], number[-1] + 1) - np.append(at[0] - count, at[:-1])
             hung = (until <= count) & (np.append(count, apart) < count)  # the step continues after it
@@ -90,12 +90,12 @@ def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
     return found
 
 
-def _repeated(rest: Floats) -> int:
+def _repeated(idle_times: Floats) -> int:
     """Smallest number of operations after which the idle times repeat, and do not repeat after fewer; 0 if none."""
-    ratio = np.log(np.maximum(rest, np.nanmedian(rest) / 1000))
-    most = len(rest) // c.GROUPS
-    difference = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, most + 2)]
-    for k in range(1, most):
+    ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
+    max_count = len(idle_times) // c.GROUPS
+    difference = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, max_count + 2)]
+    for k in range(1, max_count):
         top = max(difference[:k])
         if top > c.UNLIKE and difference[k] <= 0.5 * top and difference[k] <= difference[k + 1]:
             return k + 1
@@ -132,12 +132,12 @@ def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
 
     Their distance differs from `bins` by 2 % at most.
     """
-    wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
+    widened = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
     best, found = -np.inf, np.zeros(0, np.int64)
     for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
         number = np.arange(int(c.BINS / apart))
         at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
-        mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
+        mean = widened[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
         if mean.max() > best:
             best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
     return np.minimum(found, c.BINS - 1), best
@@ -158,7 +158,7 @@ def _channels(clock: Clock, bins: float) -> Floats:
     return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
 
 
-def _rest(clock: Clock, bins: float) -> float:
+def _longest_idle_place(clock: Clock, bins: float) -> float:
     """Find the first place at which the job is usually idle longest, in bins."""
     phases = min(c.PHASES, max(int(bins), 8))
     place = ((np.arange(c.BINS) + 0.5) / bins) % 1

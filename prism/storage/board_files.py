@@ -34,11 +34,11 @@ class _Kept(NamedTuple):
     flows: Flows
 
 
-def save(path: str | Path, told: Board, flows: Flows) -> None:
+def save(path: str | Path, board: Board, flows: Flows) -> None:
     """Write a board and its records. Raises OSError, or ValueError if there is too much text."""
-    jobs = tuple(replace(status, found=bare(status.found)) for status in told.jobs)
+    jobs = tuple(replace(status, found=bare(status.found)) for status in board.jobs)
     with open(path, "wb") as file:
-        file.writelines(packed(_Kept(replace(told, jobs=jobs), flows), _Kept, SCHEMA))
+        file.writelines(packed(_Kept(replace(board, jobs=jobs), flows), _Kept, SCHEMA))
 
 
 def load(path: str | Path) -> Replayed:

@@ -107,9 +107,9 @@ def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS
     inside = (spans.start_ns >= edges[0]) & (spans.start_ns < edges[1])
     own = np.flatnonzero((phases.step >= places[phases.rank, 0]) & (phases.step < places[phases.rank, 1]))
     step = (phases.step[own] - places[phases.rank[own], 0]).astype(np.int32)
-    told = replace(_rows(phases, own), step=step)
+    kept_phases = replace(_rows(phases, own), step=step)
     first = line.first + int(np.searchsorted(job_ends(line), edges[0]))
-    whole = Part(members(found), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), told)
+    whole = Part(members(found), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), kept_phases)
     for smaller in (whole, replace(whole, spans=NO_SPANS)):
         if smaller.octets <= octets:
             return smaller

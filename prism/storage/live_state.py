@@ -107,8 +107,8 @@ class State:
     ) -> None:
         """Save the changes, also of each job's history. `at_ns`, the end of the newest window, is the version."""
         jobs, trails = tuple(jobs), tuple(trails)
-        told = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
-        self._put(JOBS, told, at_ns)
+        job_rows = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
+        self._put(JOBS, job_rows, at_ns)
         cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
         self._put(CASES, cases, at_ns)
         self.histories.save(jobs, trails, at_ns)
@@ -121,10 +121,10 @@ class State:
 
     def load(self) -> Saved:
         """Read the last state. It is not saved again."""
-        jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
+        jobs = [one for text in self._newest(JOBS) if (one := self._read(JOBS.name, text, job_from)) is not None]
         jobs = [self.histories.load(one) for one in jobs]
         self.unread["history"] = self.histories.unread
-        trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
+        trails = [one for text in self._newest(CASES) if (one := self._read(CASES.name, text, trail_from)) is not None]
         windows = tuple(Window(*row) for row in self._newest_rows(WINDOWS, "end_ns", WINDOWS_KEPT))
         self._gaps = tuple(Gap(*row) for row in self._newest_rows(GAPS, "begin_ns", GAPS_KEPT))
         self._until = windows[0].end_ns if windows else 0
@@ -132,8 +132,8 @@ class State:
 
     def cases(self, since_ns: int) -> list[Case]:
         """Return the cases that continued at a time or later, in their last version."""
-        told = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
-        return [one.case for one in told if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
+        text = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
+        return [one.case for one in text if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
 
     def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
         """Insert rows whose fields are the columns of a table."""
@@ -154,7 +154,7 @@ class State:
         yield from zip(*(found[name].tolist() for name in names), strict=True)
 
     def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
-        texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
+        texts = {name: json.dumps(document, allow_nan=False) for name, _, _, document in rows}
         before = self._saved.get(table.name, {})
         rows = [row for row in rows if before.get(row[0]) != texts[row[0]]]
         for day in _partitions(table, [begun for _, begun, _, _ in rows]):
@@ -171,11 +171,11 @@ class State:
 
     def _newest(self, table: Table) -> list[str]:
         sql = f"SELECT argMax(told, version) AS newest FROM {table.name} GROUP BY id"
-        return [str(told) for told in self._database.query(sql).get("newest", ())]
+        return [str(text) for text in self._database.query(sql).get("newest", ())]
 
-    def _read(self, name: str, told: str, made: Any) -> Any:
+    def _read(self, name: str, text: str, made: Any) -> Any:
         try:
-            return made(json.loads(told))
+            return made(json.loads(text))
         except (ValueError, TypeError, KeyError, AttributeError):
             self.unread[name] += 1
             return None
@@ -205,7 +205,7 @@ def job_json(one: Followed) -> dict[str, Any]:
 def _agreed(one: Followed) -> list[tuple[tuple[int, ...], float]]:
     """The layout that windows agree on, and its confidence in tenths: smaller changes are not saved."""
     layout = favoured(one.layouts)
-    sure = [sure for told, sure in one.layouts if told == layout]
+    sure = [sure for known, sure in one.layouts if known == layout]
     return [(layout, max(round(sum(sure) / len(sure), 1), 0.1))] if layout else []
 
 
@@ -214,18 +214,18 @@ def _roughly(step_ns: float) -> float:
     return float(round(1.05 ** round(math.log(step_ns, 1.05)))) if step_ns > 0 else 0.0
 
 
-def job_from(told: Mapping[str, Any]) -> Followed:
+def job_from(document: Mapping[str, Any]) -> Followed:
     """Read a job from `job_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
-    job = told["job"]
+    job = document["job"]
     start = int(job["start_ns"])
     return Followed(
         Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start, name=str(job.get("name", ""))),
-        int(told["met_ns"]),
-        step_ns=float(told["step_ns"]),
+        int(document["met_ns"]),
+        step_ns=float(document["step_ns"]),
         talked_ns=start,
-        state=told["state"],
-        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * LAYOUTS,
-        told_by=int(told.get("told_by", 0)),
+        state=document["state"],
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in document["layouts"]) * LAYOUTS,
+        told_by=int(document.get("told_by", 0)),
     )
 
 
@@ -240,17 +240,17 @@ def trail_json(trail: Trail) -> dict[str, Any]:
     return {"case": case, "finding": finding, **rest}
 
 
-def trail_from(told: Mapping[str, Any]) -> Trail:
+def trail_from(document: Mapping[str, Any]) -> Trail:
     """Read a trail from `trail_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
-    rest = {name: value for name, value in told.items() if name not in ("case", "finding")}
-    return Trail(Case(finding=finding_from(told["finding"]), **told["case"]), **rest)
+    rest = {name: value for name, value in document.items() if name not in ("case", "finding")}
+    return Trail(Case(finding=finding_from(document["finding"]), **document["case"]), **rest)
 
 
-def finding_from(told: Mapping[str, Any]) -> Finding:
+def finding_from(document: Mapping[str, Any]) -> Finding:
     """Read a finding from `prism.report.json_report.finding_json`. Raises ValueError, TypeError or KeyError if it is
     invalid.
     """
-    fields = {name: value for name, value in told.items() if name != "title"}
+    fields = {name: value for name, value in document.items() if name != "title"}
     subject, isolate, lost = fields.pop("subject"), fields.pop("isolate"), float(fields.pop("lost_gpu_seconds"))
     alternatives = tuple((tuple(one["ids"]), float(one["probability"])) for one in isolate["alternatives"])
     return Finding(

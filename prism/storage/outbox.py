@@ -43,9 +43,9 @@ class Outbox:
         """Return all notifications in their last state, in the order of creation."""
         sql = "SELECT argMax(told, version) AS newest FROM outbox GROUP BY id"
         found = []
-        for told in self._database.query(sql).get("newest", ()):
+        for text in self._database.query(sql).get("newest", ()):
             try:
-                found.append(from_json(json.loads(told)))
+                found.append(from_json(json.loads(text)))
             except (ValueError, TypeError, KeyError, AttributeError):
                 self.unread += 1
         return sorted(found, key=lambda one: (one.made_ns, one.number, one.id))
@@ -55,17 +55,17 @@ class Outbox:
         sql = "SELECT argMax(told, version) AS newest, max(made_ns) AS made FROM outbox GROUP BY id"
         sql += " ORDER BY made DESC, id LIMIT {most:UInt64}"
         found = []
-        for told in self._database.query(sql, {"most": most}).get("newest", ()):
+        for text in self._database.query(sql, {"most": most}).get("newest", ()):
             try:
-                found.append(from_json(json.loads(told)))
+                found.append(from_json(json.loads(text)))
             except (ValueError, TypeError, KeyError, AttributeError):
                 self.unread += 1
         return found
 
-    def save(self, told: Iterable[Notification]) -> None:
+    def save(self, notifications: Iterable[Notification]) -> None:
         """Save notifications in their present state; unchanged ones are not written again."""
         days: dict[int, list[Notification]] = {}
-        for one in told:
+        for one in notifications:
             days.setdefault(one.made_ns // OUTBOX.partition_ns, []).append(one)
         for batch in days.values():
             columns: dict[str, Sequence[Any]] = {
@@ -80,6 +80,6 @@ class Outbox:
             self._database.insert(OUTBOX, columns, token=hashlib.blake2s(token).hexdigest())
 
 
-def version(told: Notification) -> int:
+def version(notification: Notification) -> int:
     """Order two states of a notification: more attempts first, then the final state."""
-    return 2 * told.tries + (told.state != "waiting")
+    return 2 * notification.tries + (notification.state != "waiting")

@@ -46,7 +46,7 @@ class JobProgress:
         steps = np.diff(self.ends[(self.ends >= start_ns) & (self.ends <= end_ns)])
         return float(np.median(steps)) if len(steps) else 0.0
 
-    def lately(self, *, steps: int = 3) -> float:
+    def recent_step(self, *, steps: int = 3) -> float:
         """Median of the newest steps, ns; 0 if there are none."""
         return float(np.median(np.diff(self.ends)[-steps:])) if len(self.ends) > 1 else 0.0
 
@@ -154,8 +154,8 @@ def with_unconfirmed(before: Sequence[Trail], now: Iterable[Trail]) -> tuple[Tra
 
 def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
     """Limit the trails: all open ones, and the newest `closed` closed ones."""
-    over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
-    return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
+    surplus = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
+    return tuple(t for t in trails if t.case.state == "open" or not surplus or t.case.closed_ns > surplus[0])
 
 
 def awaits_confirmation(trail: Trail, *, most: int = 6) -> bool:
@@ -329,4 +329,4 @@ def _slowness_continues(trail: Trail, job: JobProgress, *, least: float = 1.05) 
     finding, usual = trail.case.finding, trail.usual_ns
     slow = job.during(finding.start_ns, finding.end_ns) or usual * _cost(finding)
     loses = loud(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
-    return loses and job.lately() >= (usual + slow) / 2
+    return loses and job.recent_step() >= (usual + slow) / 2

@@ -95,10 +95,10 @@ def diagnose_windows(executor: Executor | None, works: Sequence[WindowWork | Non
         return
     handed = [None if work is None else _submit_window(executor, work) for work in works]
     for work, future in zip(works, handed, strict=True):
-        told = None
+        diagnosis = None
         with suppress(*LOST):
-            told = future.result() if future is not None else None
-        yield told if told is not None or work is None else diagnose_window(work)
+            diagnosis = future.result() if future is not None else None
+        yield diagnosis if diagnosis is not None or work is None else diagnose_window(work)
 
 
 def _submit_window(executor: Executor, work: WindowWork) -> Future[Diagnosis] | None:
@@ -186,21 +186,21 @@ def diagnose_over(
     if condense and isinstance(records, Memory):
         records, condense = Memory(condensed(records.flows)), False
     site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
-    told: list[Told] = []
+    results: list[Told] = []
     waiting: dict[Future[Answer], Work] = {}
     total = 0
     for work in site.works():
         total += 1
         waiting[_submitted(executor, work)] = work
         while len(waiting) >= max_pending:
-            told += _next_results(executor, site, waiting)
+            results += _next_results(executor, site, waiting)
             progress(total - len(waiting), 0)
     while waiting:
-        told += _next_results(executor, site, waiting)
+        results += _next_results(executor, site, waiting)
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
     talkers = len(np.union1d(pairs.src, pairs.dst))
-    return merged(source, ranked(told), topology, source.flows, talkers, hints, pairs.endpoints)
+    return merged(source, ranked(results), topology, source.flows, talkers, hints, pairs.endpoints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +231,8 @@ class _Site:
         if isinstance(work.records, Memory):
             own = around(work.records.flows, job)
             return replace(self._work(Memory(own), tuple(own.endpoints)), job=job)
-        asked = frozenset(job.endpoints)
-        inside = np.array([address in asked for address in self.pairs.endpoints], np.bool_)
+        members = frozenset(job.endpoints)
+        inside = np.array([address in members for address in self.pairs.endpoints], np.bool_)
         return replace(self._work(work.records, self._around(inside)), job=job)
 
     def _around(self, inside: Mask) -> tuple[str, ...]:
@@ -249,8 +249,8 @@ class _Site:
             hosts = {self.topology.host(address) for address in endpoints} - {None}  # some of their endpoints may be silent
             near = set(endpoints).union(*(self.topology.at[host] for host in hosts if host is not None))
             own = replace(self.topology, endpoints={address: known[address] for address in known if address in near})
-        asked = () if isinstance(records, Memory) else endpoints
-        return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense, hints=self.hints)
+        wanted = () if isinstance(records, Memory) else endpoints
+        return Work(records, self.pairs.window, wanted, own, self.transits, condense=self.condense, hints=self.hints)
 
 
 def _submitted(executor: Executor, work: Work) -> Future[Answer]:
@@ -265,7 +265,7 @@ def _submitted(executor: Executor, work: Work) -> Future[Answer]:
 
 def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[Told]:
     """Return the results of the next finished work; jobs that it found become new work."""
-    told: list[Told] = []
+    results: list[Told] = []
     ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in ready:
         work = waiting.pop(future)
@@ -275,8 +275,8 @@ def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer],
             answer = done(work)
         for one in answer:
             if isinstance(one, Told):
-                told.append(one)
+                results.append(one)
             else:
                 more = site.job(work, one)
                 waiting[_submitted(executor, more)] = more
-    return told
+    return results

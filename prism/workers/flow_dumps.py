@@ -28,8 +28,8 @@ class Dumps:
             for flows in opened(path, self._columns, exporter=name):
                 inside = (flows.start_ns >= start_ns) & (flows.start_ns < end_ns)
                 if endpoints:
-                    asked = flows.among(endpoints)
-                    inside &= asked[flows.src] & asked[flows.dst]
+                    selected = flows.among(endpoints)
+                    inside &= selected[flows.src] & selected[flows.dst]
                 parts.append(flows.take(np.flatnonzero(inside)))
         return Memory(concatenated(parts) if parts else Flows.build({"start_ns": []}, endpoints=())).between(
             start_ns, end_ns, limit=limit

@@ -130,8 +130,8 @@ class Scheduled(Executor):
             self._give_up(f"the workers failed: {said}")
             promised.set_exception(BrokenExecutor(self._reason))
         else:
-            told, error = handed.result()
-            promised.set_result(told) if error is None else promised.set_exception(error)
+            result, error = handed.result()
+            promised.set_result(result) if error is None else promised.set_exception(error)
 
     def _watch(self) -> None:
         """Fail work that no worker runs."""
@@ -214,8 +214,8 @@ class Scheduled(Executor):
     def health(self) -> Mapping[str, Any]:
         """Health: whether the scheduler is connected and a worker is active. Without them work is done locally, more slowly."""
         reached, why = self.running, self._reason
-        told = {"ok": True, "reached": reached, "working": reached and not why, "address": self.address}
-        return {**told, "reason": why} if reached and why else told
+        health = {"ok": True, "reached": reached, "working": reached and not why, "address": self.address}
+        return {**health, "reason": why} if reached and why else health
 
 
 def _opened(address: str, patience_s: float) -> Any:
@@ -237,14 +237,14 @@ def _opened(address: str, patience_s: float) -> Any:
 
 
 async def _identity(address: str, patience_s: float) -> str:
-    """What somebody says that he is."""
+    """Return the identity that a peer reports."""
     from distributed.core import rpc
     from distributed.security import Security
 
     safe = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
-    async with rpc(address, timeout=patience_s, connection_args=safe) as asked:  # type: ignore[no-untyped-call]
-        told = await asyncio.wait_for(asked.identity(), patience_s)
-    return str(told.get("type")) if isinstance(told, dict) else type(told).__name__
+    async with rpc(address, timeout=patience_s, connection_args=safe) as scheduler:  # type: ignore[no-untyped-call]
+        identity = await asyncio.wait_for(scheduler.identity(), patience_s)
+    return str(identity.get("type")) if isinstance(identity, dict) else type(identity).__name__
 
 
 @contextmanager

@@ -64,12 +64,12 @@ def links_inside(
         return rhythm.quiet[:-1, 1]
 
     @cache
-    def later(one: Members, other: Members) -> int:
-        return _later(begun(one), begun(other))
+    def compared(one: Members, other: Members) -> int:
+        return _reduces_later(begun(one), begun(other))
 
-    if not any(later(*both) for own in groups[:: max(len(groups) // max_hosts, 1)] for both in pairwise(own)):
+    if not any(compared(*both) for own in groups[:: max(len(groups) // max_hosts, 1)] for both in pairwise(own)):
         return []
-    orders = {tuple(later(*both) for both in pairwise(own)) for own in groups}
+    orders = {tuple(compared(*both) for both in pairwise(own)) for own in groups}
     order = orders.pop()
     ways = {way for way in order if way}
     return [link for own in hosts for link in _linked(own, order, *ways)] if not orders and len(ways) == 1 else []
@@ -83,7 +83,7 @@ def _linked(own: Sequence[int], order: Sequence[int], way: int) -> list[Link]:
     return [link for a, b in pairwise(stages) for link in zip(a, b, strict=True)] if alike else []
 
 
-def _later(one: Ints, other: Ints) -> int:
+def _reduces_later(one: Ints, other: Ints) -> int:
     """Return 1 if reductions of the second begin later than those of the first in all steps alike, −1 if earlier, else 0."""
     if min(len(one), len(other)) < MIN_STEPS:
         return 0

@@ -48,8 +48,8 @@ def test_the_service_that_has_it_is_asked_whatever_it_is_called_and_whoever_may_
             found = store_status.tables_of(str(data))
             assert (found.tables, found.through) == ((TABLE,), running)
         for changed, said in (
-            ({"token": "wrong"}, r"which was asked: http://127\.0\.0\.1:\d+: the service needs a token"),
-            ({"process": os.getpid() + 1}, "it serves no pages that could be asked"),  # of a service that was killed
+            ({"token": "wrong"}, r"its answer: http://127\.0\.0\.1:\d+: the service needs a token"),
+            ({"process": os.getpid() + 1}, "it serves no pages that could answer"),  # of a service that was killed
         ):
             with noted(data / "store", replace(running, **changed)), pytest.raises(InUseError, match=said):
                 store_status.tables_of(str(data))

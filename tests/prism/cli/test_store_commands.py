@@ -155,11 +155,11 @@ def test_what_a_killed_service_left_misleads_nobody(tmp_path):
         note.write_text(note.read_text().replace('"http://127.0.0.1:', '"http://127.0.0.1:1'))
         found = run("status", str(data))
         assert (found.exit_code, found.stdout) == (2, "")
-        assert f"(process {child.process.pid}), which was asked: http://127.0.0.1:1" in found.stderr
+        assert f"(process {child.process.pid}); its answer: http://127.0.0.1:1" in found.stderr
         note.unlink()
         found = run("status", str(data))
         assert f"in use by process {child.process.pid} (" in found.stderr
-        assert "it serves no pages that could be asked" in found.stderr
+        assert "it serves no pages that could answer" in found.stderr
 
 
 def test_a_service_with_a_server_is_asked_by_its_folder(tmp_path):
