@@ -7,7 +7,7 @@ from prism.live.live_analysis import Watch
 from prism.recordings.live_replay import by_clock, play_files, rate
 from prism.recordings.stored_replay import through
 from prism.recordings.timed_playback import play, ticks
-from prism.workers.distributed_analysis import Kept
+from prism.workers.distributed_analysis import StoredSource
 from prism.workers.executors import workers
 from prism.workers.worker_cluster import scheduled
 from tests.collectors.builders.servers import running
@@ -50,7 +50,7 @@ class Dying:
     """Records of a store whose first reader is killed at it; the mark says that it was."""
 
     def __init__(self, where, mark):
-        self.kept, self.mark, self.home = Kept(where), mark, os.getpid()
+        self.kept, self.mark, self.home = StoredSource(where), mark, os.getpid()
 
     def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
         if os.getpid() != self.home and not self.mark.exists():

@@ -12,7 +12,7 @@ from prism.model import Severity
 from prism.service.service_settings import Service
 from prism.service.tokens import Tokens
 from prism.tracking.board import Board, Boards, Gap
-from prism.tracking.outages import cleared
+from prism.tracking.outages import without_gaps
 from tests.prism.views.test_usual_step_times import FAST, RANKS, SLOW, job
 from tests.prism.web.conftest import GENEROUS, PCAPS, Shown
 
@@ -257,7 +257,7 @@ def test_a_gap_in_collection_is_hatched_and_named(slow_rank, opened):
     (job,) = board.jobs
     begin, end = job.found.timeline.steps[0][8].tolist()
     gap = Gap(begin + (end - begin) // 4, end - (end - begin) // 4)
-    line = cleared(job.found.timeline, [(gap.begin_ns, gap.end_ns)], float(end - begin))
+    line = without_gaps(job.found.timeline, [(gap.begin_ns, gap.end_ns)], float(end - begin))
     jobs = (replace(job, found=replace(job.found, timeline=line)),)
     made = Board(**(vars(board) | {"jobs": jobs, "gaps": (gap,)}))
     with served(Service(Boards(made), records, "live", limits=GENEROUS)) as port:
