@@ -5,7 +5,7 @@ import pytest
 
 from prism.model import Finding, Severity
 from prism.tracking.board import Case
-from prism.tracking.case_tracking import Trail, JobProgress, reset_baselines, follow, with_unconfirmed
+from prism.tracking.case_tracking import JobProgress, Trail, follow, reset_baselines, with_unconfirmed
 
 S = 1_000_000_000
 
