@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -59,9 +60,8 @@ def period_of(clock: Clock) -> Period | None:
 
 def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
     """Lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in bins."""
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
-    smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
-    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
+    smooth, detrended = _passed(scale)
+    again = np.fft.irfft(power * smooth * detrended)[:, : c.BINS // 2]
     again /= 1 - np.arange(c.BINS // 2) / c.BINS
     every, pace = again[:-1], again[-1]
     if pace[0] <= 0 or every[:, 0].sum() <= 0:
@@ -105,6 +105,13 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
         if 0 < at < len(part) - 1:
             out = (middle - near + at) / times
     return out
+
+
+@cache
+def _passed(scale: int) -> tuple[Floats, Floats]:
+    """What passes smoothing and the removal of trends, by frequency: of the few scales that are tried."""
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    return np.exp(-((2 * np.pi * frequency * scale) ** 2)), _detrended(frequency, scale)
 
 
 def _detrended(frequency: Floats, scale: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism.loops.periods.step_places import best_sequence, evenly_spaced
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask
 from prism.steps.step_ends import median_known
@@ -133,14 +134,9 @@ def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
     Their distance differs from `bins` by a fiftieth at most.
     """
     wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
-    best, found = -np.inf, np.zeros(0, np.int64)
-    for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
-        number = np.arange(int(c.BINS / apart))
-        at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
-        mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
-        if mean.max() > best:
-            best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
-    return np.minimum(found, c.BINS - 1), best
+    apart, first, best = evenly_spaced(wide, bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)))
+    places = first + np.round(np.arange(int(c.BINS / apart)) * apart).astype(np.int64)
+    return np.minimum(places, c.BINS - 1), best
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
@@ -168,28 +164,8 @@ def _rest(clock: Clock, bins: float) -> float:
 
 
 def _followed(like: Floats, bins: float) -> Ints:
-    """The sequence of places that are most alike in sum; a step may hold `STRETCH` more or less traffic than usual.
-
-    Dynamic programming; places less than the shortest step apart do not depend on each other.
-    """
+    """The sequence of places that are most alike in sum; a step may hold `STRETCH` more or less traffic than usual."""
     low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
     apart = np.arange(low, high + 1, max(1, int(bins / c.PHASES)))
     cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
-    total, before = like.copy(), np.full(len(like), -1)
-    for begin in range(low, len(like), low):
-        at = np.arange(begin, min(begin + low, len(like)))
-        source = at[:, None] - apart[None, :]
-        value = np.where(source >= 0, total[np.maximum(source, 0)], -np.inf) - cost
-        best = value.argmax(1)
-        gain, origin = value[np.arange(len(at)), best], at - apart[best]
-        other = int(np.argmax(total[: begin - low + 1]))  # after an interruption
-        broken = total[other] - 1.0
-        origin = np.where(broken > gain, other, origin)
-        gain = np.maximum(gain, broken)
-        total[at] += np.maximum(gain, 0)
-        before[at] = np.where(gain > 0, origin, -1)
-    out, place = [], int(np.argmax(total))
-    while place >= 0:
-        out.append(place)
-        place = int(before[place])
-    return np.array(out[::-1], np.int64)
+    return best_sequence(like, apart, cost, 1.0)
