@@ -1,4 +1,5 @@
 import json
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ RANKS = 8  # in a tree: 0 is its root, 1, 2 and 3 are inside, the others leaves
 PLACES = (0, 1, 2, 3, 4, 7)  # the root, those inside, and two leaves
 
 
+@cache
 def run(*faults: Fault, buckets: int = 1, algorithm: str = "tree") -> Simulation:
     """Eight ranks that reduce in a tree."""
     job = Job(dp=RANKS, steps=20, algorithm=algorithm, buckets=buckets, overlap=buckets > 1, forward_ms=60, backward_ms=120)
