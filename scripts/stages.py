@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import NamedTuple
 
 # Tests run in several processes. What is in no group is in the last one.
@@ -62,21 +63,37 @@ def run(command: str) -> Done:
     return Done(said, process.returncode, time.monotonic() - began, used.ru_utime + used.ru_stime)
 
 
+def show(name: str, command: str, done: Done) -> None:
+    """Print what a stage said."""
+    print(f"== {name}: {command}", done.said, sep="\n", end="")
+    print(f"   {done.seconds:.0f} s, {done.worked:.0f} s of the processor", flush=True)
+
+
 def run_all(stages: dict[str, str]) -> list[str]:
-    """Run stages side by side and show each when those before it are shown; names of those that failed."""
+    """Run stages side by side and show each when those before it are shown; names of those that failed.
+
+    Where it is interrupted, it ends the stages that run, and shows what they said until then.
+    """
     failed = []
     with ThreadPoolExecutor(cores()) as pool:
         begun = {name: pool.submit(run, command) for name, command in stages.items()}
         try:
-            for name, future in begun.items():
-                said, code, seconds, worked = future.result()
-                print(f"== {name}: {stages[name]}", said, sep="\n", end="")
-                print(f"   {seconds:.0f} s, {worked:.0f} s of the processor", flush=True)
-                failed += [name] if code else []
-        finally:
+            for name, future in list(begun.items()):
+                done = future.result()
+                show(name, stages[name], done)
+                del begun[name]
+                failed += [name] if done.code else []
+        except (KeyboardInterrupt, SystemExit):
+            for number in (signal.SIGINT, signal.SIGTERM):  # they may come twice, to this process and to its group
+                signal.signal(number, signal.SIG_IGN)
             pool.shutdown(wait=False, cancel_futures=True)
             for process in list(running):
-                process.terminate()
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGTERM)  # Popen.terminate may reap it, whose times are wanted
+            for name, future in begun.items():
+                if not future.cancelled():
+                    show(name, stages[name], future.result())
+            raise
     return failed
 
 
@@ -102,4 +119,7 @@ def main(names: list[str]) -> int:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
