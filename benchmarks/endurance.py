@@ -38,7 +38,7 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
 
     yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
     watch = Watch(placed)
-    began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
+    began, since, part, left = time.process_time(), source.start_ns, seconds * SECOND / rows, rows
     for board in play(watch, again()):
         if board.at_ns - since >= part:
             now = time.process_time()
@@ -47,7 +47,9 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
             )
-            began, since = now, board.at_ns
+            began, since, left = now, board.at_ns, left - 1
+            if not left:
+                return
 
 
 def _resident_mib() -> float:

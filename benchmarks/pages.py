@@ -125,7 +125,8 @@ def main(ranks: int = 10_000, steps: int = 200, rounds: int = 3) -> None:
 
     print(f"{ranks:,} ranks × {steps:,} steps, {rounds} rounds: median (worst), s")
     with _service(ranks, steps) as (url, ids, forget), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=chromium)
         visit(browser, url, "main", "main")  # a browser's first page is slow
         for name, (place, told, pictures) in PAGES.items():
             seen = []

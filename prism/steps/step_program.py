@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -61,9 +62,8 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
     """Find lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in
     bins.
     """
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
-    smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
-    autocorrelation = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
+    smooth, detrended = _passed(scale)
+    autocorrelation = np.fft.irfft(power * smooth * detrended)[:, : c.BINS // 2]
     autocorrelation /= 1 - np.arange(c.BINS // 2) / c.BINS
     channels, pace = autocorrelation[:-1], autocorrelation[-1]
     if pace[0] <= 0 or channels[:, 0].sum() <= 0:
@@ -108,6 +108,13 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
         if 0 < at < len(part) - 1:
             out = (middle - near + at) / times
     return out
+
+
+@cache
+def _passed(scale: int) -> tuple[Floats, Floats]:
+    """Filters by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    return np.exp(-((2 * np.pi * frequency * scale) ** 2)), _detrended(frequency, scale)
 
 
 def _detrended(frequency: Floats, scale: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism.loops.periods.step_places import best_sequence, evenly_spaced
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask
 from prism.steps.step_ends import median_known
@@ -133,14 +134,9 @@ def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
     Their distance differs from `bins` by 2 % at most.
     """
     widened = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
-    best, found = -np.inf, np.zeros(0, np.int64)
-    for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
-        number = np.arange(int(c.BINS / apart))
-        at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
-        mean = widened[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
-        if mean.max() > best:
-            best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
-    return np.minimum(found, c.BINS - 1), best
+    apart, first, best = evenly_spaced(widened, bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)))
+    places = first + np.round(np.arange(int(c.BINS / apart)) * apart).astype(np.int64)
+    return np.minimum(places, c.BINS - 1), best
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
@@ -168,29 +164,8 @@ def _longest_idle_place(clock: Clock, bins: float) -> float:
 
 
 def _best_path(similarity: Floats, bins: float) -> Ints:
-    """Find the sequence of places with the largest sum of similarity; a step may hold `STRETCH` more or less traffic than
-    usual.
-
-    Dynamic programming; places less than the shortest step apart do not depend on each other.
-    """
+    """Find the sequence of places with the largest sum of similarity; steps differ from usual by `STRETCH` at most."""
     low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
     apart = np.arange(low, high + 1, max(1, int(bins / c.PHASES)))
     cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
-    total, before = similarity.copy(), np.full(len(similarity), -1)
-    for begin in range(low, len(similarity), low):
-        at = np.arange(begin, min(begin + low, len(similarity)))
-        source = at[:, None] - apart[None, :]
-        value = np.where(source >= 0, total[np.maximum(source, 0)], -np.inf) - cost
-        best = value.argmax(1)
-        gain, origin = value[np.arange(len(at)), best], at - apart[best]
-        interrupted = int(np.argmax(total[: begin - low + 1]))  # after an interruption
-        broken = total[interrupted] - 1.0
-        origin = np.where(broken > gain, interrupted, origin)
-        gain = np.maximum(gain, broken)
-        total[at] += np.maximum(gain, 0)
-        before[at] = np.where(gain > 0, origin, -1)
-    out, place = [], int(np.argmax(total))
-    while place >= 0:
-        out.append(place)
-        place = int(before[place])
-    return np.array(out[::-1], np.int64)
+    return best_sequence(similarity, apart, cost, 1.0)

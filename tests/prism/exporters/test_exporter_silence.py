@@ -42,7 +42,7 @@ def played(flows, heard=lambda _now: {}):
         watch.hear(heard(clock))
         return True
 
-    return watch, list(play(watch, ticks(flows, Transits.empty()), wait=hearing))
+    return watch, list(play(watch, ticks(flows, Transits.empty(), every_s=0.5), wait=hearing))
 
 
 def claims(told):

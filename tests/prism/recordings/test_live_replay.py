@@ -66,7 +66,7 @@ def claims(told):
 def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_is_killed(tmp_path):
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
-    here = list(play(Watch(topology), ticks(flows, transits)))
+    here = boards("slow_nic")
     with (
         running(tmp_path / "server") as server,
         distributed.LocalCluster(
@@ -87,7 +87,7 @@ def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_
 def test_who_has_no_workers_is_waited_for_once_and_the_same_is_told():
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
-    here = list(play(Watch(topology), ticks(flows, transits)))
+    here = boards("slow_nic")
     with (
         distributed.LocalCluster(
             n_workers=0, processes=False, dashboard_address="127.0.0.1:0", host="127.0.0.1", protocol="tcp://"

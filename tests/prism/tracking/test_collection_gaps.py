@@ -142,7 +142,7 @@ def played(made, gone, back):
     That time is a gap in collection, no event of the job, and part of no step's duration.
     """
     watch, known, over = Watch(), {}, False
-    for tick in ticks(made.flows, made.transits):
+    for tick in ticks(made.flows, made.transits, every_s=0.5):
         if gone <= tick.clock_ns < back:
             continue
         if tick.clock_ns >= back and not over:

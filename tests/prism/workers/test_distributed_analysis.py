@@ -43,6 +43,14 @@ def expected(flows):
     return json_report.dumps(found)
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of two processes, of which one that is killed is started again."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as made:
+        yield made
+
+
 class Dying:
     """Records whose first reader is killed at it; the mark says that it was."""
 
@@ -116,30 +124,20 @@ def test_records_elsewhere_have_to_be_summed_up(flows):
         told(pool, Elsewhere(flows), flows)
 
 
-def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected, tmp_path, cluster):
     dying = Dying(flows, tmp_path / "dead")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
-        workers(1, cluster.scheduler_address) as executor,
-    ):
+    with workers(1, cluster.scheduler_address) as executor:
         assert told(executor, Memory(flows), flows) == expected
         assert told(executor, dying, flows, pairs=pairs_of(flows)) == expected
     assert dying.mark.exists()
 
 
-def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_killed(flows, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_killed(flows, expected, tmp_path, cluster):
     pytest.importorskip("chdb")
     capture = str(PCAPS / "slow_nic" / "leaf0.pcap.gz")
     plain, spread = (str(tmp_path / name) for name in ("plain.json", "spread.json"))
     with (
         servers.running(tmp_path / "server") as server,
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         through(server.url, flows)
