@@ -1,4 +1,4 @@
-"""Alerts of the cases on a board: their labels, by which they are grouped, silenced and told apart."""
+"""Make alerts from the cases of a board, with the labels that group, silence and distinguish them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from prism.model import Finding
 from prism.topology import Topology
 from prism.tracking.board import Board, Case
 
-MOST = 8  # names in a label
-LABELS = ("alertname", "severity", "job", "subject", "ids", "host", "switch")  # those of every alert, where they apply
+MOST = 8  # names in a label at most
+LABELS = ("alertname", "severity", "job", "subject", "ids", "host", "switch")  # labels of every alert, where they apply
 
 
 def alerts(
@@ -24,9 +24,9 @@ def alerts(
     added: Mapping[str, str] | None = None,
     external_url: str = "",
 ) -> list[Alert]:
-    """The alerts of all cases of such severities, the worst first, each set of labels once.
+    """Make an alert for each case of the given severities, worst first, one per set of labels.
 
-    Of cases with equal labels the one that goes on is told, else the one that ended last; since when the earliest went on.
+    Of cases with equal labels, an open case wins, then the case that ended last. The start is the earliest of all.
     """
     wanted = set(severities)
     found: dict[str, Alert] = {}
@@ -38,7 +38,7 @@ def alerts(
 
 
 def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: str = "") -> Alert:
-    """The alert of a case; `added` labels do not replace ours."""
+    """Make the alert of a case. `added` labels do not replace our own."""
     finding = case.finding
     started = min(finding.start_ns, case.opened_ns) or finding.start_ns
     ended = 0 if case.state == "open" else max(case.closed_ns, started + 1)
@@ -56,12 +56,12 @@ def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: s
 
 
 def finding_page(external_url: str, case: str) -> str:
-    """The address of a finding's page; empty where it is not known how people reach the pages."""
+    """Build the address of a finding's page; empty without `external_url`."""
     return f"{external_url.rstrip('/')}/#/findings/{quote(case, safe='')}" if external_url else ""
 
 
 def labels(finding: Finding, topology: Topology | None) -> dict[str, str]:
-    """What names a finding: empty ones are left out, as Alertmanager does. Only `severity` may change while it goes on."""
+    """Build the labels that identify a finding, without empty ones (as Alertmanager does). Only `severity` may change later."""
     switches = _switches(finding, topology)
     hosts = () if finding.subject == "job" else _hosts(finding, topology)
     found = {
@@ -84,7 +84,7 @@ def _hosts(finding: Finding, topology: Topology | None) -> Sequence[str]:
 
 
 def _switches(finding: Finding, topology: Topology | None) -> Sequence[str]:
-    """The switches that are blamed, or at which the blamed endpoints are."""
+    """List the blamed switches, or the switches of the blamed endpoints."""
     if finding.subject in ("switch", "link") and not any(map(_is_address, finding.ids)):
         return finding.ids
     found = [topology.leaf(one) for one in finding.ids if _is_address(one)] if topology is not None else []
@@ -105,7 +105,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _merged(one: Alert, other: Alert) -> Alert:
-    """Of two with equal labels the one that goes on, else the later one; two that go on are one, as old as the older."""
+    """Merge two alerts with equal labels: the open one wins, else the later one. If both are open, keep the earlier start."""
     first, second = sorted((one, other), key=lambda a: (not a.firing, -a.ended_ns, a.started_ns, a.case))
     both = first.firing and second.firing
     return replace(first, started_ns=min(first.started_ns, second.started_ns)) if both else first

@@ -1,4 +1,4 @@
-"""What each receiver is told now: the board's alerts against what it was told before."""
+"""Plan the notifications of a receiver: compare the board's alerts with those already notified."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from prism.alerts.alert_texts import lasting, moment
 from prism.alerts.grouping import Due, Log, S, due, group_labels, grouped
 from prism.alerts.notifications import REFRESH, Alert, Notification
 
-PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # Alertmanager groups by itself
+PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # an Alertmanager groups by itself
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make, for whom something new waits behind a delivery that fails, and why each group is (not) told.
+    """Notifications to send, groups with news behind a failing delivery (`hurry`), and the decision for each group.
 
-    `since_ns`: when something new was first seen in a group, for the next time.
+    `since_ns`: time at which something new in a group was first seen; input of the next call.
     """
 
     made: tuple[Notification, ...] = ()
@@ -38,10 +38,23 @@ def planned(
     logs: Mapping[str, Log] | None = None,
     since_ns: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Whom to tell what now.
+    """Plan the notifications of one receiver at `now_ns`.
 
-    `alerts` are all of the board, which knows what was up to `at_ns`; `muted`: fingerprints of those that are not told, with
-    why; `logs`: by group what this receiver was told. An end is told to who was told the beginning, even if it is muted now.
+    Parameters
+    ----------
+    alerts : sequence of Alert
+        All alerts of the board, whose data end at `at_ns`.
+    muted : mapping
+        Fingerprint to reason, for alerts that are inhibited or silenced. An end is sent even if it is muted.
+    logs : mapping
+        Earlier notifications to this receiver, by group.
+    since_ns : mapping
+        `Plan.since_ns` of the previous call.
+
+    Returns
+    -------
+    Plan
+        New notifications, and the decision for every group.
     """
     muted, logs, since_ns = muted or {}, logs or {}, since_ns or {}
     grouping = _grouping(receiver, settings)
@@ -66,8 +79,9 @@ def planned(
             worse=[alert.fingerprint for alert in worse],
         )
         if found.now:
-            told = new + ended + [alert for alert in firing if alert not in new]  # what is not known yet, in case it is cut
-            if receiver.kind == "alertmanager":  # to which an alert with another label is another one
+            # alerts that the receiver does not know come first, in case the list is cut
+            told = new + ended + [alert for alert in firing if alert not in new]
+            if receiver.kind == "alertmanager":  # an Alertmanager treats a changed label as another alert
                 told += [_gone(log.open[alert.fingerprint], alert, at_ns) for alert in changed]
             again = receiver.kind == "alertmanager" and not new and not ended
             made.append(_notification(now_ns, key, told, receiver, grouping, log, REFRESH if again else found.why))
@@ -81,7 +95,7 @@ def _grouping(receiver: Receiver, settings: Settings) -> Grouping:
 
 
 def _forgotten(log: Log, alerts: Sequence[Alert]) -> Log:
-    """The log of a receiver that is not told of ends: what is over is forgotten."""
+    """Drop ended alerts from the log of a receiver that wants no ends."""
     going = {alert.case for alert in alerts if alert.firing}
     return replace(log, open={name: alert for name, alert in log.open.items() if alert.case in going})
 
@@ -89,10 +103,10 @@ def _forgotten(log: Log, alerts: Sequence[Alert]) -> Log:
 def _sorted_out(
     alerts: Sequence[Alert], log: Log, muted: Mapping[str, str], settings: Settings, *, at_ns: int
 ) -> tuple[list[Alert], list[Alert]]:
-    """What is told to go on, and what was told and is over.
+    """Split the alerts of a group into open ones and ended ones that the receiver knows.
 
-    Since when is as it was told first. What has been over for less than `over_s` may go on, so it is not told yet. Kinds that
-    are always told are told to go on once, even if they are over already.
+    An open alert keeps its first known start. An alert that ended less than `over_s` ago stays open, because it may resume.
+    Kinds in `always` are notified once even if they have already ended.
     """
     telling = settings.telling
     firing, ended = [], []
@@ -119,7 +133,7 @@ def _sorted_out(
 
 
 def _gone(known: Alert, now: Alert | None, at_ns: int) -> Alert:
-    """The end of an alert that is not on the board any more, or under other labels."""
+    """End an alert that is no longer on the board, or is there under other labels."""
     ended = max(at_ns, known.started_ns + 1)
     if now is None:
         over = f"Resolved: lasted {lasting(ended - known.started_ns)}, from {moment(known.started_ns)} to {moment(ended)}."

@@ -1,4 +1,4 @@
-"""One receiver in memory: what it was told, what waits for it, what it never got."""
+"""Delivery state of one receiver in memory: sent, waiting and failed notifications."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from prism.alerts.alert_settings import Receiver, Settings
 from prism.alerts.grouping import Log, S
 from prism.alerts.notifications import REFRESH, Notification
 
-DEAD = 200  # dead letters that are shown
+DEAD = 200  # dead letters to show
 
 
 class Mailbox:
-    """Notifications of a receiver, by group. Changes with every notification it is told of."""
+    """Notifications of a receiver, by group."""
 
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
         self.logs: dict[str, Log] = {}
         self.since_ns: dict[str, int] = {}
-        self.tried_ns: dict[str, int] = {}  # when a group was tried last
+        self.tried_ns: dict[str, int] = {}  # time of the last try of each group
         self.dead: deque[Notification] = deque(maxlen=DEAD)
-        self.disabled = ""  # why it wants no more
+        self.disabled = ""  # why the receiver refuses everything
 
     @property
     def waiting(self) -> list[Notification]:
-        """What waits, in the order it was made."""
+        """List the waiting notifications, oldest first."""
         return sorted(self._waiting(), key=lambda told: (told.made_ns, told.id))
 
     def told(self, told: Notification) -> None:
-        """A notification that was made, tried, delivered or given up; each in the order it was made."""
+        """Record a notification that was made, tried, delivered or given up. Call in the order in which they were made."""
         log = self.logs.get(told.group, Log())
         again = log.last is not None and log.last.id == told.id
         self.logs[told.group] = log.changed(told) if again else log.after(told)
@@ -40,7 +40,8 @@ class Mailbox:
             self.disabled = told.error
 
     def recall(self, told: Notification) -> None:
-        """A notification of before a restart: what nobody got is not known, so that it is told again, under another id."""
+        """Restore a notification after a restart. The content of a dead letter counts as not sent; it goes out under a new id.
+        """
         if told.state != "dead":
             self.told(told)
             return
@@ -49,22 +50,22 @@ class Mailbox:
         self.logs[told.group] = replace(log, last=told)
 
     def next(self, now_ns: int) -> Notification | None:
-        """What is to be tried now: of what is due the oldest."""
+        """Find the oldest notification that is due; None if there is none."""
         return next((told for told in self.waiting if told.next_ns <= now_ns), None)
 
     def hurry(self, group: str, now_ns: int, settings: Settings) -> None:
-        """There is news behind a notification that could not be delivered: it is tried soon, but not all the time."""
+        """Retry a failing notification earlier because new alerts wait behind it, with a minimum pause."""
         pause = self.receiver.refresh_s if self.receiver.kind == "alertmanager" else settings.grouping.interval_s
         pause = max(pause, settings.retrying.after_s[0])
         self._due(group, max(now_ns, self.tried_ns.get(group, 0) + round(pause * S)))
 
     def awake(self, now_ns: int) -> None:
-        """The receiver answers again: what waits is tried now."""
+        """Retry all waiting notifications now, because the receiver answers again."""
         for told in self.waiting:
             self._due(told.group, now_ns)
 
     def forget(self, now_ns: int, settings: Settings) -> None:
-        """Groups in which nothing goes on, and which nobody asks about any more."""
+        """Drop groups without open alerts that nothing refers to any more."""
         oldest = now_ns - round((2 * settings.telling.always_s + settings.grouping.interval_s) * S)
         for group, log in list(self.logs.items()):
             last = log.last

@@ -1,4 +1,4 @@
-"""What an answer means: whether a notification may be tried again, and when."""
+"""Interpret a receiver's answer: whether and when to try a notification again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Delivery:
-    """How a delivery went. `again`: it may be tried again, not before `after_s`; `gone`: the receiver wants no more at all."""
+    """Result of a delivery. `again`: retry is allowed after `after_s`; `gone`: the receiver wants no further notifications."""
 
     ok: bool
     why: str
@@ -24,7 +24,7 @@ class Delivery:
 
 
 def judged(status: int, *, retry_after: str = "", now_s: float = 0.0) -> Delivery:
-    """What an HTTP status says. Redirects are failures that somebody may mend, as are 429 and 5xx; other 4xx are final."""
+    """Interpret an HTTP status. Redirects, 429 and 5xx may be retried; other 4xx are final."""
     if 200 <= status < 300:
         return Delivery(True, f"HTTP {status}")
     if status == 410:
@@ -37,7 +37,7 @@ def judged(status: int, *, retry_after: str = "", now_s: float = 0.0) -> Deliver
 
 
 def waiting(retry_after: str, *, now_s: float) -> float:
-    """Seconds that a Retry-After header asks for (RFC 9110, 10.2.3): a number or a date; 0 for others, a day at most."""
+    """Parse a Retry-After header (RFC 9110, 10.2.3), a number or a date, to seconds: 0 if invalid, at most one day."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), DAY)
@@ -50,9 +50,9 @@ def waiting(retry_after: str, *, now_s: float) -> float:
 
 
 def after(told: Notification, delivery: Delivery, now_ns: int, retrying: Retrying, chance: float) -> Notification:
-    """The notification after a try. `chance` 0 … 1 draws the jitter, so that what failed together does not come together.
+    """Update a notification after a try. `chance` (0 … 1) draws the jitter, so that failed deliveries do not retry together.
 
-    It is given up once all the pauses together are over: what is tried earlier, as there is news, costs no later try.
+    Delivery is given up after the sum of all pauses. Extra early tries do not use up later ones.
     """
     tries = told.tries + 1
     if delivery.ok:

@@ -1,4 +1,4 @@
-"""A notification as an email: plain text and HTML, one thread per group."""
+"""Format a notification as an email: plain text and HTML, one thread per group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUBJECT = 200  # characters
 
 
 def email(told: Notification, receiver: Receiver, external_url: str = "") -> bytes:
-    """The message as it is sent. The same notification has the same Message-ID, so that a repeated one shows once."""
+    """Build the message. All tries of a notification have the same Message-ID, so that a mailbox shows it once."""
     domain = receiver.sender.rpartition("@")[2] or "prism.invalid"
     thread = hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest()[:24]
     made = EmailMessage(policy=SMTP)
@@ -23,7 +23,7 @@ def email(told: Notification, receiver: Receiver, external_url: str = "") -> byt
     made["From"], made["To"] = receiver.sender, ", ".join(receiver.to)
     made["Message-ID"] = f"<{told.id}@{domain}>"
     made["In-Reply-To"] = made["References"] = f"<{thread}@{domain}>"
-    made["Auto-Submitted"] = "auto-generated"  # RFC 3834: no answer of a holiday program
+    made["Auto-Submitted"] = "auto-generated"  # RFC 3834: suppresses automatic replies
     made.set_content(_text(told, external_url))
     made.add_alternative(_html(told, external_url), subtype="html")
     made.set_boundary(f"prism-{hashlib.sha256(told.id.encode()).hexdigest()[:24]}")

@@ -1,4 +1,4 @@
-"""Opsgenie's Alert API: a group is an alert, which its alias opens, adds to and closes.
+"""Opsgenie's Alert API: one alert per group. Its alias opens, extends and closes it.
 
 https://docs.opsgenie.com/docs/alert-api (limits: message 130 characters, description 15,000, alias 512).
 """
@@ -16,17 +16,17 @@ PRIORITY = {"critical": "P1", "warning": "P3"}
 
 
 def alias(told: Notification) -> str:
-    """A name for a receiver's group that stays the same."""
+    """Build the constant alias of a receiver's group."""
     return hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest()
 
 
 def path(told: Notification) -> str:
-    """Where to post below the API's address: to open or add, or to close."""
+    """Build the path below the API's address: open or extend, or close."""
     return "/v2/alerts" if told.firing else f"/v2/alerts/{alias(told)}/close?identifierType=alias"
 
 
 def opsgenie(told: Notification, external_url: str = "") -> dict[str, Any]:
-    """The body of the request to `path`."""
+    """Build the body of the request to `path`."""
     if not told.firing:
         return {"source": "Prism", "note": f"{headline(told)} ({told.id})"[:DESCRIPTION]}
     going = [alert for alert in told.alerts if alert.firing]

@@ -1,4 +1,4 @@
-"""Findings as events of OpenTelemetry: a request to export logs by OTLP/HTTP in JSON.
+"""Findings as OpenTelemetry events: a request to export logs by OTLP/HTTP in JSON.
 
 https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding (64-bit integers are text), the example is
 open-telemetry/opentelemetry-proto, examples/logs.json. An event is a log record with a name (`eventName`, logs.proto).
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 
 
 def otlp(told: Notification, external_url: str = "") -> Json:
-    """The body of an ExportLogsServiceRequest: one record per alert, when it began or when it was over."""
+    """Build the body of an ExportLogsServiceRequest: one record per alert, at its start or end."""
     about = {"service.name": "prism"} | ({"service.dashboard": external_url} if external_url else {})
     records = [_record(alert, told) for alert in told.alerts]
     scope = {"scope": {"name": "prism.alerts"}, "logRecords": records}

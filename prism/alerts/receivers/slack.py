@@ -6,12 +6,12 @@ from typing import Any
 
 from prism.alerts.notifications import Alert, Notification
 
-HEADER, SECTION = 150, 3000  # characters Slack takes
-SHOWN = 10  # alerts in a message; it takes 50 blocks
+HEADER, SECTION = 150, 3000  # limits of Slack, characters
+SHOWN = 10  # alerts in a message; Slack allows 50 blocks
 
 
 def slack(told: Notification, external_url: str = "") -> dict[str, Any]:
-    """The message: what goes on, the worst first, then what is over; `text` is for the lock screen."""
+    """Build the message: open alerts, worst first, then ended ones; `text` is for the lock screen."""
     title = headline(told)
     ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
     header = {"type": "plain_text", "text": _cut(title, HEADER), "emoji": True}
@@ -26,7 +26,7 @@ def slack(told: Notification, external_url: str = "") -> dict[str, Any]:
 
 
 def headline(told: Notification) -> str:
-    """The worst of it in a line."""
+    """Describe the worst alert in one line."""
     going = [alert for alert in told.alerts if alert.firing]
     shown = min(going or told.alerts, key=lambda alert: alert.labels.get("severity") != "critical")
     word = shown.labels.get("severity", "").upper() if going else "RESOLVED"
@@ -35,7 +35,7 @@ def headline(told: Notification) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in which Slack sees no links and no mentions."""
+    """Escape text so that Slack sees no links and no mentions."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

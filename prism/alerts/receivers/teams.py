@@ -1,7 +1,7 @@
 """A message for a workflow of Microsoft Teams ("post to a channel when a webhook request is received"): an Adaptive Card.
 
 https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook,
-https://adaptivecards.io/explorer/. A message may have 28 KB.
+https://adaptivecards.io/explorer/. The limit of a message is 28 KB.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COLOURS = {"critical": "attention", "warning": "warning"}
 
 
 def teams(told: Notification, external_url: str = "") -> dict[str, Any]:
-    """The message: what goes on, the worst first, then what is over."""
+    """Build the message: open alerts, worst first, then ended ones."""
     ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
     body: list[dict[str, Any]] = [_text(_cut(headline(told), 300), size="Large", weight="Bolder")]
     for alert in ordered[:SHOWN]:
@@ -40,7 +40,7 @@ def teams(told: Notification, external_url: str = "") -> dict[str, Any]:
 
 
 def _text(text: str, **more: Any) -> dict[str, Any]:
-    """A block of text; its Markdown is taken out, since names come from anywhere."""
+    """Make a text block without Markdown, since names come from untrusted sources."""
     plain = "".join(f"\\{sign}" if sign in "\\*_[]()`#" else sign for sign in text)
     return {"type": "TextBlock", "text": plain, "wrap": True, **more}
 

@@ -26,15 +26,15 @@ from prism.alerts.receivers.slack import slack
 from prism.alerts.receivers.teams import teams
 
 Json = dict[str, Any]
-NEVER = "0001-01-01T00:00:00Z"  # as Go writes no time
+NEVER = "0001-01-01T00:00:00Z"  # Go's zero time
 PUSH = "/api/v2/alerts"
-KEPT = 4  # refreshes that may be missed before an Alertmanager believes an alert to be over
-SUMMARY, DETAIL = 1024, 8000  # characters PagerDuty takes of a summary, and of a detail at most
+KEPT = 4  # missed refreshes after which an Alertmanager resolves an alert
+SUMMARY, DETAIL = 1024, 8000  # limits of PagerDuty, characters: a summary, a detail
 
 
 @dataclass(frozen=True)
 class Post:
-    """What is posted where."""
+    """An HTTP request to send."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
@@ -42,7 +42,7 @@ class Post:
 
 
 def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_ns: int) -> Post:
-    """What to post to a receiver, of its kind. The body is the same each time but for an Alertmanager's end times."""
+    """Build the request to a receiver. All tries have the same body, except the end times for an Alertmanager."""
     url = str(receiver.url)
     if receiver.kind == "email":
         return Post(url, (), email(told, receiver, external_url))
@@ -67,7 +67,7 @@ def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_
 
 
 def webhook(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    """Alertmanager's webhook body, version 4."""
+    """Build Alertmanager's webhook body, version 4."""
     return {
         "receiver": told.receiver,
         "status": status(told),
@@ -83,13 +83,13 @@ def webhook(told: Notification, _receiver: Receiver, external_url: str, _now_ns:
 
 
 def signed(told: Notification, receiver: Receiver, external_url: str, now_ns: int = 0) -> Json:
-    """A Standard Webhooks payload with the same inside."""
+    """Build a Standard Webhooks payload with the same content as `webhook`."""
     data = webhook(told, receiver, external_url, now_ns)
     return {"type": f"alerts.{status(told)}", "timestamp": rfc3339(told.made_ns), "data": data}
 
 
 def pushed(told: Notification, receiver: Receiver, _external_url: str, now_ns: int) -> list[Json]:
-    """The alerts for an Alertmanager's API: what goes on ends by itself unless it is told again."""
+    """Build the alerts for an Alertmanager's API. An open alert expires unless it is refreshed."""
     until = rfc3339(now_ns + round(KEPT * receiver.refresh_s * 1e9))
     found = []
     for alert in told.alerts:
@@ -101,7 +101,7 @@ def pushed(told: Notification, receiver: Receiver, _external_url: str, now_ns: i
 
 
 def pagerduty(told: Notification, receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    """An event for PagerDuty: a group is an incident, which the same key opens, adds to and resolves."""
+    """Build a PagerDuty event. A group is one incident; the same key opens, extends and resolves it."""
     going = [alert for alert in told.alerts if alert.firing] or list(told.alerts)
     worst = min(going, key=lambda alert: alert.labels.get("severity") != "critical")
     more = f" (and {len(going) - 1} more)" if len(going) > 1 else ""
@@ -161,18 +161,18 @@ BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
 
 
 def status(told: Notification) -> str:
-    """Alertmanager's word: `firing` as long as any of it goes on."""
+    """Return Alertmanager's status: `firing` while any alert is open."""
     return "firing" if told.firing else "resolved"
 
 
 def common(many: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What all have alike."""
+    """Select the entries that all mappings share."""
     first = many[0] if many else {}
     return {name: value for name, value in first.items() if all(one.get(name) == value for one in many)}
 
 
 def rfc3339(time_ns: int) -> str:
-    """A time as Go writes it: UTC, with as many digits as are needed. Raises ValueError, OverflowError out of the calendar."""
+    """Format a time as Go does: UTC, with as many digits as needed. Raises ValueError, OverflowError outside the calendar."""
     seconds, rest = divmod(time_ns, 10**9)
     fraction = f".{rest:09}".rstrip("0") if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
