@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from prism.alerts.alert_texts import worded
+from prism.alerts.alert_texts import describe_case
 from prism.alerts.notifications import Alert
 from prism.model import Finding
 from prism.topology import Topology
 from prism.tracking.board import Board, Case
 
-MOST = 8  # names in a label at most
+MAX_NAMES = 8  # names in a label at most
 LABELS = ("alertname", "severity", "job", "subject", "ids", "host", "switch")  # labels of every alert, where they apply
 
 
@@ -21,7 +21,7 @@ def alerts(
     board: Board,
     *,
     severities: Iterable[str] = ("warning", "critical"),
-    added: Mapping[str, str] | None = None,
+    extra_labels: Mapping[str, str] | None = None,
     external_url: str = "",
 ) -> list[Alert]:
     """Make an alert for each case of the given severities, worst first, one per set of labels.
@@ -32,21 +32,21 @@ def alerts(
     found: dict[str, Alert] = {}
     for case in board.cases:
         if case.finding.severity.value in wanted:
-            made = alert(case, board, added=added or {}, external_url=external_url)
+            made = alert(case, board, extra_labels=extra_labels or {}, external_url=external_url)
             found[made.fingerprint] = _merged(found[made.fingerprint], made) if made.fingerprint in found else made
     return sorted(found.values(), key=lambda one: (one.labels["severity"] != "critical", one.started_ns, one.fingerprint))
 
 
-def alert(case: Case, board: Board, *, added: Mapping[str, str], external_url: str = "") -> Alert:
+def alert(case: Case, board: Board, *, extra_labels: Mapping[str, str], external_url: str = "") -> Alert:
     """Make the alert of a case. `added` labels do not replace our own."""
     finding = case.finding
     started = min(finding.start_ns, case.opened_ns) or finding.start_ns
     ended = 0 if case.state == "open" else max(case.closed_ns, started + 1)
     link = finding_page(external_url, case.id)
     status = next((one for one in board.jobs if one.id == finding.job), None)
-    said = worded(case, status, board.topology, started_ns=started)
+    said = describe_case(case, status, board.topology, started_ns=started)
     return Alert(
-        labels={**added, **labels(finding, board.topology)},
+        labels={**extra_labels, **labels(finding, board.topology)},
         annotations=said | {"dashboard": link} if link else said,
         started_ns=started,
         ended_ns=ended,
@@ -100,8 +100,8 @@ def _is_address(text: str) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f",+{len(names) - MOST}" if len(names) > MOST else ""
-    return ",".join(names[:MOST]) + more
+    more = f",+{len(names) - MAX_NAMES}" if len(names) > MAX_NAMES else ""
+    return ",".join(names[:MAX_NAMES]) + more
 
 
 def _merged(one: Alert, other: Alert) -> Alert:

@@ -32,7 +32,7 @@ NONE = Secret("")
 
 
 @dataclass(frozen=True)
-class Telling:
+class Selection:
     """Which findings are notified: severities, kinds that are notified even after their end, and for how long after it.
 
     An end is notified after `over_s` seconds, because the case may reopen.
@@ -59,7 +59,9 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Retrying:
-    """Pauses before each retry, s, each extended by a random share of up to `jitter`. After the last one, delivery is given up.
+    """Pauses before each retry, s, each extended by a random share of up to `jitter`.
+
+    After the last one, delivery is given up.
     """
 
     after_s: tuple[float, ...] = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
@@ -103,8 +105,8 @@ class Receiver:
     @property
     def digest(self) -> str:
         """Hash the target of a receiver to 12 hex digits. A disabled receiver stays disabled while this is unchanged."""
-        told = "\n".join((self.name, self.kind, str(self.url), str(self.routing_key)))
-        return hashlib.blake2s(told.encode(), digest_size=6).hexdigest()
+        notification = "\n".join((self.name, self.kind, str(self.url), str(self.routing_key)))
+        return hashlib.blake2s(notification.encode(), digest_size=6).hexdigest()
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -150,7 +152,7 @@ class Settings:
     external_url: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = "."
-    telling: Telling = Telling()
+    telling: Selection = Selection()
     grouping: Grouping = Grouping()
     retrying: Retrying = Retrying()
     limits: Limits = Limits()

@@ -12,10 +12,10 @@ from prism.model import Finding, JobDiagnosis
 from prism.topology import Topology
 from prism.tracking.board import Case, JobStatus
 
-LIKELY = 0.05  # alternatives below this probability are left out
+MIN_PROBABILITY = 0.05  # alternatives below this probability are left out
 
 
-def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
+def describe_case(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
     """Write the sentences of an alert by name. `summary` is one short line; `description` has all facts, one per line.
 
     Order for an engineer on call: current state and cost, first action, where to look, reason, job.
@@ -26,11 +26,11 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
         "action": advice.first(finding),
         "look": " ".join(advice.CHECKS.get(finding.kind, ())),
         "reason": _sentence(finding.message),
-        "cost": cost(finding, len(found.job.endpoints) if found else 0),
-        "since": since(case, started_ns),
+        "cost": describe_cost(finding, len(found.job.endpoints) if found else 0),
+        "since": describe_duration(case, started_ns),
         "confidence": f"{finding.confidence:.0%}" if finding.confidence else "",
-        "suspects": suspects(finding),
-        "about_job": about(found) if found else "",
+        "suspects": describe_suspects(finding),
+        "about_job": describe_job(found) if found else "",
     }
     if case.state == "closed":
         said["action"] = said["look"] = said["suspects"] = ""
@@ -54,14 +54,18 @@ def summary(finding: Finding, topology: Topology | None = None) -> str:
     return f"{named}: {who}is affected" if who else named
 
 
-def suspects(finding: Finding) -> str:
+def describe_suspects(finding: Finding) -> str:
     """List alternative suspects with their probabilities; empty without a likely alternative."""
     first = set(finding.isolate.hosts or finding.isolate.parts)
-    rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and len(ids) <= NAMED and not set(ids) <= first]
+    rest = [
+        (ids, p)
+        for ids, p in finding.isolate.alternatives
+        if p >= MIN_PROBABILITY and len(ids) <= NAMED and not set(ids) <= first
+    ]
     return ", ".join(f"{some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
 
 
-def cost(finding: Finding, ranks: int = 0) -> str:
+def describe_cost(finding: Finding, ranks: int = 0) -> str:
     """Write the cost so far, and the GPUs that are lost while the case is open; empty if neither is known."""
     lost = finding.lost_gpu_s
     if finding.kind in ("crash", "hang"):
@@ -73,16 +77,16 @@ def cost(finding: Finding, ranks: int = 0) -> str:
     return " ".join(text for text in (f"Lost so far: {amount}." if lost >= 0.5 else "", idle) if text)
 
 
-def since(case: Case, started_ns: int) -> str:
+def describe_duration(case: Case, started_ns: int) -> str:
     """Write when the case started and when it was last seen; for a closed case, its duration."""
-    begin = moment(started_ns)
+    begin = format_time(started_ns)
     if case.state == "open":
         seen = case.finding.end_ns
-        return f"Since {begin}, last seen {moment(seen)}." if seen > started_ns else f"Since {begin}."
-    return f"Resolved: lasted {lasting(case.closed_ns - started_ns)}, from {begin} to {moment(case.closed_ns)}."
+        return f"Since {begin}, last seen {format_time(seen)}." if seen > started_ns else f"Since {begin}."
+    return f"Resolved: lasted {format_duration(case.closed_ns - started_ns)}, from {begin} to {format_time(case.closed_ns)}."
 
 
-def about(found: JobDiagnosis) -> str:
+def describe_job(found: JobDiagnosis) -> str:
     """Describe a job in one line: its size and its layout."""
     ranks, hosts, layout = len(found.job.endpoints), len(found.job.hosts), found.parallelism.layout
     where = f" on {hosts} host{'s' if hosts != 1 else ''}" if hosts else ""
@@ -90,7 +94,7 @@ def about(found: JobDiagnosis) -> str:
     return f"Job {found.job.title}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
 
 
-def moment(time_ns: int) -> str:
+def format_time(time_ns: int) -> str:
     """Format a time for people, to the second; as a number if it is outside the calendar."""
     try:
         return f"{datetime.fromtimestamp(time_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -98,7 +102,7 @@ def moment(time_ns: int) -> str:
         return f"{time_ns} ns"
 
 
-def lasting(length_ns: int) -> str:
+def format_duration(length_ns: int) -> str:
     """Format a duration for people."""
     seconds = max(round(length_ns / 1e9), 0)
     if seconds < 120:

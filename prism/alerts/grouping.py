@@ -31,21 +31,23 @@ class Log:
     open: Mapping[str, Alert] = field(default_factory=dict)
     cases: Mapping[str, int] = field(default_factory=dict)
 
-    def after(self, told: Notification) -> Log:
+    def with_notification(self, notification: Notification) -> Log:
         """Return the log with one more notification. A notification with a known id replaces its earlier state."""
         going = dict(self.open)
-        for alert in sorted(told.alerts, key=lambda alert: alert.firing):  # an ended alert may continue under other labels
+        for alert in sorted(
+            notification.alerts, key=lambda alert: alert.firing
+        ):  # an ended alert may continue under other labels
             if alert.firing:
                 going[alert.fingerprint] = alert
             else:
                 going.pop(alert.fingerprint, None)
-        return Log(told, going, {**self.cases, **{alert.case: told.made_ns for alert in told.alerts}})
+        return Log(notification, going, {**self.cases, **{alert.case: notification.made_ns for alert in notification.alerts}})
 
-    def changed(self, told: Notification) -> Log:
+    def with_state(self, notification: Notification) -> Log:
         """Return the log with a new state of the last notification."""
-        return replace(self, last=told) if self.last is not None and self.last.id == told.id else self
+        return replace(self, last=notification) if self.last is not None and self.last.id == notification.id else self
 
-    def without(self, before_ns: int) -> Log:
+    def without_cases_before(self, before_ns: int) -> Log:
         """Return the log without cases whose last notification is older than `before_ns`."""
         return replace(self, cases={case: at for case, at in self.cases.items() if at >= before_ns})
 

@@ -10,10 +10,10 @@ from prism.model import Finding, Severity
 from prism.topology import Topology
 from prism.tracking.board import Case
 
-WHOLE = ("crash", "hang")  # they stop a job, and so explain its other symptoms
+JOB_ENDS = ("crash", "hang")  # they stop a job, and so explain its other symptoms
 
 
-def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[str, str]:
+def explained_cases(cases: Iterable[Case], topology: Topology | None = None) -> dict[str, str]:
     """Map the id of each explained open case to the reason, in words.
 
     Only warnings and criticals explain. In the same job, a crash or hang explains all other kinds. A cause that comes earlier
@@ -42,12 +42,12 @@ def _explains(cause: Case, case: Case, named: Mapping[str, frozenset[str]]) -> b
         return bool(set(one.ids) & set(other.ids))
     if one.job != other.job or _rank(one) >= _rank(other):
         return False
-    return one.kind in WHOLE or bool(named[cause.id] & (set(other.ids) | named[case.id]))
+    return one.kind in JOB_ENDS or bool(named[cause.id] & (set(other.ids) | named[case.id]))
 
 
 def _rank(finding: Finding) -> int:
     """Rank a finding by root cause. Crash and hang have the same rank, so that neither explains the other."""
-    return 0 if finding.kind in WHOLE else RANK.index(finding.kind)
+    return 0 if finding.kind in JOB_ENDS else RANK.index(finding.kind)
 
 
 def _named(finding: Finding, host: Callable[[str], str | None]) -> frozenset[str]:

@@ -10,8 +10,8 @@ from typing import Any, Literal, cast, get_args
 
 Sign = Literal["=", "!=", "=~", "!~"]
 SIGNS: tuple[Sign, ...] = get_args(Sign)
-WRITTEN = re.compile(r"\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.ASCII | re.DOTALL)
-LONGEST = 1000  # characters of a matcher: regular expressions may run long
+MATCHER_PATTERN = re.compile(r"\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.ASCII | re.DOTALL)
+MAX_CHARACTERS = 1000  # characters of a matcher: regular expressions may run long
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Matcher:
     sign: Sign
     value: str
 
-    def fits(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         """Check whether labels fulfil the condition."""
         own = labels.get(self.label, "")
         same = own == self.value if self.sign in ("=", "!=") else re.fullmatch(self.value, own, re.DOTALL) is not None
@@ -45,7 +45,7 @@ class Silence:
 
     def covers(self, labels: Mapping[str, str], now_ns: int) -> bool:
         """Check whether it silences an alert with these labels at `now_ns`."""
-        return self.start_ns <= now_ns < self.end_ns and all(m.fits(labels) for m in self.matchers)
+        return self.start_ns <= now_ns < self.end_ns and all(m.matches(labels) for m in self.matchers)
 
     def to_json(self) -> dict[str, Any]:
         """Convert to plain values; inverse of `silence`."""
@@ -54,8 +54,8 @@ class Silence:
 
 def parse_matcher(text: str) -> Matcher:
     """Parse `severity=critical`, `host=~"server1.*"`, `job!=x` or `ids!~"10[.].*"`. Raises ValueError."""
-    found = WRITTEN.fullmatch(text)
-    if found is None or len(text) > LONGEST:
+    found = MATCHER_PATTERN.fullmatch(text)
+    if found is None or len(text) > MAX_CHARACTERS:
         raise ValueError(
             f"{text[:60]!r} is not a matcher; write LABEL, one of {' '.join(SIGNS)}, and a value: severity=critical"
         )
@@ -70,7 +70,7 @@ def parse_matcher(text: str) -> Matcher:
     return Matcher(label, cast(Sign, sign), value)
 
 
-def check(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
+def check_labels(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
     """Refuse matchers of unknown labels: such a silence would match nothing or everything. Raises ValueError."""
     for matcher in matchers:
         if matcher.label not in known:
@@ -79,7 +79,7 @@ def check(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
             raise ValueError(f"{matcher}: no alert has a label {matcher.label!r}{hint} (labels: {', '.join(known)})")
 
 
-def silence(fields: Any) -> Silence:
+def parse_silence(fields: Any) -> Silence:
     """Parse a silence from plain values; inverse of `Silence.to_json`. Raises ValueError if it is not valid."""
     try:
         times = int(fields["start_ns"]), int(fields["end_ns"])
@@ -92,7 +92,7 @@ def silence(fields: Any) -> Silence:
     return made
 
 
-def silenced(labels: Mapping[str, str], silences: Sequence[Silence], now_ns: int) -> Silence | None:
+def find_silence(labels: Mapping[str, str], silences: Sequence[Silence], now_ns: int) -> Silence | None:
     """Find the longest silence that covers an alert; None if there is none."""
     covering = [one for one in silences if one.covers(labels, now_ns)]
     return max(covering, key=lambda one: (one.end_ns, one.id), default=None)

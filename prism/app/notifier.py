@@ -18,12 +18,12 @@ from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from prism.alerts.alert_labels import alerts
 from prism.alerts.alert_settings import Settings
-from prism.alerts.inhibition import inhibited
-from prism.alerts.matchers import Silence, silenced
+from prism.alerts.inhibition import explained_cases
+from prism.alerts.matchers import Silence, find_silence
 from prism.alerts.notifications import REFRESH, Alert, Notification
-from prism.alerts.planning import planned
-from prism.alerts.receiver_state import Mailbox
-from prism.alerts.receivers.delivery_results import Delivery, after
+from prism.alerts.planning import plan_notifications
+from prism.alerts.receiver_state import ReceiverState
+from prism.alerts.receivers.delivery_results import Delivery, update_notification
 from prism.alerts.receivers.webhook_bodies import post
 from prism.feedback.remark_journal import Journal
 from prism.notify import silence_file
@@ -57,7 +57,7 @@ class Alerts:
         self.settings, self._journal, self._noted = settings, journal or Journal(), -1
         self._outbox, self._clock, self._chance = outbox, clock, chance
         self._turn_s, self._pause_s = turn_s, pause_s
-        self._boxes = {one.name: Mailbox(one) for one in settings.receivers}
+        self._boxes = {one.name: ReceiverState(one) for one in settings.receivers}
         self._flights: dict[str, tuple[Notification, Future[Delivery]]] = {}
         self._unsaved: dict[str, Notification] = {}
         self._save_at = self._show_at = 0
@@ -113,7 +113,7 @@ class Alerts:
             try:
                 for told in self._outbox.load():
                     if told.receiver in self._boxes:
-                        self._boxes[told.receiver].recall(told)
+                        self._boxes[told.receiver].restore(told)
                 return True
             except StoreError as error:
                 self._trouble("store", error)
@@ -126,12 +126,12 @@ class Alerts:
         if board is not self._board:
             settings = self.settings
             self._board = board
-            self._victims = inhibited(board.cases, board.topology)
+            self._victims = explained_cases(board.cases, board.topology)
             told = settings.telling.severities
-            self._alerts = alerts(board, severities=told, added=settings.labels, external_url=settings.external_url)
+            self._alerts = alerts(board, severities=told, extra_labels=settings.labels, external_url=settings.external_url)
         muted, cared = {}, self._journal.acknowledged()
         for alert in self._alerts:
-            covering = silenced(alert.labels, self._silences, now)
+            covering = find_silence(alert.labels, self._silences, now)
             if covering is not None:
                 muted[alert.fingerprint] = f"silenced ({covering.id})"
             elif cared.get(alert.case) == alert.labels["severity"]:  # what has become worse since is told
@@ -156,13 +156,13 @@ class Alerts:
             self._trouble("silences", error)
         return True
 
-    def _make(self, box: Mailbox) -> None:
+    def _make(self, box: ReceiverState) -> None:
         """What a receiver is to be told, and when that is to be asked again though nothing changed."""
         if box.disabled:
             self._looks[box.receiver.name] = FOREVER
             return
         now = self._clock()
-        plan = planned(
+        plan = plan_notifications(
             now,
             self._alerts,
             box.receiver,
@@ -173,14 +173,14 @@ class Alerts:
             since_ns=box.since_ns,
         )
         box.since_ns = dict(plan.since_ns)
-        for told in plan.made:
-            box.told(told)
+        for told in plan.notifications:
+            box.record(told)
             if told.reason != REFRESH:
                 self._unsaved[told.id] = told
-        for group in plan.hurry:
-            box.hurry(group, now, self.settings)
-        box.forget(now, self.settings)
-        times = [due.at_ns for due in plan.why.values()]
+        for group in plan.blocked_groups:
+            box.retry_soon(group, now, self.settings)
+        box.drop_old_groups(now, self.settings)
+        times = [due.at_ns for due in plan.decisions.values()]
         times += [at for one in self._silences for at in (one.start_ns, one.end_ns)]
         self._looks[box.receiver.name] = min((at for at in times if at > now), default=FOREVER)
 
@@ -200,7 +200,7 @@ class Alerts:
         """Begin what is due: one thing per receiver at a time."""
         now = self._clock()
         for name, box in self._boxes.items():
-            told = None if name in self._flights or box.disabled else box.next(now)
+            told = None if name in self._flights or box.disabled else box.next_due(now)
             if told is not None:
                 made = post(told, box.receiver, external_url=self.settings.external_url, now_ns=now)
                 job = pool.submit(sent, made, box.receiver, self.settings.limits)
@@ -213,20 +213,22 @@ class Alerts:
             if job.done():
                 del self._flights[name]
                 error = job.exception()
-                went = job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", again=True)
+                went = (
+                    job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", may_retry=True)
+                )
                 self._landed(self._boxes[name], told, went)
                 landed.add(name)
         return landed
 
-    def _landed(self, box: Mailbox, told: Notification, went: Delivery) -> None:
+    def _landed(self, box: ReceiverState, told: Notification, went: Delivery) -> None:
         now, receiver = self._clock(), box.receiver
         box.tried_ns[told.group] = now + round(went.after_s * S)  # news do not hurry what the receiver asked to wait with
         if told.reason == REFRESH and not went.ok:
-            went = replace(went, again=False)  # the next refresh says more
-        done = after(told, went, now, self.settings.retrying, self._chance())
+            went = replace(went, may_retry=False)  # the next refresh says more
+        done = update_notification(told, went, now, self.settings.retrying, self._chance())
         if went.gone:
             done = replace(done, gone=receiver.digest)
-        box.told(done)
+        box.record(done)
         if told.reason != REFRESH:
             self._unsaved[done.id] = done
         self._tally[receiver.name, done.state if done.state != "waiting" else "failed"] += 1
@@ -242,7 +244,7 @@ class Alerts:
                 why=went.why,
             )
         if went.ok:
-            box.awake(now)
+            box.retry_all(now)
 
     def _show(self) -> None:
         """A copy of what waits and what is dead, for `prism alert list`."""

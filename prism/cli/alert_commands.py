@@ -61,7 +61,7 @@ def add(
 
     with complaints("prism"):
         from prism.alerts.alert_labels import LABELS
-        from prism.alerts.matchers import check, parse_matcher
+        from prism.alerts.matchers import check_labels, parse_matcher
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.pending_notifications import LISTING
         from prism.notify.silence_file import add as run
@@ -70,7 +70,7 @@ def add(
         parsed = [parse_matcher(text) for text in matchers]
         end = start + round(seconds(lasting) * 1e9)
         read = read_alerts(settings)
-        check(parsed, (*LABELS, *read.labels))
+        check_labels(parsed, (*LABELS, *read.labels))
         made = run(read.folder, parsed, start, end, by=_name() if by is None else by, why=why)
         typer.echo(made.id)
         typer.echo(f"prism: {_fitting(made, Path(read.folder) / LISTING, start)}", err=True)
@@ -171,12 +171,12 @@ def _moment(text: str) -> int:
 
 
 def _told(one: Silence, now_ns: int) -> str:
-    from prism.alerts.alert_texts import moment
+    from prism.alerts.alert_texts import format_time
 
     state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
     said = f": {one.why}" if one.why else ""
     fits = " ".join(map(str, one.matchers))
-    return f"{one.id}  {state}  {moment(one.start_ns)} … {moment(one.end_ns)}  {fits}  {one.by}{said}"
+    return f"{one.id}  {state}  {format_time(one.start_ns)} … {format_time(one.end_ns)}  {fits}  {one.by}{said}"
 
 
 def _fitting(made: Silence, path: Path, now_ns: int) -> str:

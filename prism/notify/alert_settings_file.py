@@ -23,8 +23,8 @@ from prism.alerts.alert_settings import (
     Receiver,
     Retrying,
     Secret,
+    Selection,
     Settings,
-    Telling,
 )
 from prism.alerts.matchers import Matcher, parse_matcher
 from prism.alerts.notifications import LABEL
@@ -32,7 +32,7 @@ from prism.alerts.receivers.signing import key
 from prism.diagnosis.assessment.root_causes import RANK
 from prism.model import Severity
 
-TABLES: Mapping[str, type[Any]] = {"telling": Telling, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
+TABLES: Mapping[str, type[Any]] = {"telling": Selection, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 BIGGEST = 65536  # octets of a secret's file
 NEEDS = {"signed": ("secrets",), "pagerduty": ("routing_key",), "opsgenie": ("token",), "email": ("to", "sender")}

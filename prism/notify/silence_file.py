@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from collectors.live.state_file import save
-from prism.alerts.matchers import Matcher, Silence, silence
+from prism.alerts.matchers import Matcher, Silence, parse_silence
 
 FILE = "silences.json"
 KEPT_NS = 30 * 86_400 * 10**9  # how long those that are over are shown
@@ -29,7 +29,7 @@ def read(folder: str | Path) -> list[Silence]:
         return []
     try:
         found = json.loads(octets)
-        return [silence(fields) for fields in found["silences"]]
+        return [parse_silence(fields) for fields in found["silences"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{path}: not a file of silences: {error}; move it away, and the service starts a new one") from None
 
@@ -46,7 +46,7 @@ def add(
 ) -> Silence:
     """Silence what fits all matchers in [start_ns, end_ns). Raises ValueError, OSError."""
     made = Silence(secrets.token_hex(4), tuple(matchers), start_ns, end_ns, by, why)
-    silence(made.to_json())
+    parse_silence(made.to_json())
     with _alone(folder):
         oldest = (time.time_ns() if now_ns is None else now_ns) - KEPT_NS
         kept = [one for one in read(folder) if one.end_ns > oldest]

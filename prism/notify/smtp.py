@@ -54,14 +54,14 @@ def send(
         code, text = next(iter(error.recipients.values()))
         found = _answered(code, text)
     except TimeoutError:
-        found = Delivery(False, f"no answer within {(limits or Limits()).timeout_s:g} s", again=True)
+        found = Delivery(False, f"no answer within {(limits or Limits()).timeout_s:g} s", may_retry=True)
     except (smtplib.SMTPException, OSError, ValueError) as error:
         said = " ".join(str(error).split())[:200] or type(error).__name__
-        found = Delivery(False, said, again=not isinstance(error, ValueError))
+        found = Delivery(False, said, may_retry=not isinstance(error, ValueError))
     why = found.why
     for secret in hidden:
         why = why.replace(secret, "***")
-    return Delivery(found.ok, why, found.again, found.after_s, found.gone)
+    return Delivery(found.ok, why, found.may_retry, found.after_s, found.gone)
 
 
 def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
@@ -103,4 +103,4 @@ def _answered(code: int, text: bytes | str) -> Delivery:
     """RFC 5321, 4.2.1: 4yz may succeed later, 5yz does not."""
     said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     plain = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(said.split()))[:200]
-    return Delivery(False, f"SMTP {code}: {plain}", again=400 <= code < 500 or code < 0)
+    return Delivery(False, f"SMTP {code}: {plain}", may_retry=400 <= code < 500 or code < 0)

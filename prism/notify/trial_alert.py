@@ -33,8 +33,8 @@ def tried(receiver: Receiver, settings: Settings) -> Delivery:
     )
     over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="test resolved")
     went = Delivery(False, "no attempt was made")
-    for told in (going, over) if receiver.resolved else (going,):
-        made = post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns())
+    for notification in (going, over) if receiver.resolved else (going,):
+        made = post(notification, receiver, external_url=settings.external_url, now_ns=time.time_ns())
         went = sent(made, receiver, settings.limits)
         if not went.ok:
             break

@@ -17,7 +17,7 @@ from typing import Any
 import httpcore
 
 from prism.alerts.alert_settings import Limits
-from prism.alerts.receivers.delivery_results import Delivery, judged
+from prism.alerts.receivers.delivery_results import Delivery, interpret_status
 from prism.alerts.receivers.webhook_bodies import Post
 from prism.notify.address_check import Network, refused
 
@@ -44,12 +44,12 @@ def deliver(
     except RefusedError as error:
         found = Delivery(False, f"refused to connect: {error}")
     except (httpcore.TimeoutException, TimeoutError):
-        found = Delivery(False, f"no answer within {limits.timeout_s:g} s", again=True)
+        found = Delivery(False, f"no answer within {limits.timeout_s:g} s", may_retry=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-        found = Delivery(False, _words(error), again=True)
+        found = Delivery(False, _words(error), may_retry=True)
     except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
         found = Delivery(False, _words(error))
-    return Delivery(found.ok, _without(found.why, hidden), found.again, found.after_s, found.gone)
+    return Delivery(found.ok, _without(found.why, hidden), found.may_retry, found.after_s, found.gone)
 
 
 def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
@@ -61,11 +61,11 @@ def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, 
         pool.stream("POST", post.url, headers=post.headers, content=post.body, extensions={"timeout": each}) as answer,
     ):
         retry = next((value.decode("latin-1") for name, value in answer.headers if name.lower() == b"retry-after"), "")
-        found = judged(answer.status, retry_after=retry, now_s=time.time())
+        found = interpret_status(answer.status, retry_after=retry, now_s=time.time())
         if found.ok:
             return found
         said = _beginning(answer, limits.answer_octets)
-    return Delivery(False, f"{found.why}: {said}" if said else found.why, found.again, found.after_s, found.gone)
+    return Delivery(False, f"{found.why}: {said}" if said else found.why, found.may_retry, found.after_s, found.gone)
 
 
 def _beginning(answer: httpcore.Response, most: int) -> str:

@@ -15,28 +15,28 @@ MESSAGE, DESCRIPTION = 130, 15_000
 PRIORITY = {"critical": "P1", "warning": "P3"}
 
 
-def alias(told: Notification) -> str:
+def alias(notification: Notification) -> str:
     """Build the constant alias of a receiver's group."""
-    return hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest()
+    return hashlib.sha256(f"{notification.receiver}\n{notification.group}".encode()).hexdigest()
 
 
-def path(told: Notification) -> str:
+def path(notification: Notification) -> str:
     """Build the path below the API's address: open or extend, or close."""
-    return "/v2/alerts" if told.firing else f"/v2/alerts/{alias(told)}/close?identifierType=alias"
+    return "/v2/alerts" if notification.firing else f"/v2/alerts/{alias(notification)}/close?identifierType=alias"
 
 
-def opsgenie(told: Notification, external_url: str = "") -> dict[str, Any]:
+def opsgenie(notification: Notification, external_url: str = "") -> dict[str, Any]:
     """Build the body of the request to `path`."""
-    if not told.firing:
-        return {"source": "Prism", "note": f"{headline(told)} ({told.id})"[:DESCRIPTION]}
-    going = [alert for alert in told.alerts if alert.firing]
+    if not notification.firing:
+        return {"source": "Prism", "note": f"{headline(notification)} ({notification.id})"[:DESCRIPTION]}
+    going = [alert for alert in notification.alerts if alert.firing]
     worst = min(going, key=lambda alert: alert.labels.get("severity") != "critical")
     text = "\n\n".join(f"{one.annotations.get('summary', '')}\n{one.annotations.get('description', '')}" for one in going)
-    details = {**{name: value for name, value in worst.labels.items() if value}, "notification": told.id}
+    details = {**{name: value for name, value in worst.labels.items() if value}, "notification": notification.id}
     links = {"finding": worst.link, "dashboard": external_url}
     return {
-        "message": headline(told)[:MESSAGE],
-        "alias": alias(told),
+        "message": headline(notification)[:MESSAGE],
+        "alias": alias(notification),
         "description": text[:DESCRIPTION],
         "entity": worst.labels.get("host") or worst.labels.get("ids", ""),
         "source": "Prism",

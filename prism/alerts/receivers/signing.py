@@ -14,13 +14,15 @@ SHORTEST, LONGEST = 24, 64  # octets of a secret (specification)
 
 def signature(name: str, seconds: int, body: bytes, secrets: Sequence[str]) -> str:
     """Build the signature header: one `v1` signature per secret. Raises ValueError."""
-    told = f"{name}.{seconds}.".encode() + body
-    signed = (hmac.digest(key(secret), told, hashlib.sha256) for secret in secrets)
+    notification = f"{name}.{seconds}.".encode() + body
+    signed = (hmac.digest(key(secret), notification, hashlib.sha256) for secret in secrets)
     return " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signed)
 
 
 def key(secret: str) -> bytes:
-    """Decode a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw` to octets. Raises ValueError without the secret in it.
+    """Decode a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw` to octets.
+
+    Raises ValueError without the secret in it.
     """
     try:
         octets = base64.b64decode(secret.removeprefix(PREFIX), validate=True)

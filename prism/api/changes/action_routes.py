@@ -31,7 +31,7 @@ def hooks(request: Request, shown: ShownAsked, service: ServiceAsked) -> Respons
             "name": hook.name,
             "title": hook.title or hook.name,
             "dry_run": hook.dry_run,
-            "findings": [id_ for id_, own in known.items() if all(matcher.fits(own) for matcher in hook.match)],
+            "findings": [id_ for id_, own in known.items() if all(matcher.matches(own) for matcher in hook.match)],
         }
         for hook in feedback.desk.hooks.values()
     ]

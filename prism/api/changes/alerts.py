@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from collectors.clickhouse.store_error import StoreError
 from prism.alerts.alert_labels import LABELS, alerts, labels
-from prism.alerts.matchers import Matcher, Silence, check, parse_matcher
+from prism.alerts.matchers import Matcher, Silence, check_labels, parse_matcher
 from prism.alerts.notifications import Alert, Notification
 from prism.alerts.receivers.slack import headline
 from prism.api.changes.remark_routes import case_of, feedback_of, fresh, told, who
@@ -60,7 +60,7 @@ def letter(told: Notification) -> Json:
 def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
     """Silences, those that end last first, with the findings that each matches now."""
     feedback, now = feedback_of(service), time.time_ns()
-    going = alerts(shown.board, added=feedback.settings.labels)
+    going = alerts(shown.board, extra_labels=feedback.settings.labels)
     found = sorted(_read(feedback), key=lambda one: (-one.end_ns, one.id))
     return fresh(request, [silence_json(one, going, now) for one in found])
 
@@ -68,7 +68,7 @@ def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Resp
 def silence_json(one: Silence, going: Sequence[Alert], now_ns: int) -> Json:
     """A silence as plain values, with what of `going` it matches."""
     state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
-    fits = [alert for alert in going if alert.firing and all(matcher.fits(alert.labels) for matcher in one.matchers)]
+    fits = [alert for alert in going if alert.firing and all(matcher.matches(alert.labels) for matcher in one.matchers)]
     matches = [{"finding": alert.case, "summary": alert.annotations.get("summary", "")} for alert in fits[:MOST]]
     times = {"start_ns": str(one.start_ns), "end_ns": str(one.end_ns)}
     return {
@@ -93,7 +93,7 @@ def silence(request: Request, shown: ShownAsked, service: ServiceAsked, body: fe
         own = labels(case_of(shown, body.finding).finding, shown.board.topology)
         matchers += [Matcher(name, "=", own[name]) for name in ("alertname", "job", "ids") if own.get(name)]
     try:
-        check(matchers, (*LABELS, *feedback.settings.labels))
+        check_labels(matchers, (*LABELS, *feedback.settings.labels))
         made = silence_file.add(
             feedback.folder, matchers, now, now + body.minutes * 60 * 10**9, by=who(request, service), why=body.why, now_ns=now
         )
@@ -101,7 +101,7 @@ def silence(request: Request, shown: ShownAsked, service: ServiceAsked, body: fe
         raise HTTPException(409, str(error)) from None
     except OSError as error:
         raise HTTPException(503, f"the silence could not be written: {error.strerror}") from None
-    return told(silence_json(made, alerts(shown.board, added=feedback.settings.labels), now), 201)
+    return told(silence_json(made, alerts(shown.board, extra_labels=feedback.settings.labels), now), 201)
 
 
 @router.delete("/silences/{id}", status_code=204, responses=errors(404, 503))

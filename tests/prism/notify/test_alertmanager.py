@@ -119,5 +119,5 @@ def test_it_says_why_it_does_not_take_something(manager):
     alert = alerts_of(case())[0]
     bad = notification(replace(alert, started_ns=alert.started_ns + 10**18, ended_ns=alert.started_ns))
     found = deliver(post(bad, receiver("am", "alertmanager", url), now_ns=alert.started_ns), allow=LOOPBACK)
-    assert (found.ok, found.again) == (False, False)
+    assert (found.ok, found.may_retry) == (False, False)
     assert "start time must be before end time" in found.why
