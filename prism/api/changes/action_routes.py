@@ -1,4 +1,4 @@
-"""Actions on findings: which there are, proposing, approving and rejecting them, their audit trail."""
+"""Routes of actions on findings: list, propose, approve and reject them, with their audit trail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter()
 
 @router.get("/hooks", response_model=job_schemas.Listed[feedback_schemas.Hook], responses=many("hooks", 404))
 def hooks(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
-    """Actions that can be proposed, with the open findings that each is offered for."""
+    """List the actions that can be proposed, each with the open findings it is offered for."""
     feedback = feedback_of(service)
     known = {
         case.id: {**feedback.settings.labels, **labels(case.finding, shown.board.topology)}
@@ -40,7 +40,7 @@ def hooks(request: Request, shown: ShownAsked, service: ServiceAsked) -> Respons
 
 @router.get("/actions", response_model=job_schemas.Listed[feedback_schemas.Action], responses=many("actions", 404))
 def actions(request: Request, service: ServiceAsked) -> Response:
-    """Actions with who proposed, approved and rejected each, and what the hook answered; the newest first."""
+    """List actions with their proposer, their decision and the hook's answer, newest first."""
     return fresh(request, [one.to_json() for one in feedback_of(service).desk.all()])
 
 
@@ -48,7 +48,7 @@ def actions(request: Request, service: ServiceAsked) -> Response:
     "/actions", status_code=201, response_model=feedback_schemas.Action, responses=one("actions", 404, 409, 503, status=201)
 )
 def propose(request: Request, shown: ShownAsked, service: ServiceAsked, body: feedback_schemas.NewAction) -> Response:
-    """Propose an action on a finding. Nothing is done before somebody approves it, and then only a dry run by default."""
+    """Propose an action on a finding. Nothing is sent before approval, and then only a dry run by default."""
     feedback = feedback_of(service)
     if body.hook not in feedback.desk.hooks:
         raise absent("hook", body.hook, list(feedback.desk.hooks), "/api/v1/hooks")

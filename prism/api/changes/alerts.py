@@ -1,4 +1,4 @@
-"""Notifications with their deliveries, and silences with what they match."""
+"""Routes of notifications with their deliveries, and of silences with the alerts they match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from prism.service.service_settings import Feedback
 from prism.views.board_views import Json
 
 router = APIRouter()
-MOST = 100  # findings that a silence names
+MOST = 100  # findings listed per silence
 
 
 @router.get(
@@ -31,7 +31,7 @@ MOST = 100  # findings that a silence names
     responses=many("notifications", 404, 503),
 )
 def notifications(request: Request, service: ServiceAsked, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
-    """What receivers were told in the last 30 days, the newest first, with how each delivery went."""
+    """List the notifications of the last 30 days, newest first, with the state of each delivery."""
     try:
         found = feedback_of(service).notifications(limit)
     except StoreError as error:
@@ -40,7 +40,7 @@ def notifications(request: Request, service: ServiceAsked, limit: Annotated[int,
 
 
 def letter(told: Notification) -> Json:
-    """A notification as plain values."""
+    """Convert a notification to plain values."""
     return {
         "id": told.id,
         "receiver": told.receiver,
@@ -58,7 +58,7 @@ def letter(told: Notification) -> Json:
 
 @router.get("/silences", response_model=job_schemas.Listed[feedback_schemas.Silence], responses=many("silences", 404))
 def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
-    """Silences, those that end last first, with the findings that each matches now."""
+    """List silences, latest end first, with the findings that each matches now."""
     feedback, now = feedback_of(service), time.time_ns()
     going = alerts(shown.board, extra_labels=feedback.settings.labels)
     found = sorted(_read(feedback), key=lambda one: (-one.end_ns, one.id))
@@ -66,7 +66,7 @@ def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Resp
 
 
 def silence_json(one: Silence, going: Sequence[Alert], now_ns: int) -> Json:
-    """A silence as plain values, with what of `going` it matches."""
+    """Convert a silence to plain values, with the open alerts (`going`) that it matches."""
     state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
     fits = [alert for alert in going if alert.firing and all(matcher.matches(alert.labels) for matcher in one.matchers)]
     matches = [{"finding": alert.case, "summary": alert.annotations.get("summary", "")} for alert in fits[:MOST]]

@@ -1,4 +1,4 @@
-"""What people say of findings: acknowledged, right, false, a note; and marked findings as labelled data."""
+"""Routes of remarks on findings: acknowledge, mark right or false, note; and marked findings as labelled data."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CaseId = Annotated[str, Path(max_length=64, description="The finding's id.", exa
 
 
 def feedback_of(service: Service) -> Feedback:
-    """Where remarks, silences and actions are. Raises HTTPException 404 where there is none."""
+    """Return the store of remarks, silences and actions. Raises HTTPException 404 if the service has none."""
     if service.feedback is None:
         raise HTTPException(404, "this service keeps no remarks, silences and actions; prism serve does")
     return service.feedback
 
 
 def who(request: Request, service: Service) -> str:
-    """Who asks: the name of the token, or `local` where none is needed."""
+    """Name the client: the name of its token, or `local` without tokens."""
     if service.tokens is None:
         return "local"
     found = service.tokens.token(secret(request.headers))
@@ -40,7 +40,7 @@ def who(request: Request, service: Service) -> str:
 
 
 def case_of(shown: Shown, id_: str) -> Case:
-    """The finding of an id. Raises HTTPException 404."""
+    """Find a finding by id. Raises HTTPException 404."""
     found = next((case for case in shown.board.cases if case.id == id_), None)
     if found is None:
         raise absent("finding", id_, [case.id for case in shown.board.cases], "/api/v1/findings")
@@ -48,14 +48,14 @@ def case_of(shown: Shown, id_: str) -> Case:
 
 
 def fresh(request: Request, items: list[Json]) -> Response:
-    """A list that changes without a new board, in the form that the client prefers."""
+    """Answer with an uncached list, in the client's preferred form. Use it for lists that change without a new board."""
     form = form_of(request)
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
     return Response(as_form(with_times(items), None, form), media_type=form, headers=headers)
 
 
 def told(body: Json, status: int = 200) -> Response:
-    """One thing as JSON."""
+    """Answer with one uncached item as JSON."""
     return Response(encoded(with_times(body)), status, {"Cache-Control": "no-store"}, JSON)
 
 
@@ -66,7 +66,7 @@ def remarks(
     finding: Annotated[str | None, Query(max_length=64, description="Only on this finding.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
-    """What was said of findings, the newest first."""
+    """List remarks on findings, newest first."""
     found = reversed(feedback_of(service).journal.all())
     items = [to_json(one) | {"finding": one.case} for one in found if finding in (None, one.case)]
     return fresh(request, items[:limit])
@@ -83,10 +83,10 @@ def remark(
     id: CaseId,  # noqa: A002
     body: feedback_schemas.NewRemark,
 ) -> Response:
-    """Acknowledge a finding (or take that back), mark it as right or false, or note something.
+    """Acknowledge a finding (or take that back), mark it as right or false, or add a note.
 
-    The finding as it is now is kept with the remark, for two years. What is acknowledged is not notified again until it gets
-    worse or is over.
+    The current state of the finding is kept with the remark for two years. An acknowledged finding is not notified again until
+    it gets worse or ends.
     """
     journal, case = feedback_of(service).journal, case_of(shown, id)
     known = finding_views.finding(shown.board, case.id) or {}
@@ -100,5 +100,5 @@ def remark(
 
 @router.get("/labels", response_model=job_schemas.Listed[feedback_schemas.Label], responses=many("labels", 404))
 def labels(request: Request, service: ServiceAsked) -> Response:
-    """Findings that people marked as right or false, with what was claimed and the evidence: labelled data for calibration."""
+    """List the findings that people marked as right or false, with claim and evidence: labelled data for calibration."""
     return fresh(request, labelled(feedback_of(service).journal.all()))

@@ -1,4 +1,4 @@
-"""Captures that are uploaded to be replayed, and how far they are."""
+"""Routes of uploaded captures: upload, progress, removal."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from prism.past.uploads import Upload, Uploads
 from prism.service.service_settings import Service
 
 DOCUMENT = 16 << 20  # octets of a topology or of hints
-MOST_LOGS = 512  # files of logs
+MOST_LOGS = 512  # log files
 FIELDS = ("files", "topology", "hints", "logs")
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
 def router() -> APIRouter:
-    """The routes."""
+    """Make the routes."""
     made = APIRouter()
     answers = one("replay", 400, 404, 413, 503, status=202)
     made.post("/replays", status_code=202, response_model=service_schemas.Replay, responses=answers)(upload)
@@ -36,7 +36,7 @@ def router() -> APIRouter:
 
 
 async def fields(request: Request) -> None:
-    """Refuse a form that has other fields than these."""
+    """Refuse a form with unknown fields."""
     form = await request.form()
     if unknown := sorted(set(form) - set(FIELDS)):
         raise HTTPException(
@@ -66,7 +66,7 @@ def upload(
     ] = None,
     _fields: Annotated[None, Depends(fields)] = None,
 ) -> Response:
-    """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board.
+    """Upload captures or flow records for replay. `?replay=ID` then reads their board.
 
     With `logs` they are joined with the flows: `GET /api/v1/incidents/ID`.
     """
@@ -103,7 +103,7 @@ def upload(
 
 
 def _text(file: UploadFile, name: str, parse: Callable[[str, str], object]) -> str:
-    """Read and check a small document of a form. Raises HTTPException that says what is wrong."""
+    """Read and check a small document of a form. Raises HTTPException with the reason."""
     octets = file.file.read(DOCUMENT + 1)
     if len(octets) > DOCUMENT:
         raise HTTPException(413, f"form field '{name}': more than {DOCUMENT >> 20} MiB; such a document is smaller")
@@ -118,19 +118,19 @@ def _text(file: UploadFile, name: str, parse: Callable[[str, str], object]) -> s
 
 
 def replays(request: Request, service: ServiceAsked) -> Response:
-    """All uploads, oldest first."""
+    """List all uploads, oldest first."""
     found = [one.to_json() for one in service.uploads.all()] if service.uploads else []
     form = form_of(request)
     return Response(as_form(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
 
 
 def replay(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """The state and progress of an upload."""
+    """Return the state and progress of an upload."""
     return _told(_known(service, id))
 
 
 def remove(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """Forget an upload. One that is being replayed is cancelled and kept: 202 with its state; delete it again then."""
+    """Delete an upload. A running replay is cancelled and kept: 202 with its state; delete it again then."""
     _known(service, id)
     cancelled = _uploads(service).remove(id)
     return Response(status_code=204) if cancelled is None else _told(cancelled, 202)

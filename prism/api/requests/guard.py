@@ -1,9 +1,9 @@
-"""Who may ask, how often, and what browsers may do with the answers; before anything else sees a request.
+"""Check access, request rate and origin before any other code sees a request.
 
 * Host: a page of another site that had its name point here (DNS rebinding) sends its own name, which is refused.
-* Origin: a browser says which site a request that changes something comes from; only ours may.
-* Tokens: where there are any, all of the API wants one: `Authorization: Bearer`, or the cookie that POST /api/v1/session sets
-  for browsers. Reading wants `read`, anything else `admin`. Pages and /healthz and /readyz hold nothing to protect.
+* Origin: browsers send the site of a page that requests a change; only our own pages may change something.
+* Tokens: if any are configured, the whole API needs one: `Authorization: Bearer`, or the cookie that POST /api/v1/session sets
+  for browsers. Reading needs scope `read`, anything else `admin`. Pages, /healthz and /readyz are open.
 * Rate: a bucket of requests per client address. One upload at a time.
 """
 
@@ -29,7 +29,7 @@ READING = ("GET", "HEAD", "OPTIONS")
 GUARDED = ("/api", "/metrics")
 TOO_LONG = "the body is larger than the {0:,} octets that are allowed here"
 PAUSED = "no octet of the body arrived for {:g} s; send it faster"
-ALIVE = ("/healthz",)  # answered whatever else goes on
+ALIVE = ("/healthz",)  # answered even under overload
 OPEN = ("/api/v1/session", "/api/v1/openapi.json", "/openapi.json")
 SENT = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -80,7 +80,7 @@ class Guard:
             self._answering -= 1
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One upload at a time, so that what is on disk is known."""
+        """Accept one upload at a time, so that the use of the disk is bounded."""
         if self._uploading:
             await problem(503, "another upload is being received; try again in 10 s", {"Retry-After": "10"})(
                 scope, receive, send
@@ -93,7 +93,7 @@ class Guard:
             self._uploading = False
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str, dict[str, str]] | None:
-        """Status, reason and headers of a refusal; None where the request may pass."""
+        """Return status, reason and headers of a refusal; None if the request may pass."""
         if self._answering >= self._service.limits.requests and scope["path"] not in ALIVE:
             return (
                 503,
@@ -119,7 +119,7 @@ class Guard:
         return self._unknown(scope, headers)
 
     def _most(self, scope: Scope) -> int:
-        """How many octets of a body are read at most."""
+        """Return the maximum octets of a body."""
         uploads = self._service.uploads
         return uploads.bounds.octets if uploads and _uploads(scope) else self._service.limits.body
 
@@ -142,14 +142,14 @@ class Guard:
 
 
 class Body:
-    """Receives a request; raises HTTPException where its body is too long, or comes too slowly."""
+    """Receives a request body. Raises HTTPException if it is too long or too slow."""
 
     def __init__(self, receive: Receive, most: int, limits: Limits, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._receive, self._most, self._limits, self._clock = receive, most, limits, clock
         self._began, self._read, self._more = clock(), 0, True
 
     async def __call__(self) -> Message:
-        """The next message. Once the body is whole it waits for ever, as for a client that leaves."""
+        """Return the next message. After the whole body it waits until the client disconnects."""
         if not self._more:
             return await self._receive()
         left = self._began + self._limits.body_s - self._clock()
@@ -174,20 +174,20 @@ def _uploads(scope: Scope) -> bool:
 
 
 def too_long(headers: Headers, most: int) -> bool:
-    """Whether a body is said to be longer than `most` octets, or says its length in no sensible way."""
+    """Check whether the Content-Length exceeds `most` octets or is invalid."""
     said = headers.get("content-length", "0")
     return not (said.isascii() and said.isdigit()) or int(said[:19]) > most
 
 
 class Buckets:
-    """How often each client may ask: `burst` at once, `per_second` in the long run; at most `most` clients are remembered."""
+    """Token buckets per client: `burst` requests at once, `per_second` on average; at most `most` clients are remembered."""
 
     def __init__(self, per_second: float, burst: int, most: int, clock: Callable[[], float]) -> None:
         self._rate, self._burst, self._most, self._clock = per_second, float(burst), most, clock
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str) -> float:
-        """0 where the client may ask now; else after how many seconds."""
+        """Take a request from the bucket; return 0, or the seconds to wait."""
         now = self._clock()
         left, then = self._left.pop(client, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
@@ -199,7 +199,7 @@ class Buckets:
 
 
 def named(host: str) -> str:
-    """The name in a Host header, without port."""
+    """Return the name in a Host header, without port."""
     name = host.strip().lower()
     if name.startswith("["):
         return name[1:].partition("]")[0]
@@ -207,14 +207,14 @@ def named(host: str) -> str:
 
 
 def foreign(headers: Headers) -> bool:
-    """Whether a browser says that a page of another site asks."""
+    """Check whether a browser marks the request as coming from another site."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     ours = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
     return not ours or site not in ("none", "same-origin")
 
 
 def secret(headers: Headers) -> str:
-    """The token that a request carries; empty without one."""
+    """Return the token of a request; empty without one."""
     kind, _, given = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return given.strip()

@@ -1,4 +1,4 @@
-"""Answer errors as application/problem+json (RFC 9457). The detail says what was asked for, what is known, and what to do."""
+"""Answer errors as application/problem+json (RFC 9457). The detail names the request, known values and the remedy."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ MOST_NAMED = 10  # known names in a detail
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> Response:
-    """Make the answer for an error. `more` are members in addition to those of the standard."""
+    """Make the answer for an error. `more`: members in addition to those of the standard."""
     body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **more}
     return Response(encoded(body), status, headers, PROBLEM)
 
 
 def absent(kind: str, asked: str, known: Sequence[str], path: str) -> HTTPException:
-    """The 404 for a thing that does not exist: what was asked for, which there are, and the `path` that lists them."""
+    """Make the 404 for an unknown id: the id, the known ones, and the `path` that lists them."""
     more = f" and {len(known) - MOST_NAMED:,} more" if len(known) > MOST_NAMED else ""
     there = f"known: {', '.join(known[:MOST_NAMED])}{more}" if known else f"there is no {kind} now"
     return HTTPException(404, f"no {kind} has the id {asked!r}; {there}; GET {path} lists them")
 
 
 def add_to(app: FastAPI) -> None:
-    """Let an application answer its errors in this form."""
+    """Make an application answer its errors in this form."""
     app.add_exception_handler(HTTPException, _told)
     app.add_exception_handler(RequestValidationError, _refused)
     app.add_exception_handler(Exception, _failed)
@@ -49,7 +49,7 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _plain(error: Mapping[str, Any]) -> str:
-    """What is wrong with a parameter or a field, and what to do."""
+    """Describe an invalid parameter or field, and the remedy."""
     if error["type"] == "missing":
         return "is missing; send it" if error["loc"][0] == "body" else "is missing; give it a value"
     return str(error["msg"]).removeprefix("Value error, ")

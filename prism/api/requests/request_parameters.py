@@ -1,4 +1,4 @@
-"""Read and check the parameters of requests: which board, which stretch of time and ranks, which page."""
+"""Read and check the parameters of requests: board, time range, ranks, page."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ LimitQuery = Annotated[int, Query(ge=1, le=1000, description="At most so many it
 
 
 def service(request: Request) -> Service:
-    """The service behind an application."""
+    """Return the service behind an application."""
     return cast(Service, request.app.state.service)
 
 
 def hub(request: Request) -> Hub:
-    """What follows the boards of an application."""
+    """Return the hub that follows the boards of an application."""
     return cast(Hub, request.app.state.hub)
 
 
 def shown(request: Request, replay: ReplayQuery = None) -> Shown:
-    """The board that a request reads: the newest, or that of an upload. Raises HTTPException 404."""
+    """Return the board that a request reads: the newest, or that of an upload. Raises HTTPException 404."""
     behind = service(request)
     if replay is None:
         board = behind.boards.newest
@@ -62,7 +62,7 @@ ServiceAsked = Annotated[Service, Depends(service)]
 
 
 def stretch(start_ns: TimeQuery = None, end_ns: TimeQuery = None, ranks: RanksQuery = None) -> Stretch:
-    """The time and the ranks of a request; by default all."""
+    """Return the time range and ranks of a request; all by default."""
     first, last = span(ranks) or (0, None)
     return Stretch(start_ns or 0, LAST if end_ns is None else end_ns, first, last)
 
@@ -71,7 +71,7 @@ StretchAsked = Annotated[Stretch, Depends(stretch)]
 
 
 def span(ranks: str | None) -> tuple[int, int] | None:
-    """Ranks [a, b) from a:b."""
+    """Parse ranks [a, b) from a:b."""
     if ranks is None:
         return None
     first, last = map(int, ranks.split(":"))
@@ -79,7 +79,7 @@ def span(ranks: str | None) -> tuple[int, int] | None:
 
 
 def after(cursor: CursorQuery = None) -> tuple[int, str] | None:
-    """The key behind which a page begins."""
+    """Decode a cursor to the key after which a page starts."""
     if cursor is None:
         return None
     number, _, name = cursor.partition(".")
@@ -90,5 +90,5 @@ AfterAsked = Annotated[tuple[int, str] | None, Depends(after)]
 
 
 def cursor_of(key: tuple[int, str] | None) -> str | None:
-    """A key as text for a client to send back."""
+    """Encode a key as a cursor."""
     return f"{key[0]}.{key[1]}" if key else None

@@ -1,4 +1,4 @@
-"""How answers are sent: JSON, or CSV and Parquet for lists; with a tag, so that what did not change is not sent again."""
+"""Send answers as JSON, or lists also as CSV and Parquet, with an ETag so that unchanged answers are not sent again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from prism.views.board_views import Json, Mode
 PARQUET, CSV, JSON = "application/vnd.apache.parquet", "text/csv", "application/json"
 TABLES = (JSON, CSV, PARQUET)
 VARY = {"Vary": "Accept, Authorization, Cookie"}
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that spreadsheets compute
-_STARTED = secrets.token_hex(4)  # revisions begin anew with each process
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that spreadsheets compute
+_STARTED = secrets.token_hex(4)  # revisions restart with each process
 
 
 @dataclass(frozen=True)
 class Shown:
-    """The board that a request reads, and its records; `name` tells boards of one process apart."""
+    """The board that a request reads, and its records; `name` distinguishes boards of one process."""
 
     board: Board
     records: Records | None
@@ -37,9 +37,9 @@ class Shown:
 
 
 def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: bool = True) -> Response:
-    """What `make` gives as JSON; 304 without asking it where the client has it already.
+    """Answer with the result of `make` as JSON; answer 304 without calling it if the client has it already.
 
-    Not `tagged`: it comes from records, of which there may be more while the board is the same, or says how old that is.
+    Not `tagged`: answers from records, which may grow under one board, and answers with an age.
     """
     form_of(request, (JSON,))
     tag = _tag(shown, "j") if tagged else None
@@ -49,7 +49,7 @@ def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: b
 def listed(
     request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
 ) -> Response:
-    """A page of a list in the form the client prefers, and where the next page is; `tagged` as in `answer`."""
+    """Answer with a page of a list in the client's preferred form, and the link to the next page. `tagged`: as in `answer`."""
     form = form_of(request)
     tag = _tag(shown, form[-4:]) if tagged else None
     unchanged = _unchanged(request, tag)
@@ -65,7 +65,7 @@ def listed(
 
 
 def as_form(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
-    """Items as JSON with the cursor of the next page, as CSV, or as Parquet."""
+    """Encode items as JSON with the cursor of the next page, as CSV, or as Parquet."""
     if form == CSV:
         return as_csv(items)
     if form == PARQUET:
@@ -74,7 +74,7 @@ def as_form(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
 
 
 def encoded(value: Any) -> bytes:
-    """JSON, compact. Raises ValueError on numbers that are not finite."""
+    """Encode compact JSON. Raises ValueError on numbers that are not finite."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -83,14 +83,14 @@ def _tag(shown: Shown, form: str) -> str:
 
 
 def _unchanged(request: Request, tag: str | None) -> Response | None:
-    """304 where one of the tags that the client names is this one (RFC 9110 section 13.1.2: compared as weak ones)."""
+    """Answer 304 if a tag of the client matches (RFC 9110 section 13.1.2, weak comparison); else None."""
     if tag is None:
         return None
     given = ", ".join(request.headers.getlist("if-none-match"))
     names = re.findall(r'(?:W/)?("[^"]*")', given)
     if given.strip() == "*" or tag.removeprefix("W/") in names:
         unchanged = _tagged(Response(status_code=304), tag)
-        unchanged.headers["Vary"] += ", Accept-Encoding"  # as the whole answer has it, which may be packed
+        unchanged.headers["Vary"] += ", Accept-Encoding"  # as in the full answer, which may be compressed
         return unchanged
     return None
 
@@ -103,9 +103,9 @@ def _tagged(response: Response, tag: str | None) -> Response:
 
 
 def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
-    """Which of some forms a client likes best (RFC 9110 section 12.5.1), the first of equals; None where it accepts none.
+    """Choose the form that a client prefers (RFC 9110 section 12.5.1), the first of equals; None if it accepts none.
 
-    The most specific range that fits a form counts. Ranges that cannot be understood are ignored; without any all forms fit.
+    The most specific matching range counts. Invalid ranges are ignored; without any range all forms match.
     """
     ranges: dict[str, float] = {}
     for part in accept.split(","):
@@ -121,7 +121,7 @@ def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
 
 
 def _fit(form: str, ranges: Mapping[str, float]) -> float:
-    """The weight of the most specific range that a form is in; 0 outside all."""
+    """Return the weight of the most specific range that matches a form; 0 if none does."""
     return next((ranges[kind] for kind in (form, f"{form.split('/')[0]}/*", "*/*") if kind in ranges), 0.0)
 
 
@@ -130,7 +130,7 @@ def _weight(text: str) -> float | None:
 
 
 def form_of(request: Request, forms: Sequence[str] = TABLES) -> str:
-    """The form of an answer. Raises HTTPException 406 with the forms there are where the client accepts none of them."""
+    """Choose the form of an answer. Raises HTTPException 406 with the available forms if the client accepts none."""
     accept = ", ".join(request.headers.getlist("accept"))
     form = preferred(accept, forms)
     if form is None:
@@ -139,9 +139,9 @@ def form_of(request: Request, forms: Sequence[str] = TABLES) -> str:
 
 
 def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """A table with a heading; what is nested has names joined by dots, lists are JSON.
+    """Format a table with a header as CSV; nested names are joined by dots, lists are JSON.
 
-    For spreadsheets: a text that one would take for a formula begins with an apostrophe (OWASP, CSV injection). Numbers stay.
+    Texts that a spreadsheet would compute start with an apostrophe (OWASP, CSV injection). Numbers stay unchanged.
     """
     rows = [{inert(name): inert(value) for name, value in flat(item).items()} for item in items]
     out = io.StringIO()
@@ -152,12 +152,12 @@ def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def inert(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula."""
+    """Escape a value that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """The same table as Parquet; a column of nothing but None is of type null."""
+    """Encode the same table as Parquet; a column of only None has type null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -169,7 +169,7 @@ def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _column(values: list[Any]) -> list[Any]:
-    """Values of one type: numbers as they are where all are numbers, else text."""
+    """Convert a column to one type: numbers stay if all values are numbers, else text."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) < 2:
         return values
@@ -179,7 +179,7 @@ def _column(values: list[Any]) -> list[Any]:
 
 
 def flat(item: Mapping[str, Any], under: str = "") -> dict[str, Any]:
-    """A dict without dicts in it: their names are joined by dots; lists become JSON."""
+    """Flatten nested dicts: names are joined by dots, lists become JSON."""
     out: dict[str, Any] = {}
     for name, value in item.items():
         if isinstance(value, Mapping):

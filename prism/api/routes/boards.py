@@ -1,4 +1,4 @@
-"""What is read of a board: itself, jobs, windows, switches, hosts, flow records."""
+"""Routes that read a board: counts, jobs, windows, switches, hosts, flow records."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ IdPath = Annotated[str, Path(max_length=200, description="The job's id.", exampl
 
 @router.get("/board", response_model=job_schemas.Board, responses=one("board", 404))
 def board(request: Request, shown: ShownAsked) -> Response:
-    """What is known, in counts."""
+    """Summarise the board in counts."""
     return answer(request, shown, lambda: board_views.board(shown.board, shown.mode, shown.age_s), tagged=shown.age_s is None)
 
 
 @router.get("/jobs", response_model=job_schemas.Listed[job_schemas.JobSummary], responses=many("jobs", 404))
 def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQuery = 100) -> Response:
-    """All jobs in brief, in order of start."""
+    """List all jobs in brief, in order of start."""
 
     def make() -> tuple[list[board_views.Json], str | None]:
         ranked = sorted(shown.board.jobs, key=board_views.job_key)
@@ -52,7 +52,7 @@ def jobs(request: Request, shown: ShownAsked, after: AfterAsked, limit: LimitQue
 
 @router.get("/jobs/{id}", response_model=job_schemas.Job, responses=one("job", 404))
 def job(request: Request, shown: ShownAsked, id: IdPath, ranks: RanksQuery = None) -> Response:  # noqa: A002
-    """A job with its groups, ranks and events."""
+    """Return a job with its groups, ranks and events."""
     job_of(shown, id)
     return answer(request, shown, lambda: board_views.job(shown.board, id, ranks=span(ranks)))
 
@@ -67,10 +67,10 @@ def steps(
     max_cells: Annotated[int, Query(ge=1, le=200_000)] = timeline_views.MAX_CELLS,
     finding: Annotated[str | None, Query(max_length=64, description="Usual times are those before this finding.")] = None,
 ) -> Response:
-    """How long every step of every rank took, and what was usual.
+    """Return the duration of every step of every rank, and the usual duration.
 
     `usual` is from before the named finding, else before the first open claim, else before the newest closed one. It is kept
-    from when the finding opened, so the fault does not move it.
+    from the time when the finding opened, so the fault does not move it.
     """
     found = job_of(shown, id).found
     cases = [one for one in shown.board.cases if one.finding.job == id]
@@ -92,7 +92,7 @@ def timeline(
     level: timeline_views.Level | None = None,
     max_spans: Annotated[int, Query(ge=1, le=100_000)] = timeline_views.MAX_SPANS,
 ) -> Response:
-    """What every rank did when."""
+    """Return the timeline of every rank."""
     found = job_of(shown, id).found
     topology = shown.board.topology
 
@@ -110,7 +110,7 @@ def graph(
     by: traffic_views.By = "endpoint",
     kind: PairKind | None = None,
 ) -> Response:
-    """Who sends how much to whom."""
+    """Return the traffic graph of a job."""
     found = job_of(shown, id).found
     return answer(request, shown, lambda: traffic_views.graph(found, shown.board.topology, by=by, kind=kind))
 
@@ -127,7 +127,7 @@ def deviations(
     end_ns: TimeQuery = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
-    """Ranks in order of how much more they spend than before `start_ns` and than the other ranks of their stage."""
+    """List ranks by their increase over the time before `start_ns` and over the other ranks of their stage."""
     found, topology = job_of(shown, id).found, shown.board.topology
     start, end = start_ns if start_ns is not None else found.job.start_ns, LAST if end_ns is None else end_ns
     given: dict[str, Any] = {"measure": measure, "topology": topology, "most": limit}
@@ -136,7 +136,7 @@ def deviations(
 
 @router.get("/jobs/{id}/trace", response_class=Response, responses=errors(404, 413))
 def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
-    """What every rank did, as a Chrome trace that Perfetto opens: tracks by rank, host and GPU, findings as markers."""
+    """Export a job as a Chrome trace for Perfetto: tracks by rank, host and GPU, findings as markers."""
     found = job_of(shown, id).found
     many = len(found.timeline.phases) + len(found.timeline.spans)
     if many > service.limits.traced:
@@ -149,7 +149,7 @@ def trace(shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # 
 
 
 def job_of(shown: Shown, id_: str) -> JobStatus:
-    """The job with an id. Raises HTTPException 404, which names those there are."""
+    """Find a job by id. Raises HTTPException 404 with the known ids."""
     found = board_views.job_of(shown.board, id_)
     if found is None:
         raise absent("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
@@ -158,13 +158,13 @@ def job_of(shown: Shown, id_: str) -> JobStatus:
 
 @router.get("/windows", response_model=job_schemas.Listed[service_schemas.Window], responses=many("windows", 404))
 def windows(request: Request, shown: ShownAsked) -> Response:
-    """The windows that were analysed."""
+    """List the analysed windows."""
     return listed(request, shown, lambda: (board_views.windows(shown.board), None))
 
 
 @router.get("/gaps", response_model=job_schemas.Listed[job_schemas.Gap], responses=many("gaps", 404))
 def gaps(request: Request, shown: ShownAsked) -> Response:
-    """The times in which Prism itself collected nothing, as after a restart: what a job did meanwhile is not known."""
+    """List the times in which Prism itself collected nothing, for example a restart. Jobs are unknown in these times."""
     return listed(request, shown, lambda: (board_views.gaps(shown.board), None))
 
 
@@ -172,7 +172,7 @@ def gaps(request: Request, shown: ShownAsked) -> Response:
 def switches(
     request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
 ) -> Response:
-    """Switches and links; as CSV or Parquet the switches alone."""
+    """List switches and links; as CSV or Parquet the switches alone."""
 
     def make() -> board_views.Json:
         return _switches(shown, (start_ns, end_ns), service.limits.looked_at)
@@ -186,14 +186,14 @@ def switches(
 def links(
     request: Request, shown: ShownAsked, service: ServiceAsked, start_ns: TimeQuery = None, end_ns: TimeQuery = None
 ) -> Response:
-    """Links between switches, each direction."""
+    """List links between switches, one entry per direction."""
     most = service.limits.looked_at
     tagged = shown.mode == "replay"
     return listed(request, shown, lambda: (_switches(shown, (start_ns, end_ns), most)["links"], None), tagged=tagged)
 
 
 def _switches(shown: Shown, times: tuple[int | None, int | None], most: int) -> board_views.Json:
-    """What the first `most` records of a time (the newest window, where none is named) show of switches."""
+    """Summarise switches from the first `most` records of a time range; by default of the newest window."""
     newest = shown.board.windows[0] if shown.board.windows else None
     start, end = times
     start = start if start is not None else newest.start_ns if newest else 0
@@ -215,7 +215,7 @@ def flows(
     end_ns: TimeQuery = None,
     limit: LimitQuery = 100,
 ) -> Response:
-    """The flow records of a pair, from one to the other, by start."""
+    """List the flow records from one address to another, by start."""
     if shown.records is None:
         raise HTTPException(404, "flow records: this service keeps none; start it with --data or a store to keep them")
     records, end = shown.records, LAST if end_ns is None else end_ns

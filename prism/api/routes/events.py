@@ -1,4 +1,4 @@
-"""News as text/event-stream: a new board and what changed in it, progress of a replay. Clients request the rest."""
+"""Stream changes as text/event-stream: new boards with their changes, and progress of replays. Clients request the rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LATEST_S = 2.0
 
 
 def _room(request: Request, service: ServiceAsked) -> Hub:
-    """The hub, if it has room for one more stream. Raises HTTPException 503 before the answer begins."""
+    """Return the hub if it has room for one more stream. Raises HTTPException 503 before the answer starts."""
     found = hub(request)
     if found.closed:
         raise HTTPException(503, "the service is stopping; connect again after its start", {"Retry-After": "10"})
@@ -42,13 +42,13 @@ async def events(
     hub: Annotated[Hub, Depends(_room)],
     last_event_id: Annotated[str | None, Header(max_length=100, description="The id of the last event that was seen.")] = None,
 ) -> AsyncIterable[ServerSentEvent]:
-    """`board` for every new board, the newest at once unless it was the last one seen; `replay` for progress of uploads
-    (data: as `GET /replays/{id}`).
+    """Stream events: `board` for every new board, `replay` for progress of uploads (data: as `GET /replays/{id}`).
 
-    Data of `board`: revision, at_ns, at_time, counts, `missed` and `changed`. `missed`: how many boards came between the last
-    one seen and this one, null where unknown. `changed` since the last board sent on this stream: `jobs`, each with id and what
-    (appeared, gone or the new state), `findings`, each with id, title and what (opened, updated, closed or gone), and `more`
-    (how many were left out). It is null in a stream's first event: request all.
+    The newest board is sent at once unless it was the last one seen. Data of `board`: revision, at_ns, at_time, counts,
+    `missed` and `changed`. `missed`: number of boards between the last one seen and this one, null if unknown. `changed` since
+    the last board sent on this stream: `jobs`, each with id and what (appeared, gone or the new state), `findings`, each with
+    id, title and what (opened, updated, closed or gone), and `more` (number left out). It is null in a stream's first event:
+    request all.
     """
     hub.streams += 1
     try:
@@ -62,14 +62,14 @@ async def events(
                 seen, before = str(board.revision), board
             for event in _of_replays(service, told):
                 yield event
-            with suppress(TimeoutError):  # a wake that went astray makes news late, no more
+            with suppress(TimeoutError):  # a lost wake-up only delays an event
                 await asyncio.wait_for(changed.wait(), LATEST_S)
     finally:
         hub.streams -= 1
 
 
 def _of_board(board: Board, before: Board | None, seen: str | None) -> ServerSentEvent:
-    """A new board, for a stream that was sent `before`, and whose client names `seen` as the last revision it knows."""
+    """Build the event of a new board for a stream that last sent `before` and whose client has revision `seen`."""
     last = int(seen) if seen and re.fullmatch("[0-9]{1,18}", seen) else None
     data = {
         "revision": board.revision,
@@ -82,7 +82,7 @@ def _of_board(board: Board, before: Board | None, seen: str | None) -> ServerSen
 
 
 def _of_replays(service: Service, told: dict[str, object]) -> Iterator[ServerSentEvent]:
-    """Progress of uploads that a stream, which was `told` this of them, does not know yet."""
+    """Yield the progress of uploads that changed since this stream sent it (`told`)."""
     for one in service.uploads.all() if service.uploads else ():
         state = one.to_json()
         if told.get(one.id) != state:

@@ -1,4 +1,4 @@
-"""Why no job is seen: what each exporter and interface sends, and what it lacks for which analysis."""
+"""Route of exporters: traffic per exporter and interface, and the data each analysis lacks (why no job is visible)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 class Missing(job_schemas.Model):
-    """What is missing for which analysis, and what to configure, by vendor."""
+    """Missing data, the analysis that needs it, and the configuration by vendor."""
 
     what: str
     analysis: str
@@ -25,7 +25,7 @@ class Missing(job_schemas.Model):
 
 
 class Interface(job_schemas.Model):
-    """An interface as it counts itself."""
+    """An interface with its own counters."""
 
     interface: int
     speed_gbit_s: job_schemas.Number
@@ -38,9 +38,10 @@ class Interface(job_schemas.Model):
 
 
 class Exporter(job_schemas.Model):
-    """What an exporter sent lately. `sampling`: its sampling rate, 0 where not known; `timeout_s`: null where none is seen.
+    """Recent traffic of an exporter. `sampling`: its sampling rate, 0 if unknown; `timeout_s`: null if none was seen.
 
-    `offset_s`: how long after its end a record arrives at least, null where that is not known; below 0 its clock is ahead.
+    `offset_s`: minimum delay between the end of a record and its arrival, null if unknown; below 0 the exporter's clock is
+    ahead.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Exporter(job_schemas.Model):
 
 @router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=many("exporters", 404))
 def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
-    """What each exporter sends, and what it lacks: of the last minutes live, else of the newest window."""
+    """List the exporters with their traffic and missing data: of the last minutes live, else of the newest window."""
     live = service.survey is not None and shown.name == "live"
     sent: dict[str, Sent] = {}
     if live and service.survey is not None:

@@ -1,4 +1,4 @@
-"""What is read of findings: all, one, and whom to isolate."""
+"""Routes of findings: all, one, and the hosts to isolate."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def findings(
     order: Annotated[finding_views.Order, Query(description="What began last, or what closed last, comes first.")] = "begun",
     limit: LimitQuery = 100,
 ) -> Response:
-    """Findings as they are followed, what began last first; of a time, those that were not over before and begun in it.
+    """List findings, latest start first; within a time range, those that started in it or were open in it.
 
-    `order=closed`: what closed last first. A cursor belongs to the order in which it was made.
+    `order=closed`: latest end first. A cursor is valid for its order only.
     """
     worth = severity.value if severity else None
     asked = {"job": job, "kind": kind, "severity": worth, "state": state, "subject": subject}
@@ -54,7 +54,7 @@ def finding(
     shown: ShownAsked,
     id: Annotated[str, Path(max_length=64, description="The finding's id.", examples=["0a1b2c3d4e5f"])],  # noqa: A002
 ) -> Response:
-    """A finding with its job, related ones, and what to do next."""
+    """Return a finding with its job, related findings and the next actions."""
     found = finding_views.finding(shown.board, id)
     if found is None:
         raise absent("finding", id, [one.id for one in shown.board.cases], "/api/v1/findings")
@@ -63,5 +63,5 @@ def finding(
 
 @router.get("/hosts", response_model=job_schemas.Listed[finding_schemas.Host], responses=many("hosts", 404))
 def hosts(request: Request, shown: ShownAsked) -> Response:
-    """Hosts to isolate first."""
+    """List the hosts to isolate, most urgent first."""
     return listed(request, shown, lambda: (finding_views.hosts(shown.board), None))

@@ -1,4 +1,4 @@
-"""A job against its own past and against earlier runs of the same job."""
+"""Route that compares a job with its own past and with earlier runs of the same job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ router = APIRouter()
 
 
 class Changed(job_schemas.Model):
-    """A figure that differs by more than `needed` from what it was; `ratio` is now / before."""
+    """A figure that changed by more than the threshold `needed`; `ratio` is now / before."""
 
     name: str
     now: job_schemas.Number
@@ -35,9 +35,9 @@ class EarlierRun(job_schemas.Model):
 
 
 class History(job_schemas.Model):
-    """`runs`: with which it is compared, the newest first. `changed`: figures that differ from them, the worse ones first.
+    """Comparison with earlier runs (`runs`, newest first). `changed`: figures that differ, worse ones first.
 
-    `drift`: its last third of steps against its first; null where they are alike. `known` is false where it has too few steps.
+    `drift`: last third of the steps against the first; null if alike. `known` is false with too few steps.
     """
 
     job: str
@@ -50,9 +50,9 @@ class History(job_schemas.Model):
 
 @router.get("/jobs/{id}/history", response_model=History, responses=one("history", 404))
 def compared_with_earlier(request: Request, shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
-    """Whether a job is slower than earlier runs of the same fingerprint, and whether its own steps changed.
+    """Compare a job with earlier runs of the same fingerprint, and its last steps with its first ones.
 
-    A difference of 2 % is told, if it exceeds chance and the runs' own spread.
+    A difference is reported from 2 %, if it exceeds chance and the spread of the runs.
     """
     found = job_of(shown, id).found
     return answer(request, shown, lambda: history(found, service.runs()), tagged=False)

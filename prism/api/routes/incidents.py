@@ -1,4 +1,4 @@
-"""Incidents: the logs of a run, joined with its flows. One incident, one page."""
+"""Routes of incidents: the logs of a run joined with its flows. One incident, one page."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from prism.views.finding_views import worded
 
 router = APIRouter()
 S = 10**9
-BEFORE_NS, STEPS, AFTER_NS = 120 * S, 40, 30 * S  # around a finding: the job's healthy steps say who is usually last
+# around a finding: the healthy steps before it show which rank usually ends last
+BEFORE_NS, STEPS, AFTER_NS = 120 * S, 40, 30 * S
 IncidentPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The incident's id.", examples=["0123456789abcdef"])]
 
 
 class Payload(job_schemas.Model):
-    """When an endpoint sent its last payload."""
+    """Time of an endpoint's last payload."""
 
     endpoint: str
     time_ns: job_schemas.Ns
 
 
 class Check(job_schemas.Model):
-    """What logs and flows both say; `agrees` is null where one of them does not."""
+    """A fact in logs and in flows; `agrees` is null if one of them lacks it."""
 
     what: str
     logs: str
@@ -43,7 +44,7 @@ class Check(job_schemas.Model):
 
 
 class Seen(job_schemas.Model):
-    """A finding of the flows."""
+    """A finding in the flows."""
 
     kind: str
     ids: list[str]
@@ -51,9 +52,9 @@ class Seen(job_schemas.Model):
 
 
 class Incident(job_schemas.Model):
-    """What happened to a run, as its logs and its flows say. `logs` is a document of `prism logs --json`.
+    """A failed run as seen in its logs and its flows. `logs` is a document of `prism logs --json`.
 
-    `last_payload`: the endpoints, those that fell silent first first. `board` shows the flows of the incident.
+    `last_payload`: endpoints in the order in which they fell silent. `board` shows the flows of the incident.
     """
 
     id: str
@@ -134,7 +135,7 @@ def incidents(
     service: ServiceAsked,
     finding: Annotated[str | None, Query(max_length=64, description="Only those of this finding.")] = None,
 ) -> Response:
-    """The incidents that are kept, the newest first; they go as uploads do."""
+    """List the stored incidents, newest first. They are deleted in the same way as uploads."""
     found = []
     for upload in reversed(service.uploads.all() if service.uploads else []):
         told = service.uploads.incident(upload.id) if service.uploads else None
@@ -146,7 +147,7 @@ def incidents(
 
 @router.get("/incidents/{id}", response_model=Incident, responses=one("incident", 404))
 def incident(service: ServiceAsked, id: IncidentPath) -> Response:  # noqa: A002
-    """An incident: which node, which cause, what logs and flows say, and where they disagree."""
+    """Return an incident: node, cause, facts from logs and flows, and contradictions."""
     told = service.uploads.incident(id) if service.uploads else None
     if told is None or service.uploads is None:
         known = [one.id for one in service.uploads.all() if one.incident] if service.uploads else []

@@ -1,4 +1,4 @@
-"""What large pictures of a job show: ranks by deviation, phases of groups of ranks."""
+"""Routes of large pictures of a job: ranks by deviation, phases of groups of ranks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def by_deviation(
     measure: Annotated[str, Query(pattern=f"^({'|'.join(step_cells.MEASURES)})$")] = "work",
     finding: Annotated[str | None, Query(max_length=64, description="Since when, and who comes first.")] = None,
 ) -> Response:
-    """How much every step of the ranks that deviate most takes more than before, the culprit's group on top.
+    """Return the increase of every step for the ranks that deviate most, the culprit's group first.
 
-    Without a finding the baseline of a rank is its stage. `ranks` of the request do not matter here.
+    Without a finding the baseline of a rank is its stage. The `ranks` parameter has no effect here.
     """
     found = job_of(shown, id).found
     case = next((case for case in shown.board.cases if case.id == finding and case.finding.job == id), None)
@@ -56,7 +56,7 @@ def by_group(
     alone: Annotated[bool, Query(description="Only these ranks.")] = False,
     bins: Annotated[int, Query(ge=1, le=2000)] = BINS,
 ) -> Response:
-    """What ranks did over time: shares of phases of some ranks alone, and of the others by stage and DP group."""
+    """Return shares of phases over time: for selected ranks alone, for the others by stage and DP group."""
     found = job_of(shown, id).found
     chosen = [int(rank) for rank in singles.split(",") if rank][:MAX_SINGLES]
 

@@ -1,4 +1,4 @@
-"""GPU-hours lost by cause, host, switch, job and user over a week or a month; as JSON, CSV, Parquet, or HTML for a mail."""
+"""Routes of reports over a week or month: GPU-hours lost by cause, host, switch, job and user, as JSON, CSV, Parquet, HTML."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Days = Annotated[int, Query(ge=1, le=366, description="So many days up to the en
 
 
 class Lost(job_schemas.Model):
-    """What was lost for one name. `again`: it was blamed more than once. Of its findings at most 100 are named."""
+    """Loss of one name. `again`: it was blamed more than once. At most 100 of its findings are listed."""
 
     name: str
     gpu_hours: job_schemas.Number
@@ -46,16 +46,16 @@ class Lost(job_schemas.Model):
 def lost_hours(
     request: Request, shown: ShownAsked, service: ServiceAsked, by: By = "cause", days: Days = 7, end_ns: TimeQuery = None
 ) -> Response:
-    """GPU-hours that claims cost, those that lost most first. Claims that were marked as false do not count."""
+    """List the GPU-hours that claims cost, largest first. Claims marked as false do not count."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
     return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
 
 
 class Effective(job_schemas.Model):
-    """The effective training time ratio of a job in a time. `low`: a lower bound, where nobody knows what steps were repeated.
+    """Effective training time ratio of a job. `low`: a lower bound, for an unknown number of repeated steps.
 
-    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of what is known of the job, evenly through the time.
+    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of the known duration, evenly spaced.
     """
 
     job: str
@@ -74,7 +74,7 @@ class Effective(job_schemas.Model):
 
 @router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=many("ettr", 404, 503))
 def ratios(request: Request, shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
-    """How much of its time each job trained (ETTR): less warm-up, hangs, restarts, and steps repeated since a checkpoint."""
+    """Return the share of time in which each job trained (ETTR): without warm-up, hangs, restarts and repeated steps."""
     cases, start, end = _cases(shown, service, days, end_ns)
     return fresh(request, effective(shown.board, cases, start, end + 1))
 
@@ -104,7 +104,7 @@ def on_dashboards(
     until_ns: TimeQuery = None,
     jobs: JobsQuery = "",
 ) -> Response:
-    """Findings as annotations of dashboards, in Grafana's columns: those that went on in a time, the oldest first."""
+    """Return findings as dashboard annotations, in Grafana's columns: those open in a time range, oldest first."""
     since, until = since_ns or 0, LAST if until_ns is None else until_ns
     named = set() if jobs in ("", ".*") else set(jobs.split(","))
     url = service.feedback.settings.external_url if service.feedback else ""
@@ -115,7 +115,7 @@ def on_dashboards(
 
 @router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))
 def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
-    """The same by all of them as one page for a mail."""
+    """Return the same reports as one HTML page for a mail."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
     tables: dict[str, list[Json]] = {
@@ -127,7 +127,7 @@ def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: Tim
 
 
 def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
-    """The cases of a time that nobody marked as false."""
+    """List the cases of a time range that nobody marked as false."""
     live = shown.mode == "live" and shown.name == "live"
     end = end_ns if end_ns is not None else time.time_ns() if live and service.history is not None else shown.board.at_ns
     start = max(end - days * DAY, 0)
@@ -137,7 +137,7 @@ def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tup
 
 
 def known_cases(shown: Shown, service: Service, since_ns: int) -> Sequence[Case]:
-    """The cases that were open at a time or later: those of the store and of the board. Raises HTTPException 503."""
+    """List the cases that were open at or after a time, from the store and the board. Raises HTTPException 503."""
     live = shown.mode == "live" and shown.name == "live"
     try:
         kept = service.history(since_ns) if live and service.history is not None else ()

@@ -1,4 +1,4 @@
-"""One search for jobs, users, hosts, racks, addresses, switches and findings."""
+"""Route that searches jobs, users, hosts, racks, addresses, switches and findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 class Result(job_schemas.Model):
-    """Something that fits. `jobs`, `findings` and `endpoints`: those that it has to do with, at most 40 each."""
+    """A match. `jobs`, `findings` and `endpoints`: related ones, at most 40 each."""
 
     type: Kind
     id: str
@@ -36,5 +36,5 @@ def search(
     type: Annotated[Kind | None, Query(description="Only things of this type.")] = None,  # noqa: A002
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
-    """What is called so: the same first, then what begins so, then what contains it."""
+    """Search by name: exact matches first, then prefixes, then names that contain the text."""
     return listed(request, shown, lambda: (run(shown.board, q, kind=type, limit=limit), None))

@@ -1,4 +1,4 @@
-"""What OpenAPI says of answers: their schemas, errors, other forms, and examples, which are made as the answers are."""
+"""Describe answers in OpenAPI: schemas, errors, other forms, and examples made by the same code as real answers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ EVERYWHERE = (400, 401, 403, 421, 422, 429)
 
 
 def errors(*more: int) -> dict[int | str, Json]:
-    """Errors that a route may answer with: those of all routes, and `more`."""
+    """List the errors of a route: those of all routes, and `more`."""
     schema = Problem.model_json_schema()
     out: dict[int | str, Json] = {}
     for status in sorted({*EVERYWHERE, *more}):
@@ -87,12 +87,12 @@ def errors(*more: int) -> dict[int | str, Json]:
 
 
 def one(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
-    """The responses of a route that answers with one thing."""
+    """Describe the responses of a route that answers with one item."""
     return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, 406, *more)
 
 
 def many(example: str, *more: int) -> dict[int | str, Json]:
-    """The responses of a route that answers with a list, in any of three forms."""
+    """Describe the responses of a route that answers with a list, in any of three forms."""
     text, octets = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
     return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(
         304, 406, *more
@@ -100,13 +100,13 @@ def many(example: str, *more: int) -> dict[int | str, Json]:
 
 
 def described(app: FastAPI) -> Json:
-    """What an application says of itself, with the examples put in: FastAPI drops what is null in them, so they come last."""
+    """Generate the OpenAPI document. Examples are added last, because FastAPI drops their null values."""
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     for ways in told["paths"].values():
         for way in ways.values():
             for response in way["responses"].values():
                 for content in response.get("content", {}).values():
-                    if content.pop("itemSchema", None) is not None:  # of OpenAPI 3.2; a stream is text in 3.1
+                    if content.pop("itemSchema", None) is not None:  # from OpenAPI 3.2; in 3.1 a stream is text
                         content["schema"] = {"type": "string"}
                     mark = str(content.get("example", ""))
                     if mark.startswith(MARK):
@@ -121,7 +121,7 @@ def _example(name: str) -> Json:
 
 @cache
 def examples() -> dict[str, Json]:
-    """An example of every answer, made of a small board."""
+    """Make an example of every answer from a small board."""
     board = _board()
     found, case = board.jobs[0].found, board.cases[0]
     columns = {"start_ns": [START], "end_ns": [START + MS], "src": [0], "dst": [1], "octets": [4 << 20], "packets": [1024]}
@@ -202,7 +202,7 @@ def examples() -> dict[str, Json]:
 
 
 def exporter_example() -> Json:
-    """An example of an exporter that samples."""
+    """Make an example of an exporter that samples."""
     columns = {"start_ns": [START], "end_ns": [START + MS], "octets": [1500], "sampling_rate": [4096]}
     sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
     port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
@@ -210,7 +210,7 @@ def exporter_example() -> Json:
 
 
 def incident_examples() -> dict[str, Json]:
-    """Examples of an incident."""
+    """Make examples of an incident."""
     brief = {"id": "0123456789abcdef", "finding": "323230027bb9", "failed": True, "job": "job-1", "node": "server1"}
     brief |= {"cause": "hardware", "confidence": 0.97}
     line = {"source": "rank1.log", "first": 812, "text": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."}
@@ -231,7 +231,7 @@ def incident_examples() -> dict[str, Json]:
 
 
 def rate_examples() -> dict[str, Json]:
-    """Examples of rates."""
+    """Make examples of rates."""
     speeds = {"speed_gbit_s": 400.0, "learnt": True, "mean_utilisation": 0.1, "peak_utilisation": 0.175}
     rate = {"id": "10.10.0.1", "way": "out", "gbit_s": [12.5, 70.0], "mean_gbit_s": 41.25, "peak_gbit_s": 70.0, **speeds}
     times = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "bin_ms": 1000.0}
@@ -252,7 +252,7 @@ def rate_examples() -> dict[str, Json]:
 
 
 def feedback_examples() -> dict[str, Json]:
-    """Examples of what people do about the finding of the board."""
+    """Make examples of remarks, silences and actions on the finding of the board."""
     at, case = {"at_ns": str(START)}, "323230027bb9"
     mark = Remark("0123456789abcdef", case, "right", START, "ada", "replaced the fan")
     known = {"finding": finding_views.finding(_board(), _board().cases[0].id) or {}}
@@ -282,7 +282,7 @@ def feedback_examples() -> dict[str, Json]:
 
 
 def _board() -> Board:
-    """Two pipelines of two stages, of which one rank is slow."""
+    """Make a board of two pipelines with two stages, of which one rank is slow."""
     ends = START + MS * np.array([[0, 1000], [1000, 2000]], np.int64)
     names = tuple(f"10.10.{rank}.1" for rank in range(4))
     places = {name: Endpoint(f"server{rank}", 0, f"leaf{rank // 2}") for rank, name in enumerate(names)}

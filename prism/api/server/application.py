@@ -1,4 +1,4 @@
-"""The application: routes, errors, guard and pages put together."""
+"""Build the application from routes, errors, guard and pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BASE = api_index.BASE
 
 
 def app(service: Service) -> FastAPI:
-    """The application that shows a service."""
+    """Build the application of a service."""
     hub = Hub(service.boards)
     if service.uploads is not None:
         service.uploads.told = hub.wake
@@ -38,8 +38,8 @@ def app(service: Service) -> FastAPI:
         title="Prism",
         version="1",
         summary="Training jobs as their traffic shows them.",
-        openapi_url=None,  # `api_index` has it: here it would take unknown parameters
-        docs_url=None,  # these pages ask other hosts for their scripts
+        openapi_url=None,  # `api_index` serves it; FastAPI's own route would accept unknown parameters
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         lifespan=life,
         dependencies=[Depends(parameter_check.check)],

@@ -1,4 +1,4 @@
-"""A token as a cookie, so that pages of a browser and their event streams carry it without any script holding it."""
+"""Keep a token as a cookie for pages and event streams, so that no script holds it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ router = APIRouter()
 
 @router.get("/session", response_model=service_schemas.Session, responses=one("session"))
 def session(request: Request, service: ServiceAsked) -> dict[str, str | bool | None]:
-    """Whether tokens are needed here, and what the one that came along allows."""
+    """Return whether tokens are needed here, and the scope of the token in this request."""
     tokens = service.tokens
     return {"needed": tokens is not None, "scope": tokens.scope(secret(request.headers)) if tokens else "admin"}
 
 
 @router.post("/session", status_code=204, responses=errors())
 def begin(request: Request, service: ServiceAsked) -> Response:
-    """Keep the bearer token of this request as a cookie."""
+    """Store the bearer token of this request as a cookie."""
     given = secret(request.headers)
     if service.tokens is None or service.tokens.scope(given) is None:
         raise HTTPException(
@@ -37,7 +37,7 @@ def begin(request: Request, service: ServiceAsked) -> Response:
 
 @router.delete("/session", status_code=204, responses=errors())
 def end() -> Response:
-    """Forget the cookie."""
+    """Delete the cookie."""
     answer = Response(status_code=204)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return answer

@@ -1,4 +1,4 @@
-"""What those who run the service ask: /metrics, /healthz, /readyz, and /health in words."""
+"""Routes for operators of the service: /metrics, /healthz, /readyz, and /health in detail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ root = APIRouter()
 
 @router.get("/health", response_model=service_schemas.Health, responses=one("health"))
 def health(request: Request, service: ServiceAsked) -> Response:
-    """How collectors, spool, store and analysis are: counters by stage and reason, and what each part says of itself."""
+    """Return the state of collectors, spool, store and analysis: counters by stage and reason, and details of each part."""
     counters = [
         {"name": count.name, "labels": dict(zip(count.labels, values, strict=True)), "value": number}
         for count in service.counts()
@@ -40,7 +40,7 @@ def health(request: Request, service: ServiceAsked) -> Response:
 
 @router.get("/store", response_model=service_schemas.Store, responses=one("store", 404, 503))
 def store(service: ServiceAsked) -> Response:
-    """The tables of the store: rows, octets on disk, times, for how long rows are kept; `wrong` says why one takes no rows."""
+    """List the tables of the store: rows, octets on disk, times, retention; `wrong`: why one accepts no rows."""
     if service.store is None:
         return problem(404, "this service has no store; start it with --data FOLDER or --store URL")
     try:
@@ -57,7 +57,7 @@ def _ok(parts: dict[str, Any]) -> bool:
 
 @root.get("/metrics", response_class=PlainTextResponse, responses=errors())
 def metrics(request: Request, service: ServiceAsked) -> Response:
-    """Counters of all parts, of jobs and of exporters, for Prometheus; with exemplars where OpenMetrics is asked for."""
+    """Return counters of all parts, jobs and exporters for Prometheus; with exemplars in OpenMetrics."""
     known = request.app.state.job_metrics
     encode, kind = choose_encoder(request.headers.get("accept", ""))
     found = registry(lambda: [*service.counts(), *_own(service), *known.counts(service.boards.newest)])
@@ -65,7 +65,7 @@ def metrics(request: Request, service: ServiceAsked) -> Response:
 
 
 def _own(service: Service) -> list[Count]:
-    """What the board comes to."""
+    """Count jobs and findings of the board."""
     board = service.boards.newest
     counts = board_views.counts(board)
     found: dict[tuple[str, ...], float] = {(severity,): n for severity, n in counts["findings"].items()}
@@ -78,13 +78,13 @@ def _own(service: Service) -> list[Count]:
 
 @root.get("/healthz", response_model=service_schemas.Ok, responses=errors())
 def healthz() -> dict[str, bool]:
-    """Whether the process answers."""
+    """Return 200 while the process answers."""
     return {"ok": True}
 
 
 @root.get("/readyz", response_model=service_schemas.Ready, responses=errors(503))
 def readyz(service: ServiceAsked) -> Response:
-    """Whether every part says that it is well; 503 where one does not."""
+    """Return 200 if every part is ready, else 503."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
     if bad:
         return problem(503, f"not ready: {', '.join(map(str, bad))}; GET /api/v1/health says why")

@@ -66,7 +66,7 @@ def test_it_takes_what_we_push_and_posts_what_we_post(manager):
     url, heard = manager
     now = time_ns()
     cases = (case("c1", opened=now), case("c2", finding("crash", ("10.0.1.1",), severity="critical"), opened=now))
-    alerts = alerts_of(*cases, external_url="https://prism.example/größe", added={"site": 'a "b" \\ ü'})
+    alerts = alerts_of(*cases, external_url="https://prism.example/größe", extra_labels={"site": 'a "b" \\ ü'})
     told = notification(*alerts)
     to = receiver("am", "alertmanager", url)
 
