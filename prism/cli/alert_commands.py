@@ -1,4 +1,4 @@
-"""`prism silence` and `prism alert`: silence alerts, test receivers, list what was not delivered."""
+"""`prism silence` and `prism alert`: silence alerts, test receivers, list undelivered notifications."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml
 
 
 def seconds(text: str) -> float:
-    """A duration such as 90m or 1d12h, s. Raises ValueError."""
+    """Parse a duration such as 90m or 1d12h to seconds. Raises ValueError."""
     parts = re.findall(r"(\d{1,9})([smhdw])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"{text!r} is not a duration; write for example 90m, 2h or 1d12h")
@@ -180,7 +180,7 @@ def _told(one: Silence, now_ns: int) -> str:
 
 
 def _fitting(made: Silence, path: Path, now_ns: int) -> str:
-    """How many alerts fit a silence now, as the service last wrote them."""
+    """Describe how many alerts a silence matches now, by the service's last listing."""
     try:
         firing = _listing(path).get("firing", [])
     except (ValueError, OSError):

@@ -146,5 +146,5 @@ def _listed(ports: tuple[tuple[str, str], ...]) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(counters)

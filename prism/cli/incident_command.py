@@ -27,9 +27,9 @@ def incident(
     hints: Annotated[str | None, typer.Option(metavar="FILE", help="Write what the logs say as hints for replay.")] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the incident (JSON); - for standard output.")] = None,
 ) -> None:
-    """Join the logs of a run with its flows: node, cause, and what the two disagree about.
+    """Join the logs of a run with its flows: node, cause, and their contradictions.
 
-    Exit status: 0 where nothing failed, 3 where something did, 2 on bad input.
+    Exit status: 0 without a failure, 3 with one, 2 on bad input.
     """
     with complaints("prism"):
         from json import dumps
@@ -73,5 +73,5 @@ def _write(path: str, text: str) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(incident)

@@ -1,4 +1,4 @@
-"""`prism logs`: what training logs say about a failure."""
+"""`prism logs`: find the cause of a failure in training logs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prism.logs.patterns.healthy_lines import Healthy
     from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
-LOOK_S = 5.0  # seconds between verdicts on files that grow
+LOOK_S = 5.0  # seconds between verdicts on growing files
 PAUSE_S = 0.5
 FAILED = 3  # exit status
 
@@ -51,7 +51,7 @@ def logs(
 ) -> None:
     """Find failure-indicating lines, the nodes they point at, stage, iteration and cause in the logs of one run.
 
-    Exit status: 0 where nothing failed, 3 where something did, 2 on bad input.
+    Exit status: 0 without a failure, 3 with one, 2 on bad input.
     """
     with complaints("prism"):
         from prism.logs.log_files_diagnosis import scan_files
@@ -115,7 +115,7 @@ def _learn(path: str, scanners: list[Scanner]) -> None:
 
 
 def _with_store(where: str, scanners: list[Scanner], addresses: dict[str, str]) -> LogDiagnosis:
-    """Diagnose with what the store knows of healthy runs; add this run where it is one."""
+    """Diagnose with the healthy runs in the store; add this run if it is healthy."""
     from collectors.clickhouse import drivers
     from prism.logs.healthy_lines_store import HealthyStore, stopped
     from prism.logs.patterns.log_diagnosis import diagnose
@@ -147,7 +147,7 @@ def _from_loki(url: str, query: str, hours: float, token: str, tenant: str) -> l
 
 
 def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]) -> None:
-    """Read what grows; tell when the verdict changes."""
+    """Read growing files; print the verdict when it changes."""
     import time
 
     from prism.logs import log_report
@@ -177,5 +177,5 @@ def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(logs)

@@ -1,4 +1,4 @@
-"""`prism doctor` looks at a machine; `prism demo` shows what Prism does without one."""
+"""`prism doctor` checks a machine; `prism demo` shows an incident; `prism topology` completes a topology."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def doctor(
 
 
 def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
-    """Print what each exporter of a service lacks; 1 where one lacks anything. Raises ValueError."""
+    """Print the data that each exporter of a service lacks; return 1 if any lacks something. Raises ValueError."""
     from prism.service.service_client import Asking
 
     with Asking(url, token_file) as service:
@@ -192,6 +192,6 @@ COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo, "top
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in COMMANDS.values():
         app.command()(command)

@@ -1,4 +1,4 @@
-"""The command line: `prism replay`, `prism simulate`. Imports what it needs when it needs it: help and errors are quick."""
+"""The program `prism`, with `prism replay` and `prism simulate`. Modules are imported on use: help and errors are quick."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Wrapping(StrEnum):
-    """In what packets are written."""
+    """Encapsulation of written packets."""
 
     pcap = "pcap"
     erspan = "erspan"
@@ -67,10 +67,10 @@ app.add_typer(store_commands.app, name="store")
 
 
 def main() -> None:
-    """The console script."""
+    """Run the program (console script)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
+            stream.reconfigure(errors="replace")  # a terminal without × shows ?
     seldom_collected()
     with lacking("prism"):
         app()
@@ -171,7 +171,7 @@ def replay(
 
 
 def show_presets(asked: bool) -> None:
-    """Print the presets and end, where that was asked."""
+    """Print the presets and exit, if requested."""
     if asked:
         from prism.synth.scenario.presets import ABOUT
 

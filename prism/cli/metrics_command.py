@@ -1,4 +1,4 @@
-"""`prism metrics`: figures of jobs from traffic alone, against earlier runs, beside what other tools measured."""
+"""`prism metrics`: figures of jobs from traffic alone, compared with earlier runs and with other tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prism.model import Diagnosis
 
-LARGEST = 256 << 20  # octets of a file beside
+LARGEST = 256 << 20  # octets of a file of another tool
 
 
 def metrics(
@@ -168,5 +168,5 @@ def _changes(changed: list[dict[str, Any]]) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(metrics)

@@ -20,7 +20,7 @@ def report(
         str | None, typer.Option(metavar="FILE", help="Send it to the receivers of the kind email in these alert settings.")
     ] = None,
 ) -> None:
-    """Report the GPU-hours that faults cost over some days: by cause, host, switch, job and user; and how much jobs trained.
+    """Report the GPU-hours that faults cost over some days by cause, host, switch, job and user, and the training time ratio.
 
     For a weekly mail run it by a timer. Exit status 1 if a mail was not delivered.
     """
@@ -51,7 +51,7 @@ def report(
 
 
 def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
-    """Send the report to all receivers of the kind email; why some did not get it. Raises ValueError where there is none."""
+    """Send the report to all email receivers; return the reasons of failures. Raises ValueError without such a receiver."""
     from email.message import EmailMessage
     from email.policy import SMTP
 
@@ -75,5 +75,5 @@ def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program this command."""
+    """Add the command."""
     app.command()(report)

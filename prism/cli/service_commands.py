@@ -1,4 +1,4 @@
-"""`prism open`, and the commands that ask a running service."""
+"""`prism open`, and the commands that query a running service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HintsOption = Annotated[
 
 @contextmanager
 def needed() -> Iterator[None]:
-    """What the service needs and is not installed becomes a ValueError that says how to install it."""
+    """Turn a missing package of the service into a ValueError that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -85,7 +85,7 @@ AT = "http://127.0.0.1:8080"
 
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
-    """List the jobs that a running service knows."""
+    """List the jobs of a running service."""
     with complaints("prism"), needed():
         from prism.cli import service_tables
         from prism.report import terminal_report
@@ -168,7 +168,7 @@ TOKENS = "tokens.json"
 
 
 class Scope(StrEnum):
-    """What a token allows."""
+    """Scope of a token."""
 
     read = "read"
     admin = "admin"
@@ -210,7 +210,7 @@ def revoke_token(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     app.command("open")(open_)
     for command in (jobs, job, findings, search):
         app.command()(command)

@@ -1,4 +1,4 @@
-"""A running service's state for people: tables on a terminal, and one line per fact where the output goes elsewhere."""
+"""Print the state of a running service: tables on a terminal, else one line per fact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prism.views.board_views import KINDS, Json
 
 
 def show_jobs(jobs: Sequence[Json], out: Console) -> None:
-    """A row per job."""
+    """Print a row per job."""
     if not jobs:
         out.print(line("No training job.", "bold"))
         return
@@ -53,7 +53,7 @@ def _open(counts: Json) -> str:
 
 
 def show_things(found: Sequence[Json], out: Console) -> None:
-    """A row per thing that a search found."""
+    """Print a row per search result."""
     if not found:
         out.print(line("Nothing has such a name.", "bold"))
         return
@@ -66,7 +66,7 @@ def show_things(found: Sequence[Json], out: Console) -> None:
 
 
 def show_findings(cases: Sequence[Json], out: Console) -> None:
-    """A finding each: who, since when, how much, why, and whom to isolate."""
+    """Print each finding: culprit, start, cost, reason, and hosts to isolate."""
     if not cases:
         out.print(line("No finding.", "bold green"))
     for case in cases:
@@ -87,7 +87,7 @@ def _action(found: Json) -> str:
 
 
 def show_job(job: Json, cases: Sequence[Json], out: Console, *, ranks: int = 20) -> None:
-    """A job: its groups, where its time went, its slowest ranks (at most `ranks`), its open findings."""
+    """Print a job: its groups, phases, slowest ranks (at most `ranks`) and open findings."""
     show_jobs([job], out)
     spent = sorted(job["phases"].items(), key=lambda item: -item[1])
     listed = [f"{name if name in WORK else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
@@ -112,7 +112,7 @@ def show_job(job: Json, cases: Sequence[Json], out: Console, *, ranks: int = 20)
 
 
 def show_tokens(tokens: Sequence[Token], out: Console) -> None:
-    """A row per token."""
+    """Print a row per token."""
     if not tokens:
         out.print(line("No token.", "bold"))
         return
@@ -123,5 +123,5 @@ def show_tokens(tokens: Sequence[Token], out: Console) -> None:
 
 
 def moment(time_ns: str) -> str:
-    """A time as people write it."""
+    """Format a time for people."""
     return f"{datetime.fromtimestamp(int(time_ns) // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""`prism stacks`: where the ranks of a hung job are, who holds the others up, and what to take out."""
+"""`prism stacks`: find where the ranks of a hung job are, which rank blocks the others, and what to evict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from collectors.cli.errors import complaints
 
-SHOWN = 8  # clusters
+SHOWN = 8  # clusters in the text
 RANKS = 12
 
 
@@ -92,5 +92,5 @@ def _listed(ranks: list[int]) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(stacks)

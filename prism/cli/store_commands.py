@@ -1,4 +1,4 @@
-"""`prism store init`, `status` and `prune`: the store, by hand."""
+"""`prism store init`, `status` and `prune`: manage the store by hand."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def prune(where: WhereArgument, keep: KeepOption = None) -> None:
 
         keep_s = seconds(keep) if keep else None
         typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
-        if keep_s:  # afterwards: a full disk takes no new definition
+        if keep_s:  # afterwards, because a full disk accepts no new table definition
             retention.keep(database, keep_s)
         _tell(retention.status(database))
 
 
 def seconds(text: str) -> int:
-    """A time such as 90s, 15m, 12h or 30d. Raises ValueError."""
+    """Parse a time such as 90s, 15m, 12h or 30d to seconds. Raises ValueError."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", text.strip())
     if not found or not int(found[1]):
         raise ValueError(f"{text!r} is not a duration; write for example 12h or 30d")
@@ -91,7 +91,7 @@ def seconds(text: str) -> int:
 
 @contextmanager
 def _database(where: str, *, make: bool = False) -> Iterator[Database]:
-    """A store that is there already, unless it is to be made; that of `prism serve --data FOLDER`, too, which is in it."""
+    """Open an existing store, or create one with `make`. Accepts the folder of `prism serve --data FOLDER` too."""
     with complaints("prism"):
         from collectors.clickhouse.drivers import opened
         from collectors.clickhouse.store_error import InUseError

@@ -189,7 +189,7 @@ def serve(
 
 
 def check_scheduler(address: str) -> None:
-    """Say at once that there can be no scheduler at an address, where one was given."""
+    """Check the address of a scheduler early, if one is given. Raises ValueError."""
     if address:
         from prism.workers.worker_cluster import checked
 
@@ -197,6 +197,6 @@ def check_scheduler(address: str) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in (watch, serve):
         app.command()(command)
