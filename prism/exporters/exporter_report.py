@@ -1,4 +1,4 @@
-"""Exporters and interfaces as plain values, as REST answers them."""
+"""Convert exporters and interfaces to plain values for REST."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from prism.exporters.live_survey import Port
 from prism.exporters.missing_fields import lacks
 from prism.views.board_views import Json, finite, ns
 
-MOST_PORTS = 512  # of one exporter
+MOST_PORTS = 512  # interfaces listed per exporter
 
 
 def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | None, now_ns: int) -> Json:
-    """An exporter as plain values."""
+    """Convert an exporter to plain values."""
     own, lost = sent or Sent(last_ns=heard.at_ns if heard else 0), heard.lost if heard else 0
     return {
         "name": name or "(no name)",
@@ -31,7 +31,7 @@ def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | Non
 
 
 def interface(port: Port) -> Json:
-    """An interface as plain values."""
+    """Convert an interface to plain values."""
     rates = {f"{way}_gbit_s": _finite(getattr(port, f"{way}_gbit_s")) for way in ("in", "out")}
     bad = {"discards": port.discards, "errors": port.errors, "seen_ns": ns(port.at_ns)}
     return {"interface": port.interface, "speed_gbit_s": _finite(port.speed / 1e9), "up": port.up, **rates, **bad}

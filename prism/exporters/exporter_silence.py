@@ -1,7 +1,7 @@
-"""Which exporters are heard: one that falls silent must be told from traffic that has ceased.
+"""Detect silent exporters, and distinguish them from traffic that has stopped.
 
-All that an exporter sees ends at one instant where its export stops, while the same jobs go on elsewhere or others that it saw
-end with them; a job that hangs ends everywhere, and alone.
+If an export stops, all that the exporter sees ends at one instant, while the same jobs continue elsewhere or unrelated jobs end
+with it. If a job hangs, it ends everywhere, and alone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from prism.tracking.job_liveness import rests
 from prism.tracking.job_tracking import Followed
 from prism.tracking.record_windows import SECOND, Shelf, newest
 
-GIVEN_UP_S = 1800  # an exporter is waited for so long before what it alone saw is taken to have ended
-UNSURE, REFUTED = 0.8, 0.5  # how sure an outage can be of what is not heard at all, and of what was lost meanwhile
+GIVEN_UP_S = 1800  # seconds until a job that only a silent exporter saw counts as ended
+UNSURE, REFUTED = 0.8, 0.5  # maximum confidence of an outage: without any data from its exporters, and with datagram losses
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What a collector knows of an exporter: when its newest datagram of any kind came, how many it lost and when last, ns."""
+    """Reception state of an exporter: arrival of its newest datagram, datagrams lost, and time of the last loss, ns."""
 
     at_ns: int
     lost: int = 0
@@ -34,7 +34,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Quiet:
-    """An exporter whose records ceased, the last at `since_ns`, and the jobs that cannot be judged for it."""
+    """A silent exporter: time of its last record, and the jobs that cannot be judged without it."""
 
     exporter: str
     since_ns: int
@@ -49,13 +49,13 @@ class Quiet:
 
 
 def reporters(flows: Flows, one: Followed) -> frozenset[str]:
-    """The exporters that report payload between members of a job."""
+    """List the exporters that report payload between members of a job."""
     counts = np.bincount(flows.exporter[_payload(flows, one)], minlength=len(flows.exporters))
     return frozenset(name for name, count in zip(flows.exporters, counts.tolist(), strict=False) if count)
 
 
 def by_some(flows: Flows, exporters: Collection[str]) -> Flows:
-    """The records of some exporters; all, where it is none or no record names one."""
+    """Select the records of some exporters; all records if `exporters` is empty or no record names one."""
     wanted = np.isin(np.array(flows.exporters or ("",)), list(exporters))
     return flows if wanted.all() or not wanted.any() else flows.take(wanted[flows.exporter])
 
@@ -63,10 +63,10 @@ def by_some(flows: Flows, exporters: Collection[str]) -> Flows:
 def quiet(
     flows: Flows, followed: Iterable[Followed], heard: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
 ) -> Iterator[Quiet]:
-    """Exporters that have fallen silent, of the newest records of all.
+    """Find exporters that have fallen silent in the newest records.
 
-    Nothing came from them for `pauses` times their longest pause, while a job that they saw went on elsewhere for `steps`, or
-    several that have nothing in common ended. Who has sent a datagram of any kind since is heard.
+    An exporter is silent if nothing came for `pauses` times its longest pause, while a job that it saw continued elsewhere for
+    `steps` steps, or while several unrelated jobs ended. An exporter that has sent any datagram since is not silent.
     """
     last = newest(flows)
     if len(last) < 2:
@@ -99,15 +99,15 @@ def silenced(
     since_ns: int,
     now_ns: int,
 ) -> dict[str, Quiet]:
-    """The exporters that are silent now, of records that start from a time on; `before` is what was known of them.
+    """List the silent exporters now, from records that start at `since_ns` or later; `before`: the previous result.
 
-    `by` are the exporters that report each job.
+    `by`: exporters that report each job.
     """
     last = shelf.newest_by
     lagging = [name for name, at in last.items() if since_ns <= at < shelf.heard_ns - SECOND]
     found = quiet(shelf.between(since_ns, now_ns), followed, heard) if lagging else ()
     still = {name: one for name, one in before.items() if last.get(name, 0) <= one.since_ns}
-    for name, one in still.items():  # nobody else could tell of a job that it alone saw
+    for name, one in still.items():  # a job that no other exporter saw
         unseen = tuple(job for job in one.jobs if set(by.get(job, ())) <= still.keys())
         still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < GIVEN_UP_S * SECOND else ())
     return {**still, **{one.exporter: one for one in found}}
@@ -116,11 +116,11 @@ def silenced(
 def told_until(
     flows: Flows, by: Collection[str], one: Followed, ended_ns: int, now_ns: int, *, heard_ns: int, sent_ns: int, near: bool
 ) -> tuple[int, int]:
-    """Up to when a job that moved payload until `ended_ns` would have been seen, ns, and `blind_ns` of `weighed`.
+    """Return the time until which a job would have been seen, and `blind_ns` for `weighed`, ns.
 
-    Its exporters, `by`, have told until then, of whatever; the newest datagram of them came at `sent_ns`, that of all at
-    `heard_ns`. Where nothing but the job itself tells whether they do, because nobody else speaks there more often than it
-    steps and no other job is `near`, a silence may be either: a hang is urgent, so it is told, but as less sure.
+    The job moved payload until `ended_ns`. Its exporters are `by`; their newest datagram came at `sent_ns`, that of all
+    exporters at `heard_ns`. If only the job itself shows that its exporters work (no other traffic is more frequent than its
+    steps, and no other job is `near`), silence is ambiguous. A hang is urgent, so it is reported with lower confidence.
     """
     if not one.trusted or now_ns - ended_ns <= one.step_ns:
         return heard_ns, 0
@@ -133,9 +133,9 @@ def told_until(
 
 
 def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
-    """Findings of a job, outages less sure where its exporters `lost` datagrams meanwhile, and where nothing at all was heard.
+    """Lower the confidence of outages if the job's exporters `lost` datagrams meanwhile, or if no data arrived at all.
 
-    `blind_ns` is when something was heard last, if only the job itself tells whether records are collected, else 0.
+    `blind_ns`: time of the last data if only the job itself shows that records are collected, else 0.
     """
     for finding in findings:
         gaps = sorted(
@@ -154,7 +154,7 @@ def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns:
 
 
 def losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
-    """What exporters lost since, in words."""
+    """Describe the losses of exporters since the previous state."""
     for name, told in sorted(now.items()):
         more = told.lost - (before[name].lost if name in before else 0)
         if more > 0:
@@ -173,13 +173,13 @@ def _payload(flows: Flows, one: Followed) -> Mask:
 
 
 def _ahead(flows: Flows, one: Followed, since_ns: int) -> float:
-    """For how many steps a job has gone on since a time."""
+    """Count the steps that a job has continued since a time."""
     ends = flows.end_ns[_payload(flows, one)]
     return float((int(ends.max(initial=since_ns)) - since_ns) / max(one.step_ns, 1.0))
 
 
 def _ended_with(flows: Flows, one: Followed, since_ns: int) -> bool:
-    """Whether records that are not a job's came more often than its steps, and ended when all did."""
+    """Check whether traffic of other jobs came more often than the job's steps and ended at the same time."""
     members = np.isin(np.array(flows.endpoints), one.job.endpoints)
     others = flows.end_ns[~(members[flows.src] & members[flows.dst])]
     often = rests(flows, one.job) <= 0.75 * one.step_ns

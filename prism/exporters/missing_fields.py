@@ -1,4 +1,4 @@
-"""What an exporter lacks for which analysis, and the configuration line of its vendor that changes it."""
+"""List the data that an exporter lacks for each analysis, and the vendor's configuration line that adds it."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from prism.exporters import configuration_lines as lines
 from prism.exporters.export_survey import S, Sent
 
-LONG_NS = 2 * S  # records that are longer hide the steps inside them: fast steps take less
-WRONG_NS = S // 10  # between clocks: prism doctor asks for the same
-QUIET_NS = 60 * S  # an exporter that sent nothing for so long is told from one that has little to say
+LONG_NS = 2 * S  # longer records hide the steps inside them
+WRONG_NS = S // 10  # maximum clock error, as in `prism doctor`
+QUIET_NS = 60 * S  # seconds without records after which an exporter is listed as silent
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What is missing, for which `analysis`; `lines`: what to configure, by vendor."""
+    """Missing data, the affected `analysis`, and configuration `lines` by vendor."""
 
     what: str
     analysis: str
     lines: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
-        """As REST tells it."""
+        """Convert to plain values for REST."""
         return {"what": self.what, "analysis": self.analysis, "lines": dict(self.lines)}
 
 
 def lacks(sent: Sent, *, now_ns: int = 0, lost: int = 0) -> list[Lack]:
-    """What one exporter lacks; `lost` are datagrams and records that never arrived, `now_ns` is 0 where nothing is live."""
+    """List the data that one exporter lacks. `lost`: datagrams and records that never arrived; `now_ns`: 0 if not live."""
     found = [
         _silence(sent, now_ns),
         _sampling(sent),
