@@ -1,4 +1,4 @@
-"""Runs actions: keeps each change of state before it counts, posts what a person approved, once."""
+"""Run approved actions: store each change of state before it takes effect, and post each action once."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ ACTIONS = Table(
     replacing="version",
 )
 MOST = 2000  # actions in memory
-OPEN = 200  # that wait for approval at a time
+OPEN = 200  # actions that wait for approval
 
 
 class Desk:
-    """Actions of some hooks. From any thread. Methods raise StoreError, and ValueError for what is not possible."""
+    """Actions of the configured hooks. Thread-safe. Methods raise StoreError, and ValueError for impossible requests."""
 
     def __init__(
         self,
@@ -69,22 +69,22 @@ class Desk:
                 say("an action in the store cannot be read", id=row[0])
         for one in [one for one in self._known.values() if one.state == "approved"]:
             why = "the service ended before the hook answered; look there whether it was done"
-            self._keep(one.changed("failed", self._clock(), "prism", why))  # never posted twice by itself
+            self._keep(one.changed("failed", self._clock(), "prism", why))  # never posted again without a person
 
     def close(self) -> None:
-        """Wait for what is being posted."""
+        """Wait for running posts."""
         self._pool.shutdown()
 
     def all(self) -> tuple[Action, ...]:
-        """All actions, the newest first."""
+        """List all actions, newest first."""
         return tuple(sorted(self._known.values(), key=lambda one: (-one.trail[0].at_ns, one.id)))
 
     def get(self, id_: str) -> Action | None:
-        """The action of an id."""
+        """Find an action by id."""
         return self._known.get(id_)
 
     def propose(self, hook: str, case: Case, *, by: str, dry_run: bool = True) -> Action:
-        """An action on a case, which waits for approval."""
+        """Propose an action on a case; it waits for approval."""
         known = self.hooks.get(hook)
         if known is None:
             raise ValueError(
@@ -110,7 +110,7 @@ class Desk:
         return made
 
     def decide(self, id_: str, *, approved: bool, by: str) -> Action:
-        """Approve an action, which is posted then, or reject it. Raises KeyError where there is none of that id."""
+        """Approve an action, which posts it, or reject it. Raises KeyError for an unknown id."""
         with self._lock:
             made = self._known[id_].changed("approved" if approved else "rejected", self._clock(), by)
             hook = self.hooks.get(made.hook)
@@ -125,7 +125,7 @@ class Desk:
         try:
             made = post(action, hook, self._clock())
             went = deliver(made, allow=hook.allow, limits=self._limits, ca_file=hook.ca_file, hidden=hook.hidden)
-        except Exception as error:  # whatever it is: the trail has to say that it failed
+        except Exception as error:  # any error at all must appear in the trail
             went = Delivery(False, f"internal error {type(error).__name__}")
         with self._lock:
             over = landed(action, went, self._clock())
