@@ -1,4 +1,4 @@
-"""Join the verdict of the logs with that of the flows: which node, which cause, how sure."""
+"""Join the verdict of the logs with that of the flows: node, cause, confidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis
 from prism.model import Diagnosis, Finding, JobDiagnosis
 from prism.topology import Topology
 
-STRONG = ("only", "silent", "behind")  # rules by which logs name a node themselves
-SURE = 0.5  # confidence from which on the order of silence counts
-SYMPTOMS = ("peer", "killed", "unknown")  # causes of which logs know no more than that somebody was gone
+STRONG = ("only", "silent", "behind")  # log rules that identify a node directly
+SURE = 0.5  # minimum confidence of the order of silence
+SYMPTOMS = ("peer", "killed", "unknown")  # log causes that only show that a peer was gone
 
 
 @dataclass(frozen=True)
 class Incident:
-    """What happened to one job. `node` is as the logs call it, `endpoints` as the flows do; `witnesses` say what each knows."""
+    """A failed run of one job. `node` is a name from the logs, `endpoints` are addresses; `witnesses`: facts of each source."""
 
     failed: bool
     job: str
@@ -31,7 +31,7 @@ class Incident:
     cause: str
     why: str
     confidence: float
-    agrees: bool | None  # whether both name the same node; None where one of them names none
+    agrees: bool | None  # logs and flows name the same node; None if one of them names none
     witnesses: tuple[str, ...]
     silence: Silence | None
     checks: tuple[Check, ...]
@@ -41,7 +41,7 @@ class Incident:
 
 
 def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
-    """The incident of the job in the logs. Of several jobs in the flows the one with the ranks that the logs know is taken."""
+    """Join the logs of a run with its flows. Of several jobs in the flows, the job with the ranks in the logs is used."""
     job = _job(said, seen)
     if job is None:
         first = said.suspects[0] if said.suspects else None
@@ -88,7 +88,7 @@ def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology |
 
 
 def _until_it_stopped(flows: Flows, job: JobDiagnosis, findings: Sequence[Finding]) -> Flows:
-    """The records up to the last hang after which the job went on: who stopped it fell silent before that, not at the end."""
+    """Select the records before the last hang from which the job recovered, since the culprit fell silent before it."""
     over = [one for one in findings if one.kind == "hang" and one.end_ns < job.job.end_ns]
     if not over:
         return flows
@@ -107,7 +107,7 @@ def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:
 
 
 def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tuple[str, ...], float, bool | None]:
-    """The node of the stronger witness; both together are surer than one."""
+    """Choose the node with the stronger evidence; agreement of both raises the confidence."""
     first = said.suspects[0] if said.suspects else None
     mine = placed.endpoints(first.name, first.ranks) if first else ()
     seen = quiet.first if quiet.confidence >= SURE else ""
@@ -126,7 +126,7 @@ def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tupl
 
 
 def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
-    """The cause of the logs; where they know only that somebody was gone, the flows say how."""
+    """Return the cause from the logs; if they only show that a peer was gone, derive it from the flows."""
     if said.cause not in SYMPTOMS or not endpoints:
         return said.cause, said.why
     if set(endpoints) & set(quiet.unanswered):

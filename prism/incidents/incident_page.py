@@ -1,4 +1,4 @@
-"""One incident on one page: HTML that needs no network and no script. Text is escaped, secrets are masked."""
+"""Write one incident as an HTML page without network access and scripts. Text is escaped, secrets are masked."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from prism.incidents.incident import Incident
 from prism.logs.parsing.line_cleaning import mask
 from prism.logs.parsing.signatures import CAUSES
 
-LINES = 40  # of the logs
-WIDTH = 300  # characters of one
+LINES = 40  # log lines
+WIDTH = 300  # characters per log line
 BARS = 64  # endpoints in the chart of last payloads
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1c1f;background:#fff}
@@ -24,7 +24,7 @@ code,pre{font:12.5px/1.4 ui-monospace,monospace;white-space:pre-wrap;overflow-wr
 
 
 def html(own: Incident) -> str:
-    """The page."""
+    """Build the page."""
     title = f"{own.node or 'Unknown node'}: {own.cause}" if own.failed else "No failure"
     parts = [
         f"<h1>{escape(title)}</h1>",
@@ -68,7 +68,7 @@ def _list(title: str, rows: tuple[str, ...]) -> Iterator[str]:
 
 
 def _chart(own: Incident) -> Iterator[str]:
-    """Last payloads of the endpoints as bars, the earliest first."""
+    """Draw the last payloads of the endpoints as bars, earliest first."""
     if own.silence is None or len(own.silence.order) < 2 or not own.failed:
         return
     order = own.silence.order[:BARS]

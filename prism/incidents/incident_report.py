@@ -1,4 +1,4 @@
-"""An incident as JSON and as text."""
+"""Write an incident as JSON and as text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from prism.logs import log_report as logs
 from prism.logs.parsing.line_cleaning import mask
 
 SCHEMA = "prism-incident/1"
-LINES = 2000  # of the logs, in the JSON document
+LINES = 2000  # log lines in the JSON document
 
 
 def document(own: Incident) -> dict[str, Any]:
-    """The incident as plain values, for JSON. Secrets are masked."""
+    """Convert an incident to plain values for JSON. Secrets are masked."""
     quiet = own.silence
     said = logs.document(own.logs)
     more = said["more_lines"] + max(len(said["lines"]) - LINES, 0)
@@ -38,7 +38,7 @@ def document(own: Incident) -> dict[str, Any]:
 
 
 def text(own: Incident) -> list[str]:
-    """Lines for a terminal."""
+    """Format an incident as lines for a terminal."""
     if not own.failed:
         out = [f"No failure in the logs ({own.logs.stage})."]
     else:

@@ -1,4 +1,4 @@
-"""Compare what logs say with what flows show: step time, layout, number of ranks, ring neighbours. Disagreement is shown."""
+"""Compare facts from logs with facts from flows: step time, layout, number of ranks, ring neighbours."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts
 from prism.model import JobDiagnosis
 
-STEP = 0.05  # share by which step times differ at most
-FEWEST = 8  # steps that both must know: medians of fewer differ by more than `STEP` by chance
-SURE = 0.5  # confidence of a layout from which on it can disagree
+STEP = 0.05  # maximum relative difference of step times
+FEWEST = 8  # minimum steps in both: medians of fewer differ by more than `STEP` by chance
+SURE = 0.5  # minimum confidence of a layout that may contradict the logs
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that both say. `agrees` is None where one of them does not know."""
+    """A fact from both sources. `agrees` is None if one of them lacks it."""
 
     what: str
     logs: str
@@ -28,14 +28,15 @@ class Check:
 
 
 def checks(job: JobDiagnosis, facts: Facts, marks: Mapping[str, Sequence[Mark]], placed: Places) -> tuple[Check, ...]:
-    """All checks of one job."""
+    """Make all checks of one job."""
     return (_steps(job, marks), _ranks(job, facts), *_sizes(job, facts), *_rings(job, facts, placed))
 
 
 def step_s(marks: Mapping[str, Sequence[Mark]]) -> float:
-    """The step time that logs say, s: durations that they name, else the slope of their times; NaN without either.
+    """Estimate the step time from logs, s: logged durations, else the slope of the time stamps; NaN without either.
 
-    Times of whole seconds need several steps between them: the slope is the median over pairs of marks half the log apart.
+    Time stamps of whole seconds need several steps between them: the slope is the median over pairs of marks half the log
+    apart.
     """
     named = [mark.step_s for own in marks.values() for mark in own if mark.step_s > 0]
     if len(named) >= FEWEST:
@@ -80,7 +81,7 @@ def _sizes(job: JobDiagnosis, facts: Facts) -> Iterator[Check]:
 
 
 def _rings(job: JobDiagnosis, facts: Facts, placed: Places) -> Iterator[Check]:
-    """Whether neighbours of the rings that NCCL built exchange data; hops inside hosts are not on the wire."""
+    """Check that neighbours in NCCL's rings exchange data; hops inside hosts are not visible."""
     address = {rank: one for one, rank in placed.rank.items()}
     seen = {(pair.src, pair.dst) for pair in job.parallelism.pairs}
     for channel, ring in sorted(facts.rings.items())[:1]:
