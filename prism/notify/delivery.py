@@ -1,4 +1,4 @@
-"""Deliver what was made for a receiver, in the way of its kind."""
+"""Deliver a rendered notification over HTTP or SMTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prism.notify.webhooks import deliver
 
 
 def sent(post: Post, receiver: Receiver, limits: Limits) -> Delivery:
-    """Deliver it and say how that went; no secret of the receiver shows in the reason."""
+    """Deliver a message and return the result; its reason contains no secret of the receiver."""
     if receiver.kind == "email":
         letter = Letter(post.url, receiver.sender, receiver.to, post.body, receiver.user, str(receiver.token))
         return send(letter, allow=receiver.allow, limits=limits, ca_file=receiver.ca_file, hidden=receiver.hidden)

@@ -1,4 +1,4 @@
-"""What waits, what nobody got and what is muted, as plain values without secrets: for the command line and pages."""
+"""List waiting, failed and muted notifications as plain values without secrets, for the command line and pages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from prism.alerts.receiver_state import ReceiverState
 from prism.alerts.receivers.slack import headline
 from prism.alerts.receivers.webhook_bodies import rfc3339
 
-LISTING = "outbox.json"  # where a service writes it
+LISTING = "outbox.json"  # file that the service writes
 MOST = 10_000  # alerts whose labels are listed
 
 
 def listed(boxes: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
-    """`receivers`, `waiting`, `dead` (the newest first), `muted`, and the labels of all alerts that go on: `firing`."""
+    """List `receivers`, `waiting`, `dead` (newest first), `muted`, and the labels of open alerts (`firing`)."""
     boxes = list(boxes)
     return {
         "receivers": [_receiver(box) for box in boxes],

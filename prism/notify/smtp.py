@@ -1,6 +1,6 @@
-"""Send a message by SMTP (RFC 5321) to an address that was checked: STARTTLS where the server offers it, or TLS at once.
+"""Send a message by SMTP (RFC 5321) to a checked address: STARTTLS if the server offers it, or TLS at once.
 
-A password goes over TLS only. What a server answers decides whether it is tried again, as with HTTP.
+A password goes over TLS only. The server's answer decides about retries, as with HTTP.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PORTS = {"smtp": 587, "smtps": 465}
 
 @dataclass(frozen=True)
 class Letter:
-    """What is sent from whom to whom, by which server: smtp://host[:port] or smtps://host[:port]."""
+    """A message with sender, recipients and server: smtp://host[:port] or smtps://host[:port]."""
 
     url: str
     sender: str
@@ -32,7 +32,7 @@ class Letter:
 
 
 class RefusedError(Exception):
-    """An address that may not be connected to."""
+    """A refused address."""
 
 
 def send(
@@ -43,7 +43,7 @@ def send(
     ca_file: str = "",
     hidden: Iterable[str] = (),
 ) -> Delivery:
-    """Send it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    """Send a message and return the result; `hidden` texts do not appear in the reason. Network errors are never raised."""
     try:
         found = _sent(letter, allow, limits or Limits(), ca_file)
     except RefusedError as error:
@@ -100,7 +100,7 @@ def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str
 
 
 def _answered(code: int, text: bytes | str) -> Delivery:
-    """RFC 5321, 4.2.1: 4yz may succeed later, 5yz does not."""
+    """Interpret an SMTP reply (RFC 5321, 4.2.1): 4yz may be retried, 5yz not."""
     said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     plain = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(said.split()))[:200]
     return Delivery(False, f"SMTP {code}: {plain}", may_retry=400 <= code < 500 or code < 0)

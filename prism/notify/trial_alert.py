@@ -1,4 +1,4 @@
-"""A test alert: to see that a receiver can be reached, and what it makes of one. Nothing is kept."""
+"""Send a test alert to a receiver. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.notify.delivery import sent
 
 
 def tried(receiver: Receiver, settings: Settings) -> Delivery:
-    """Tell a receiver of an alert, then that it is over: how the first went that was not taken, else the last."""
+    """Send an alert and its resolution; return the first failure, else the last result."""
     now = time.time_ns()
     name = secrets.token_hex(6)
     alert = Alert(

@@ -1,7 +1,7 @@
-"""Posts what others asked for to where they asked: one connection, one answer, within limits of time and size.
+"""Post to user-supplied addresses safely: one connection, one answer, limits of time and size.
 
-A name is resolved once, every address of it is checked, and the connection goes to one of them; the name stays in Host and TLS.
-Redirects are not followed, proxies of the environment not asked.
+A name is resolved once, each of its addresses is checked, and the connection goes to one of them; Host and TLS use the name.
+Redirects are not followed; proxies from the environment are ignored.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from prism.alerts.receivers.delivery_results import Delivery, interpret_status
 from prism.alerts.receivers.webhook_bodies import Post
 from prism.notify.address_check import Network, refused
 
-SHOWN = 200  # characters of an answer that an error shows
+SHOWN = 200  # characters of an answer in an error
 
 
 class RefusedError(Exception):
-    """An address that may not be posted to."""
+    """A refused address."""
 
 
 def deliver(
@@ -36,7 +36,7 @@ def deliver(
     ca_file: str = "",
     hidden: Iterable[str] = (),
 ) -> Delivery:
-    """Post it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    """Post a request and return the result; `hidden` texts do not appear in the reason. Network errors are never raised."""
     limits = limits or Limits()
     ends = time.monotonic() + limits.timeout_s
     try:
@@ -69,7 +69,7 @@ def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, 
 
 
 def _beginning(answer: httpcore.Response, most: int) -> str:
-    """The first characters of an answer, as far as they come."""
+    """Read the first characters of an answer, as far as they arrive."""
     octets = b""
     try:
         for piece in answer.iter_stream():
@@ -77,13 +77,13 @@ def _beginning(answer: httpcore.Response, most: int) -> str:
             if len(octets) >= most:
                 break
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError):
-        pass  # the status is known, and that counts
+        pass  # the status is known already
     text = " ".join(octets.decode("utf-8", "replace").split())
     return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN]
 
 
 class _Checked(httpcore.NetworkBackend):
-    """Connects to checked addresses only, and ends everything at a time (of the monotonic clock)."""
+    """Connects to checked addresses only, until a deadline (monotonic clock)."""
 
     def __init__(self, allow: Sequence[Network], ends: float) -> None:
         self._allow, self._ends = allow, ends
@@ -97,7 +97,7 @@ class _Checked(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """To one of the addresses of a host. Raises RefusedError, OSError, and what httpcore raises."""
+        """Connect to an address of a host. Raises RefusedError, OSError, and errors of httpcore."""
         addresses = _resolved(host, port, self._ends)
         for address in addresses:
             if why := refused(address, self._allow):
@@ -115,31 +115,31 @@ class _Checked(httpcore.NetworkBackend):
 
 
 class _Timed(httpcore.NetworkStream):
-    """A stream on which nothing lasts beyond a time, however slowly the other end goes on."""
+    """A stream with an absolute deadline, for slow peers."""
 
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
         self._stream, self._ends = stream, ends
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """See httpcore."""
+        """Read; see httpcore."""
         return self._stream.read(max_bytes, _left(self._ends, timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See httpcore."""
+        """Write; see httpcore."""
         self._stream.write(buffer, _left(self._ends, timeout))
 
     def close(self) -> None:
-        """See httpcore."""
+        """Close; see httpcore."""
         self._stream.close()
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """See httpcore."""
+        """Start TLS; see httpcore."""
         return _Timed(self._stream.start_tls(ssl_context, server_hostname, _left(self._ends, timeout)), self._ends)
 
     def get_extra_info(self, info: str) -> Any:
-        """See httpcore."""
+        """Return details of the connection; see httpcore."""
         return self._stream.get_extra_info(info)
 
 
@@ -151,7 +151,7 @@ def _left(ends: float, timeout: float | None) -> float:
 
 
 def _resolved(host: str, port: int, ends: float) -> list[str]:
-    """The addresses of a name, each once. Raises OSError. The resolver knows no time limit: so a thread waits for it."""
+    """Resolve a name to distinct addresses, in a thread, because the resolver has no time limit. Raises OSError."""
     answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def ask() -> None:
