@@ -1,4 +1,4 @@
-"""Diagnose the logs in files and folders: the edge that reads them."""
+"""Read and diagnose the logs in files and folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
 
 
 def scan_files(paths: Sequence[str]) -> list[Scanner]:
-    """One scanner for each file; names are relative to what all have in common."""
+    """Scan each file with its own scanner; names are relative to the common folder."""
     found = files(paths)
     kinds = Kinds()
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in found]) if found else ""
@@ -26,14 +26,14 @@ def scan_files(paths: Sequence[str]) -> list[Scanner]:
 
 
 def scan_named(named: Sequence[tuple[str, str]]) -> list[Scanner]:
-    """The same of files that have other names on disk: pairs of the name, which may say rank and host, and the path."""
+    """Scan files that have other names on disk: pairs of name (may contain rank and host) and path."""
     kinds = Kinds()
     places = [(name, path, *of_path(name)) for name, path in named]
     return [scan(name, read(path), kinds, rank=rank, host=host) for name, path, rank, host in places]
 
 
 def scanner_of(path: str, name: str, kinds: Kinds) -> Scanner:
-    """An empty scanner for a file that will be read bit by bit."""
+    """Make an empty scanner for a growing file."""
     rank, host = of_path(path)
     return Scanner(name, kinds, rank=rank, host=host)
 

@@ -1,4 +1,4 @@
-"""A diagnosis of logs as JSON and as text."""
+"""Write a diagnosis of logs as JSON and as text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
 SCHEMA = "prism-logs/1"
 SHOWN = 12  # lines of text
-WIDTH = 160  # characters of one
-LINES = 10_000  # in the JSON document; the rest is counted
+WIDTH = 160  # characters of a line
+LINES = 10_000  # lines in the JSON document; the rest is counted
 
 
 def document(said: LogDiagnosis) -> dict[str, Any]:
-    """The diagnosis as plain values, for JSON. Secrets are masked."""
+    """Convert the diagnosis to plain values for JSON. Secrets are masked."""
     return {
         "schema": SCHEMA,
         "input": {"sources": said.sources, "octets": said.octets},
@@ -70,7 +70,7 @@ def _line(event: Event) -> dict[str, Any]:
 
 
 def text(said: LogDiagnosis) -> Iterator[str]:
-    """Lines for a terminal: the verdict, the suspects, the lines that decided, what else to know."""
+    """Format lines for a terminal: verdict, suspects, deciding lines, notes."""
     yield f"{said.sources} logs, {said.octets / 1e6:.1f} MB"
     for note in said.notes:
         yield f"note: {note}"

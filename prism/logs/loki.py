@@ -1,4 +1,4 @@
-"""Fetch log lines from Grafana Loki: GET /loki/api/v1/query_range, page by page, in the order of time."""
+"""Fetch log lines from Grafana Loki: GET /loki/api/v1/query_range, page by page, in order of time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HOSTS = ("host", "hostname", "node", "node_name", "instance", "nodename")
 
 
 def fetch(url: str, query: str, start_ns: int, end_ns: int, *, token: str = "", tenant: str = "") -> Iterator[bytes]:
-    """Blocks of lines as `log_envelopes.plain` writes them.
+    """Yield blocks of lines as `log_envelopes.plain` writes them.
 
-    Raises ConnectionError where Loki does not answer, ValueError where it refuses.
+    Raises ConnectionError if Loki does not answer, ValueError if it refuses.
     """
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"{url}: must begin with http:// or https://")

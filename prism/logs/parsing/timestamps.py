@@ -1,4 +1,4 @@
-"""Find the time that a log line carries, in the forms that training stacks print."""
+"""Find the time of a log line, in the formats that training stacks print."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\
 _EPOCH_MS = re.compile(r'"time_ms": ?(1\d{12})\b')
 _EPOCH = re.compile(r'(?:^|"(?:ts|time|timestamp)": ?)"?(1\d{9})(?:\.(\d{1,9}))?\b')
 _BOOT = re.compile(r"^\[ {0,8}(\d{1,9})\.(\d{6})\] ")
-HEAD = 160  # characters within which a time must begin: later ones are quoted
+HEAD = 160  # a time must start within these characters: later ones are quoted
 
 
 def stamp(line: str, year: int) -> int | None:
-    """Nanoseconds since the epoch, or None. Times without a zone count as UTC (see `clock_offsets`); without a year, as
-    `year`.
+    """Parse the time of a line to ns since the epoch, or None.
+
+    Times without a zone count as UTC (see `clock_offsets`); without a year, as `year`.
     """
     head = line[:HEAD]
     if found := _ISO.search(head):
@@ -44,7 +45,7 @@ def stamp(line: str, year: int) -> int | None:
 
 
 def since_boot(line: str) -> int | None:
-    """Nanoseconds since boot of a kernel line (`[  123.456789] …`), or None."""
+    """Parse the time since boot of a kernel line (`[  123.456789] …`), ns, or None."""
     found = _BOOT.match(line)
     return int(found[1]) * SECOND + int(found[2]) * 1000 if found else None
 

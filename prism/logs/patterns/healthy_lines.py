@@ -1,4 +1,4 @@
-"""The cross-job pattern: what healthy runs of the same kind print too is no evidence. Learnt from their logs, kept as JSON."""
+"""Cross-job pattern: lines that healthy runs print too are no evidence. Learnt from their logs, stored as JSON."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from prism.logs.parsing.log_scanner import Event
 
 SCHEMA = "prism-healthy-logs/1"
 MOST = 20_000  # templates
-LONGEST = 4096  # characters of one
+LONGEST = 4096  # characters of a template
 
 
 @dataclass(frozen=True)
 class Healthy:
-    """Templates of lines that look like trouble and are none, from `runs` healthy runs."""
+    """Templates of harmless lines that look like errors, from `runs` healthy runs."""
 
     templates: tuple[str, ...] = ()
     runs: int = 0
 
     def drain(self) -> Drain:
-        """A parser that knows the templates."""
+        """Make a parser with these templates."""
         out = Drain(most=MOST)
         out.load(self.templates)
         return out
@@ -34,7 +34,7 @@ def learn(events: Iterable[Event], earlier: Healthy | None = None) -> Healthy:
 
 
 def learn_texts(texts: Iterable[str], earlier: Healthy | None = None) -> Healthy:
-    """The same of texts."""
+    """Add texts of lines of one healthy run."""
     earlier = earlier or Healthy()
     drain = earlier.drain()
     for text in texts:
@@ -48,7 +48,7 @@ def dumps(healthy: Healthy) -> str:
 
 
 def loads(text: str, name: str) -> Healthy:
-    """Read what `dumps` wrote. Raises ValueError, one line with the file's name, on anything else."""
+    """Read the JSON of `dumps`. Raises ValueError, one line with the file's name, for other content."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Diagnose a failed run from its logs by the three patterns of L4 (arXiv 2503.20263, section 4).
 
-*Cross-job*: events that healthy runs have too are dropped. *Spatial*: nodes whose events differ from the others' are suspected.
-*Temporal*: events count that begin when progress ends; those after which training goes on are survived.
+*Cross-job*: drop events that healthy runs have too. *Spatial*: suspect nodes whose events differ from the others'. *Temporal*:
+count events at the end of progress; training continues after survived ones.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from prism.logs.patterns.healthy_lines import Healthy
 from prism.logs.patterns.node_ranking import Suspect, names, rank_suspects
 
 Stage = Literal["start-up", "training", "checkpoint", "evaluation", "finished", "unknown"]
-SURVIVED = 2  # iterations after an event from which on the job survived it
+SURVIVED = 2  # iterations after an event that show that the job survived it
 
 
 @dataclass(frozen=True)
 class LogDiagnosis:
-    """What the logs of one run say. `failed` is False where nothing stopped it; then `lines` and `suspects` are empty."""
+    """Diagnosis of the logs of one run. Without a failure, `failed` is False and `lines` and `suspects` are empty."""
 
     failed: bool
     cause: str = ""
-    why: str = ""  # the signature that decided
+    why: str = ""  # the deciding signature
     confidence: float = 0.0
     stage: Stage = "unknown"
     iteration: int = -1
@@ -44,14 +44,14 @@ class LogDiagnosis:
 
     @property
     def about(self) -> str:
-        """What the cause means."""
+        """Explain the cause."""
         return CAUSES.get(self.cause, "")
 
 
 def diagnose(
     scanners: Sequence[Scanner], *, healthy: Healthy | None = None, addresses: Mapping[str, str] | None = None
 ) -> LogDiagnosis:
-    """Join the streams of one run. `addresses` maps an address to its host, where the operator knows it."""
+    """Diagnose the streams of one run together. `addresses`: host by address, if the operator knows it."""
     facts = Facts()
     events: dict[str, list[Event]] = {}
     for one in scanners:
@@ -112,7 +112,7 @@ def _is_trouble(event: Event, known: Drain) -> bool:
 
 
 def _goes_on(event: Event, marks: Mapping[str, Sequence[Mark]]) -> bool:
-    """Whether iterations follow an event, in its own stream by place, else in others by time."""
+    """Check whether iterations follow an event: in its own stream by position, in others by time."""
     own = marks.get(event.source, ())
     if own:
         return len({mark.iteration for mark in own if mark.number > event.numbers[-1]}) >= SURVIVED
@@ -144,7 +144,7 @@ def _last(marks: Mapping[str, Sequence[Mark]]) -> int:
 
 
 def _stage(milestones: Sequence[Event], left: Sequence[Event], marks: Mapping[str, Sequence[Mark]]) -> Stage:
-    """The part of the job's life in which it failed: a checkpoint that has begun and has not ended, and so on."""
+    """Find the stage of the job at the failure, for example inside a checkpoint."""
     for name, stage in (("checkpoint begins", "checkpoint"), ("evaluation", "evaluation")):
         begins = [event for event in milestones if event.signature and event.signature.name == name]
         if not begins:
