@@ -1,7 +1,7 @@
-"""A job as a run that later ones are compared with, and a job's own history: what a service knows without being asked.
+"""Summarise a job as a run for later comparison, and compare a job with earlier runs and with its own start.
 
 A run is a fingerprint (ranks, layout, volumes) with figures (step time, work, bandwidth); see `regressions`. Of a large job
-only some groups are measured. Only steps of which transfers are kept count.
+only some groups are measured. Only steps with stored transfers count.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from prism.model import JobDiagnosis, Timeline
 
 _working = threading.Lock()
 _known: WeakKeyDictionary[Timeline, Run | None] = WeakKeyDictionary()  # a timeline never changes
-GROUPS = 16  # of a kind that are measured
-COMPARED = 20  # earlier runs, the newest
+GROUPS = 16  # groups of a kind that are measured
+COMPARED = 20  # earlier runs, newest first
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a run of a job, from `start_ns` to `end_ns`."""
+    """Summary of a run of a job, from `start_ns` to `end_ns`."""
 
     job: str
     start_ns: int
@@ -36,12 +36,12 @@ class Run:
     figures: tuple[Figure, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; `from_json` is its twin."""
+        """Convert to plain values; inverse of `from_json`."""
         return {**vars(self), "fingerprint": dict(self.fingerprint), "figures": [vars(one) for one in self.figures]}
 
 
 def from_json(fields: Mapping[str, Any]) -> Run:
-    """The run that `to_json` made plain. Raises TypeError, ValueError, KeyError where it is none."""
+    """Restore a run from plain values; inverse of `Run.to_json`. Raises TypeError, ValueError, KeyError."""
     print_ = fields["fingerprint"]
     if not isinstance(print_["volumes"], Mapping) or not isinstance(print_["layout"], Mapping):
         raise TypeError("fingerprint: volumes and layout must be mappings")
@@ -50,7 +50,7 @@ def from_json(fields: Mapping[str, Any]) -> Run:
 
 
 def run_of(found: JobDiagnosis) -> Run | None:
-    """A job as a run; None where it has too few steps with transfers. Worked out once per timeline."""
+    """Summarise a job as a run; None with too few steps with transfers. Computed once per timeline."""
     with _working:
         if found.timeline not in _known:
             _known[found.timeline] = _run_of(found)
@@ -71,9 +71,9 @@ def _run_of(found: JobDiagnosis) -> Run | None:
 
 
 def history(found: JobDiagnosis, runs: Sequence[Run]) -> dict[str, Any]:
-    """How a job differs from earlier runs of the same fingerprint, and its last steps from its first.
+    """Compare a job with earlier runs of the same fingerprint, and its last steps with its first.
 
-    `changed`: figures that differ by more than chance, the worse ones first; `drift`: None where its steps did not change.
+    `changed`: figures that differ by more than chance, worse ones first; `drift`: None if the steps did not change.
     """
     now = run_of(found)
     moved = drift(np.diff(step_ends(found)) / 1e9)
