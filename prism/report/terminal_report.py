@@ -1,4 +1,4 @@
-"""A diagnosis for people: tables on a terminal, and one line per fact where the output goes elsewhere."""
+"""Print a diagnosis for people: tables on a terminal, else one line per fact."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severi
 ORDER = tuple(STYLES)
 WORST = 10  # findings shown; the others are counted
 EVENTS = 4  # events shown per job; the others are counted
-TIMED = 3  # up to so many jobs the events are listed by job and time
-WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases that are no kind of traffic
-UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+TIMED = 3  # jobs up to which events are listed by job and time
+WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases without traffic
+UNLIMITED = 10_000  # columns if the output is no terminal: lines are not wrapped
 
-ALSO = 0.1  # confidence from which another layout is worth a reader's time
+ALSO = 0.1  # minimum confidence of an alternative layout to show
 
 
 def console(file: TextIO | None = None) -> Console:
-    """A console on standard output (or `file`) that wraps lines and colours words only where it is a terminal."""
+    """Make a console on standard output (or `file`) that wraps lines and colours words only on a terminal."""
     made = Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=False)
     if not made.is_terminal:
         made.width = UNLIMITED
@@ -38,7 +38,7 @@ def console(file: TextIO | None = None) -> Console:
 
 
 def show(diagnosis: Diagnosis, out: Console, topology: Topology | None = None) -> None:
-    """Print jobs, findings (the worst first) and notes; `topology` gives the hosts that titles of findings name."""
+    """Print jobs, findings (worst first) and notes; `topology`: hosts for titles of findings."""
     source = diagnosis.source
     out.print(line(_shorten(", ".join(source.files), 1, out), "bold"))
     out.print(line(f"{_counts(source)}, {_span(source)}"))
@@ -61,7 +61,7 @@ def show(diagnosis: Diagnosis, out: Console, topology: Topology | None = None) -
 
 
 def line(text: str, style: str = "") -> Text:
-    """Text without control characters: names come from files and packets that anybody may have written."""
+    """Remove control characters: names come from untrusted files and packets."""
     return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
 
 
@@ -78,7 +78,7 @@ def _span(source: Source) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """A duration with about three digits."""
+    """Format a duration with about three digits."""
     if ms is None:
         return "unknown"
     if ms < 1000:
@@ -94,7 +94,7 @@ def _clock(seconds: float) -> str:
 
 
 def _moment(time_ns: int, source: Source) -> str:
-    """A time since the capture began, as fine as the capture is short."""
+    """Format a time since the start of the capture, with a resolution that suits its length."""
     span, since = (source.end_ns - source.start_ns) / 1e9, (time_ns - source.start_ns) / 1e9
     sign, since = "-" if since < 0 else "+", abs(since)
     if span < 1:
@@ -138,7 +138,7 @@ def _ranks(found: JobDiagnosis) -> str:
 
 
 def _events(jobs: tuple[JobDiagnosis, ...], source: Source) -> list[str]:
-    """A line per job with events; one line of counts for many jobs."""
+    """List a line per job with events; one line of counts for many jobs."""
     if len(jobs) > TIMED:
         counts = Counter(event.kind for found in jobs for event in found.timeline.events)
         return ["events: " + ", ".join(f"{n} × {kind}" for kind, n in counts.most_common())] if counts else []
@@ -154,7 +154,7 @@ def _events(jobs: tuple[JobDiagnosis, ...], source: Source) -> list[str]:
 
 
 def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
-    """A line per job: where the time of its steps went; none for many jobs."""
+    """List a line per job with the phases of its steps; none for many jobs."""
     lines = []
     for found in jobs if len(jobs) <= TIMED else ():
         time = found.timeline.phases.by_rank(len(found.job.endpoints)).sum(axis=0)
@@ -193,14 +193,14 @@ def _show_findings(diagnosis: Diagnosis, out: Console, topology: Topology | None
 
 
 def _claim(found: Finding, source: Source, topology: Topology | None, *, name_job: bool) -> str:
-    """What, where, when, how much."""
+    """Describe fault, place, time and size."""
     where = f" of job {found.job}" if name_job and found.subject != "job" else ""
     slower = f", {found.slowdown:.2f} × slower" if math.isfinite(found.slowdown) and found.slowdown > 1 else ""
     return f"{title(found, topology)}{where}  {_when(found, source)}{slower}"
 
 
 def _action(found: Finding) -> str:
-    """What a claim cost, and whom to isolate."""
+    """Describe the cost of a claim, and what to isolate."""
     if found.severity is Severity.INFO:
         return ""
     parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
@@ -210,7 +210,7 @@ def _action(found: Finding) -> str:
 
 
 def _notes(diagnosis: Diagnosis) -> list[str]:
-    """What was not understood and what was left out, a line each."""
+    """List unknown traffic and omitted data, a line each."""
     source = diagnosis.source
     skipped = [f"{reason} ({n:,})" for reason, n in source.skipped.items() if n]
     left_out = list(source.warnings) + ([f"skipped: {', '.join(skipped)}"] if skipped else [])
@@ -219,6 +219,6 @@ def _notes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _shorten(text: str, lines: int, out: Console) -> str:
-    """Text cut to about so many lines of a terminal; whole where the output is none."""
+    """Cut text to about `lines` lines of a terminal; other outputs get all of it."""
     most = lines * (out.width - 12) + 11
     return text if len(text) <= most or not out.is_terminal else text[: most - 1] + "…"

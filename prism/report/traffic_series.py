@@ -1,4 +1,4 @@
-"""What spans moved: octets per rank over time, and which span of a receiver belongs to which span of a sender."""
+"""Compute traffic over time from spans, and match spans of receivers with spans of senders."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Rows = NDArray[np.intp]
 
 
 def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
-    """Octets that were moved between consecutive `edges` (sorted times, ns); what a span moves it moves evenly.
+    """Compute the octets transferred between consecutive `edges` (sorted times, ns); each span counts evenly over its length.
 
-    float64[len(edges) - 1]. The sum over edges that hold all spans is that of `octets`, but for rounding.
+    Returns float64[len(edges) - 1]. If the edges cover all spans, the sum is that of `octets`, except for rounding.
     """
     if not len(start) or len(edges) < 2:
         return np.zeros(max(len(edges) - 1, 0))
@@ -30,9 +30,9 @@ def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
 
 
 def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
-    """Spans of `kind` in which something was sent, and of each the span of who was sent it: rows, of equal length.
+    """Match spans of `kind` in which something was sent with the span of the receiver: rows, of equal length.
 
-    At most so many, the longest first; those of no length, and those of which the other end is not there, are left out.
+    At most `most`, longest first; spans of length 0 and spans without a counterpart are left out.
     """
     none = np.zeros(0, np.intp)
     if len(spans.octets) != len(spans):
@@ -54,6 +54,6 @@ def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
 
 
 def _keys(spans: Spans, rows: Rows, src: NDArray[np.int32], dst: NDArray[np.int32]) -> list[tuple[int, ...]]:
-    """What both ends of a record have in common."""
+    """Return the properties that both ends of a record share."""
     columns = (spans.start_ns[rows], spans.end_ns[rows], src[rows], dst[rows], np.abs(spans.octets[rows]))
     return list(zip(*(column.tolist() for column in columns), strict=True))
