@@ -1,4 +1,4 @@
-"""From a specification and a seed to flows, transits, truth and topology."""
+"""Simulate flows, transits, truth and topology from a specification and a seed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prism.synth.truth import truth_of
 
 
 class Simulation(NamedTuple):
-    """What collection would have given, and what was really there; `worked` by job, times since the simulation's start."""
+    """Collected data and the truth; `worked` by job, times since the simulation's start."""
 
     flows: Flows
     transits: Transits
@@ -28,7 +28,7 @@ class Simulation(NamedTuple):
 
 
 def simulate(spec: Spec, seed: int = 0) -> Simulation:
-    """Simulate; the same spec and seed give the same answer. Raises ValueError where a spec makes no sense."""
+    """Simulate; the same specification and seed give the same result. Raises ValueError for an invalid specification."""
     plant = build(spec.cluster)
     attempts = performed(spec, plant, seed) or []
     rng = np.random.default_rng([seed, 1 << 20])

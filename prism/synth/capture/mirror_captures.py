@@ -1,4 +1,4 @@
-"""What each switch's mirror port would have captured: packets at their times there, less what collection loses."""
+"""Simulate mirror-port captures: packets with their times at each switch, minus collection losses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEEDED = (
 
 
 class Captured(NamedTuple):
-    """Frames of one switch by time: ns since the epoch, octets [n, snaplen], how many of them there are, length on the wire."""
+    """Frames of one switch by time: ns since the epoch, octets [n, snaplen], captured octets, length on the wire."""
 
     switch: str
     time_ns: Ints
@@ -33,10 +33,10 @@ class Captured(NamedTuple):
 
 
 class Mirrors:
-    """Turns packets by time into frames by switch and time.
+    """Converts packets by time to frames by switch and time.
 
-    `erspan`: frames come wrapped, one session per switch. `asked`: one packet in `sampling` is mirrored, the share `loss` of
-    them is lost, each switch's clock is off. `seen`: when collection ran, ns since the simulation's start.
+    `erspan`: encapsulate frames, one session per switch. `asked`: mirror one packet in `sampling`, lose the share `loss` of
+    them, shift each switch's clock. `seen`: time of collection, ns since the simulation's start.
     """
 
     def __init__(
@@ -60,13 +60,13 @@ class Mirrors:
         self.pending: Table = {}
 
     def captured(self, packets: Iterable[tuple[Table, float]]) -> Iterator[Captured]:
-        """Frames, chunk by chunk: each switch's in order of time. `packets` as `Packets.add` gives them."""
+        """Yield frames in chunks, each switch's in order of time. `packets` come from `Packets.add`."""
         for table, until in packets:
             yield from self._flushed(self._sightings(table), until)
         yield from self._flushed({}, FAR)
 
     def _sightings(self, t: Table) -> Table:
-        """A row per packet and switch that mirrored it."""
+        """Make a row per packet and switch that mirrored it."""
         parts, t = [], t | {"sent": t["time"]}
         second, third = marked(t)
         able = (t["opcode"] >= 0) & (t["octets"] > 0)
@@ -82,7 +82,7 @@ class Mirrors:
         return rows if kept >= 1 else rows[self.rng.random(len(rows)) < kept]
 
     def _flushed(self, fresh: Table, until: float) -> Iterator[Captured]:
-        """Frames of what no later packet can come before."""
+        """Yield the frames that no later packet can precede."""
         tables = [t for t in (self.pending, fresh) if t]
         if not tables:
             return

@@ -1,6 +1,6 @@
-"""Trains to packets in order of time, numbered as their senders would: TCP sequence and acknowledgment, PSN, IP identification.
+"""Convert trains to packets in order of time, with the sender's numbers: TCP sequence, acknowledgment, PSN, IP identification.
 
-Memory holds the packets of a chunk and of the trains that go on behind it, not more, however long the trains are.
+Memory holds one chunk of packets and the trains that continue after it, however long the trains are.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from prism.synth.training.fabric import SEGMENT
 from prism.synth.training.job_run import FAR
 
 FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE = 6, 7, 8, 10, 17  # RC WRITEs, IBTA volume 1 table "OpCode field"
-LONG = 4096  # packets of a train that are laid out at once
+LONG = 4096  # packets of a train that are expanded at once
 KEPT = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "link", "way", "first", "second", "third", "up", "down")
 
 
 class Packets:
-    """Lays trains out as packets. `ends_only`: of RDMA messages first and last packets alone; `most` packets at once.
+    """Expands trains to packets. `ends_only`: only first and last packets of RDMA messages; `most` packets at once.
 
     A table of packets has a row per packet: the columns of its train in `KEPT`, `time` at the first switch (ns since the
     simulation's start), at the `second` and `third`, `octets` of payload, `total` of its message, `opcode` (−1 for TCP),
-    `flags`, `sequence`, `acknowledgment` (of an RDMA acknowledgment: how many messages), `ip_id`.
+    `flags`, `sequence`, `acknowledgment` (of an RDMA acknowledgment: number of messages), `ip_id`.
     """
 
     def __init__(self, *, ends_only: bool = False, most: int = 1 << 17) -> None:
@@ -39,7 +39,10 @@ class Packets:
         self.numbering = _Numbering()
 
     def add(self, trains: Table, until: float = FAR) -> Iterator[tuple[Table, float]]:
-        """Take trains, by start; all trains to come start at `until` or later. Packets by time, and before when all are."""
+        """Add trains, sorted by start; later trains start at `until` or later.
+
+        Yields packets by time, complete up to a time.
+        """
         fresh = _cut(trains, self.ends_only)
         waiting = {name: np.concatenate([self.waiting[name], fresh[name]]) for name in fresh} if self.waiting else fresh
         waiting = by(waiting, np.argsort(waiting["start"], kind="stable"))
@@ -61,7 +64,10 @@ class Packets:
 
 
 def _cut(t: Table, ends_only: bool) -> Table:
-    """Trains in pieces of at most `LONG` packets: `at` is the first packet's place in the train, `count` how many there are."""
+    """Cut trains into pieces of at most `LONG` packets.
+
+    Adds `at`, the position of a piece's first packet in the train, and `count`, its number of packets.
+    """
     many = t["packets"]
     brief = (t["protocol"] != TCP) & (many > 2) if ends_only else np.zeros(len(many), np.bool_)
     parts = np.where(brief, 1, -(-many // LONG))
@@ -80,12 +86,12 @@ def _cut(t: Table, ends_only: bool) -> Table:
 
 
 def _laid(t: Table) -> Table:
-    """A row per packet; a packet that is sent again follows the one it repeats."""
+    """Expand trains to a row per packet; a retransmitted packet follows the original."""
     count, again = t["count"], t["again"]
     row = np.repeat(np.arange(len(count)), count)
     slot = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     out = {name: t[name][row] for name in KEPT}
-    behind = slot * again[row] // count[row]  # repeats up to this slot
+    behind = slot * again[row] // count[row]  # retransmissions up to this slot
     repeat = (slot + 1) * again[row] // count[row] > behind
     place = t["at"][row] + slot - behind - repeat
     brief, many = t["brief"][row], t["packets"][row]
@@ -107,7 +113,7 @@ def _laid(t: Table) -> Table:
 
 
 class _Numbering:
-    """What each connection has sent so far; arrays over (connection, way)."""
+    """Counters of each connection; arrays over (connection, direction)."""
 
     def __init__(self) -> None:
         self.known: dict[int, int] = {}
@@ -115,7 +121,7 @@ class _Numbering:
         self.state = {name: np.zeros((0, 2), np.int64) for name in names}
 
     def numbered(self, t: Table) -> Table:
-        """Packets by time with their numbers and their times at later switches."""
+        """Number packets (sorted by time), and compute their times at later switches."""
         link, way = self.codes(t["link"]), t["way"].astype(np.int64)
         tcp, opens = t["protocol"] == TCP, t["flags"] & (SYN | FIN) > 0
         acknowledges, notifies = t["opcode"] == ACKNOWLEDGE, t["opcode"] == CNP
@@ -137,7 +143,7 @@ class _Numbering:
         return t | self._times(t, link, way)
 
     def codes(self, key: NDArray[np.uint64]) -> Ints:
-        """Numbers of connections."""
+        """Map connections to numbers."""
         keys, place = np.unique(key, return_inverse=True)
         codes = np.array([self.known.setdefault(k, len(self.known)) for k in keys.tolist()], np.int64)
         room = len(self.state["sent"])
@@ -147,7 +153,7 @@ class _Numbering:
         return np.asarray(codes[place.ravel()])
 
     def _counted(self, name: str, advance: Ints, link: Ints, way: Ints, order: NDArray[np.intp]) -> tuple[Ints, Ints]:
-        """What each packet's connection has counted with it, its own way and the other."""
+        """Count along each packet's connection, in its own direction and in the other."""
         state, n = self.state[name], len(link)
         sums = np.empty((2, n), np.int64)
         sorted_link = link[order]
@@ -163,7 +169,7 @@ class _Numbering:
         return sums[way, rows], sums[1 - way, rows]
 
     def _times(self, t: Table, link: Ints, way: Ints) -> Table:
-        """When the second and the third switch see packets: those of one connection do not overtake one another."""
+        """Compute the times at the second and third switch; packets of one connection keep their order."""
         flow = link * 2 + way
         order = np.argsort(flow, kind="stable")
         starts = run_starts(flow[order])

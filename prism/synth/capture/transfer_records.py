@@ -1,4 +1,4 @@
-"""Transfers to flow records: RDMA messages one by one, TCP in bursts, control messages, connections that open and close."""
+"""Convert transfers to flow records: RDMA messages, TCP bursts, control messages, opening and closing connections."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prism.synth.scenario.specification import Job
 from prism.synth.training.fabric import SEGMENT, Batch, Floats
 from prism.synth.training.job_run import Attempt
 
-UNIT = 1 << 16  # octets a host hands to its NIC at once
-BIN = 50_000_000  # ns, of transits
+UNIT = 1 << 16  # octets that a host passes to its NIC at once
+BIN = 50_000_000  # bin of transits, ns
 KNOWN = {c.name for c in COLUMNS} | {"spine"}
 
 
@@ -31,20 +31,20 @@ class Rows:
 
 
 def rows_of(done: Attempt) -> list[Rows]:
-    """The records of one attempt."""
+    """Make the records of one attempt."""
     if done.job.transport == "tcp":
         return [_bursts(done), signals(done.job, done.told), connections(done)]
     return rows_between(done.job, done.sent, done.told)
 
 
 def rows_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
-    """The records of some of a job's transfers over RDMA, where each message is one, whatever came before."""
+    """Make the records of some RDMA transfers of a job. Each message is one record, independent of earlier ones."""
     b, lane = joined(sent)
     return [messages(b, lane, job, *pieces(b, job.message_octets)), signals(job, told)]
 
 
 def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
-    """All batches as one, and the lane of each row."""
+    """Merge batches to one; return it with the lane of each row."""
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
         return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2)), none), none
@@ -55,21 +55,21 @@ def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
 
 
 def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
-    """Transfers in messages of at most so many octets: which transfer each message is of, and its place in it."""
+    """Split transfers into messages of at most `most` octets; return the transfer of each message, and its position in it."""
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def queue_of(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Ints:
-    """Number of the queue pair each message goes over, below 62 in its lane: channels in turn, their queue pairs in turn."""
+    """Number the queue pair of each message, below 62 in its lane: channels in turn, their queue pairs in turn."""
     if job.queues == 1:
         return lane[row] * 64 + place % job.channels
     return lane[row] * 64 + (b.turn[row].astype(np.int64) + place) % (job.channels * job.queues)
 
 
 def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
-    """One record per RDMA message (`pieces`), over the job's channels in turn."""
+    """Make one record per RDMA message (`pieces`), over the job's channels in turn."""
     most = job.message_octets
     count = np.maximum(-(-b.octets // most), 1)
     octets = np.minimum(most, b.octets[row] - place * most)
@@ -97,9 +97,9 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
 
 
 def _bursts(done: Attempt) -> Rows:
-    """Transfers on one connection that follow one another closely are one burst, as `collectors.flows.bursts` cuts them.
+    """Merge close transfers of a connection to bursts, as `collectors.flows.bursts` does.
 
-    A pause is one that takes longer than sending eight units does; up to two units' time counts as sending.
+    A pause is longer than the time to send eight units; up to the time of two units counts as sending.
     """
     b, lane = joined(done.sent)
     order = np.lexsort((b.start, b.dst, b.src, lane))
@@ -140,7 +140,7 @@ def _bursts(done: Attempt) -> Rows:
 
 
 def signals(job: Job, told: Sequence[Batch]) -> Rows:
-    """One record per control message."""
+    """Make one record per control message."""
     b, lane = joined(told)
     tcp = job.transport == "tcp"
     ports = ports_of(b.src, b.dst, lane)
@@ -165,7 +165,7 @@ def signals(job: Job, told: Sequence[Batch]) -> Rows:
 
 
 def connections(done: Attempt) -> Rows:
-    """Every connection that was used opens when the job begins and closes when the first of its ends does."""
+    """Open every used connection at the start of the job, and close it when the first of its ends closes."""
     b, lane = joined([*done.sent, *done.told])
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
     lane, low, high = used.T if len(used) else np.zeros((3, 0), np.int64)
@@ -190,20 +190,20 @@ def connections(done: Attempt) -> Rows:
 
 
 def number(a: Ints, b: Ints, lane: Ints) -> Ints:
-    """A number that belongs to a connection, below 2^24."""
+    """Compute a constant number of a connection, below 2^24."""
     mixed = (a * 2654435761 + b * 40503 + lane * 2246822519 + 12345) & 0xFFFFFFFF
     return np.asarray((mixed ^ (mixed >> 13)) % ((1 << 24) - 100) + 64)
 
 
 def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
-    """TCP ports at source and destination of a pair's connection."""
+    """Compute the TCP ports of a pair's connection at source and destination."""
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     one, other = number(low, high, lane) % 28000 + 32768, number(high, low, lane + 1000) % 28000 + 32768
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
 def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tuple[str, ...], int] | None = None) -> Flows:
-    """All records as Flows, by start, with exporters and paths. `ways`: codes of paths that are known, which may grow."""
+    """Convert records to Flows, by start, with exporters and paths. `ways`: known codes of paths, may grow."""
     names = sorted({name for part in parts for name in part.columns} & KNOWN)
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
@@ -236,7 +236,7 @@ def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tupl
 
 
 def transits_of(attempts: Sequence[Attempt], plant: Plant, start_ns: int) -> Transits:
-    """Delay from leaf to spine and from spine to leaf, by time bin."""
+    """Measure delays from leaf to spine and from spine to leaf, by time bin."""
     b, _ = joined([x for done in attempts for x in (*done.sent, *done.told)])
     over = b.spine >= 0
     parts = []

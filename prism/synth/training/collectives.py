@@ -1,4 +1,4 @@
-"""Collectives as rounds of transfers: a rank sends on what it was sent, after it joined, and waits where its peer is not ready.
+"""Collectives as rounds of transfers: a rank forwards received data after it joined, and waits for unready peers.
 
 Sources: Thakur et al., "Optimization of Collective Communication Operations in MPICH" (2005) for rings, halving and doubling;
 NCCL's buffers (NCCL_STEPS, 8 slots) for how far a sender may run ahead of a receiver that has not joined.
@@ -20,8 +20,8 @@ from prism.synth.training.fabric import Fabric, Floats
 class Talk:
     """Collectives over a fabric for the ranks of one job; `endpoint` maps rank to endpoint.
 
-    `done[r]` and `sent[r]` of an operation are when rank r has all it needs, ns. `polite`: senders wait for the receiver's
-    readiness (TCP), else they run ahead by up to the window.
+    `done[r]` and `sent[r]` of an operation are the times, ns, at which rank r has all it needs. `polite`: senders wait for the
+    receiver's readiness (TCP), else they run ahead by up to the window.
     """
 
     fabric: Fabric
@@ -29,7 +29,10 @@ class Talk:
     polite: bool
 
     def send(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats, posted: Floats) -> Floats:
-        """When messages of so many octets each have arrived. `posted`: when each receiver asked for its own."""
+        """Send messages; return their arrival times.
+
+        `octets`: size of each; `posted`: time at which each receiver was ready.
+        """
         a, b = self.endpoint[src], self.endpoint[dst]
         small = octets <= self.fabric.job.window_octets
         if self.polite or small.all() or not small.any():
@@ -40,9 +43,9 @@ class Talk:
         return arrived
 
     def _push(self, lane: int, a: Ints, b: Ints, octets: Ints, ready: Floats, posted: Floats) -> Floats:
-        """When transfers between endpoints have arrived: what fits into the receiver's window at once, the rest when posted.
+        """Transfer between endpoints: the receiver's window at once, the rest when posted. Returns arrival times.
 
-        All fit, or none.
+        Either all messages fit the window, or none.
         """
         window = 0 if self.polite else self.fabric.job.window_octets
         if octets[:1].max(initial=0) <= window:
@@ -54,7 +57,7 @@ class Talk:
         return self.fabric.move(lane, a, b, octets - window, gate)[1]
 
     def welcome(self, lane: int, a: Ints, b: Ints, ready: Floats, posted: Floats) -> Floats:
-        """When senders may begin: ready themselves and, having heard of it, the receiver too (a credit, over RDMA)."""
+        """Return when senders may start: they are ready, and know that the receiver is ready (a credit, over RDMA)."""
         if self.polite:
             self.fabric.tell(lane, a, b, ready)
             return np.maximum(ready, self.fabric.tell(lane, b, a, posted))
@@ -65,9 +68,9 @@ class Talk:
     def reduce(
         self, lane: int, groups: Ints, octets: int, joined: Floats, algorithm: Algorithm, *, half: bool = False
     ) -> Floats:
-        """All-reduce over each group (reduce-scatter or all-gather alone where `half`); when each rank is done, by rank.
+        """Simulate an all-reduce over each group (with `half`, reduce-scatter or all-gather alone); returns end times by rank.
 
-        `joined[r]` is when rank r calls it, ns; ranks in no group are done when they join.
+        `joined[r]` is the time of rank r's call, ns; ranks in no group end when they join.
         """
         n = groups.shape[1]
         if n < 2 or not len(groups) or octets <= 0:
@@ -82,7 +85,7 @@ class Talk:
         return self._ring(lane, groups, octets, joined, (n - 1) * (1 if half else 2))
 
     def exchange(self, lane: int, groups: Ints, octets: Ints, joined: Floats) -> Floats:
-        """All-to-all with octets[g, i, j] from member i to j of group g; when each rank is done."""
+        """Simulate an all-to-all with octets[g, i, j] from member i to j of group g; returns end times by rank."""
         n = groups.shape[1]
         done = joined.copy()
         i, j = np.nonzero(~np.eye(n, dtype=np.bool_))
@@ -112,13 +115,13 @@ class Talk:
         a, b = self.endpoint[src].ravel(), self.endpoint[dst].ravel()
         join = joined[groups]
         peer = np.roll(join, -way, axis=1)
-        have, free = join, join  # when a member has what it sends next, and when it has sent the last
+        have, free = join, join  # time at which a member has its next data, and at which it has sent the last
         ahead = 2 if self.polite else max(self.fabric.job.window_octets // size, 1)
         heard = [join]
         for k in range(few):
             posted = np.roll(heard[max(k + 1 - ahead, 0)], -way, axis=1) if k >= ahead else peer
             ready = np.maximum(have, free)
-            if few < rounds and 2 * k >= few:  # rounds were merged: a word still comes from everybody
+            if few < rounds and 2 * k >= few:  # merged rounds: a short message still comes from every member
                 ready = np.maximum(ready, join.max(axis=1, keepdims=True))
             if k < ahead:
                 end = self._push(lane, a, b, np.full(len(a), size), ready.ravel(), posted.ravel())
@@ -131,7 +134,7 @@ class Talk:
         return self._by_rank(groups, np.maximum(have, free), joined)
 
     def _halving(self, lane: int, groups: Ints, octets: int, joined: Floats, *, half: bool) -> Floats:
-        """Recursive halving, then doubling: partners at distance n/2, n/4 … 1 and back."""
+        """Simulate recursive halving, then doubling: partners at distance n/2, n/4 … 1 and back."""
         n, place = groups.shape[1], np.arange(groups.shape[1])
         reaches = [n >> (k + 1) for k in range(n.bit_length() - 1)]
         now = joined[groups]
@@ -147,7 +150,7 @@ class Talk:
         return self._by_rank(groups, now, joined)
 
     def _tree(self, lane: int, groups: Ints, octets: int, joined: Floats, pieces: int = 8) -> Floats:
-        """A binary tree: pieces are reduced up to member 0 and sent back down, one after the other."""
+        """Simulate a binary tree: pieces are reduced up to member 0 and sent back down, one after the other."""
         n = groups.shape[1]
         levels = [np.arange((1 << d) - 1, min((2 << d) - 1, n)) for d in range(1, n.bit_length()) if (1 << d) - 1 < n]
         size, busy = octets // pieces, joined[groups]

@@ -1,4 +1,4 @@
-"""One attempt of a job from its first step to its last, or to its crash."""
+"""Simulate one attempt of a job from its first step to its last, or to its crash."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from prism.synth.training.sharded_step import ShardedTrainer
 from prism.synth.training.training_step import LANES, Clock, Piece, Trainer
 
 NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
-FAR = 1e18  # ns, after everything
-NOTICE = 2e6  # ns after which peers of a dead rank learn of it, on the average
+FAR = 1e18  # ns, after all other times
+NOTICE = 2e6  # mean time until peers of a dead rank notice, ns
 
 
 @dataclass
 class Attempt:
-    """What one attempt of a job did. Times are ns since the simulation's start; `begins`, `ends`, `wires` are [steps, ranks].
+    """Result of one attempt of a job. Times are ns since the simulation's start; `begins`, `ends`, `wires` are [steps, ranks].
 
-    `worked` is what ranks worked, `faults` what faults happened, with when. `closes` is when each rank closed its connections.
+    `worked`: work of ranks; `faults`: faults with their times. `closes`: when each rank closed its connections.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Attempt:
 
     @property
     def over(self) -> float:
-        """When the last rank closed its connections, ns."""
+        """Time at which the last rank closed its connections, ns."""
         return float(self.closes.max())
 
 
 def attempt(
     job: Job, plant: Plant, faults: tuple[Fault, ...], windows: list[Window], rng: np.random.Generator, begin: float, name: str
 ) -> Attempt:
-    """Simulate a job from `begin`, ns, as `Run` does, at once."""
+    """Simulate a job from `begin`, ns, at once; see `Run`."""
     run = Run(job, plant, faults, windows, rng, begin, name)
     for _ in run.steps():
         pass
@@ -61,7 +61,7 @@ def attempt(
 
 
 class Run:
-    """An attempt step by step. `windows` are faults of the network that other jobs' steps define."""
+    """An attempt, step by step. `windows`: network faults defined by other jobs' steps."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Run:
         self.again = FAR
 
     def steps(self) -> Iterator[float]:
-        """Simulate, and say after each step that did not crash from when on, ns, everything later is sent."""
+        """Simulate; after each completed step, yield the time, ns, after which all later data is sent."""
         job, clock = self.job, self.clock
         for step in range(job.steps):
             for window in self.own:
@@ -106,13 +106,13 @@ class Run:
             yield float(clock.now.min())
 
     def taken(self) -> tuple[list[Batch], list[Batch]]:
-        """What was sent and told since this was asked last; `finish` will not have it."""
+        """Return transfers and messages since the last call; `finish` will not have them."""
         taken = self.fabric.sent, self.fabric.told
         self.fabric.sent, self.fabric.told, self.clock.worked = [], [], []
         return taken
 
     def finish(self) -> Attempt:
-        """What the attempt did, with the transfers that were not taken. `again` is then when the job comes back, ns."""
+        """Finish the attempt, with the remaining transfers. `again`: time of the restart, ns."""
         now, fabric = self.clock.now, self.fabric
         for window in self.own:
             window.end = min(window.end, float(np.median(now)))
@@ -132,7 +132,7 @@ def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:
 
 
 def _open(window: Window, step: int, clock: Clock) -> None:
-    """A fault of the network begins and ends when the first rank begins a step."""
+    """Start and end a network fault when the first rank starts a step."""
     fault, now = window.fault, float(clock.now.min())
     if fault.first == step:
         window.begin = now
@@ -141,7 +141,7 @@ def _open(window: Window, step: int, clock: Clock) -> None:
 
 
 def _world(talk: Talk, clock: Clock) -> None:
-    """A scalar goes around all ranks twice: nobody is done before everybody was there."""
+    """Pass a scalar around all ranks twice: no rank ends before all have joined."""
     ring = talk.endpoint
     for _ in range(2):
         when = np.full(len(ring), clock.now.max())
@@ -150,7 +150,7 @@ def _world(talk: Talk, clock: Clock) -> None:
 
 
 def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, float]]:
-    """Evaluations, checkpoints and sleep after a step."""
+    """Simulate evaluation, checkpoint and sleep after a step."""
     out = []
     for kind, every, seconds in (
         ("eval", job.evaluate_every, job.evaluate_s),
@@ -168,7 +168,7 @@ def _pause(job: Job, step: int, clock: Clock) -> list[tuple[str, int, float, flo
 
 
 def _tell_faults(done: Attempt, work: Work, faults: tuple[Fault, ...]) -> None:
-    """When each fault began and ended."""
+    """List the start and end of each fault."""
     for stall in work.stalls:
         if not stall.pending:
             length = 0.0 if stall.fault.kind == "crash" else stall.length
@@ -183,14 +183,14 @@ def _tell_faults(done: Attempt, work: Work, faults: tuple[Fault, ...]) -> None:
 
 
 def _buried(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:
-    """An attempt that crashed: nothing after the crash, an unfinished step, connections closed, the dead rank's first."""
+    """Truncate a crashed attempt: an unfinished step, connections closed, the dead rank's first, nothing afterwards."""
     crash = next((s for s in work.stalls if s.fault.kind == "crash" and not s.pending), None)
     if crash is None:
         return done
     done.crashed = True
     closes = crash.begin + NOTICE * (0.5 + rng.exponential(0.5, len(done.closes)))
     closes[list(crash.fault.ranks)] = crash.begin + 1e5
-    if done.job.transport == "rdma":  # who is blocked learns of it when its retries are over
+    if done.job.transport == "rdma":  # blocked peers notice after their last retry
         closes = np.where(closes > crash.begin + 1e5, closes + 3e9, closes)
     heard = done.job.transport == "tcp"
     latest = np.full(int(done.ranks.endpoint.max()) + 1, np.inf)
@@ -207,9 +207,9 @@ def _buried(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:
 
 
 def _until(batch: Batch, latest: Floats, *, heard: bool) -> Batch:
-    """What was sent before its sender closed its connections, transfers cut short there.
+    """Select the data sent before the sender closed its connections, with truncated transfers.
 
-    Where a receiver's end is not `heard` of (RDMA), what it is sent is on the wire, unanswered.
+    If senders do not learn (`heard`) of a receiver's end (RDMA), their data is still sent, without an answer.
     """
     end = np.minimum(latest[batch.src], latest[batch.dst]) if heard else latest[batch.src]
     keep = batch.start < end

@@ -1,4 +1,4 @@
-"""A step of fully sharded training: parameters are gathered layer by layer, gradients scattered.
+"""Simulate a step of fully sharded training: gather parameters layer by layer, scatter gradients.
 
 Sources: Rajbhandari et al., "ZeRO" (SC 2020), stage 3; PyTorch FSDP2 (`fully_shard`), which gathers one layer ahead.
 """
@@ -12,14 +12,14 @@ from prism.synth.training.training_step import LANES, Clock, Trainer
 
 
 class ShardedTrainer(Trainer):
-    """Simulates the steps of a job whose every layer is sharded over its data-parallel group."""
+    """Simulates the steps of a job whose layers are all sharded over its data-parallel group."""
 
     def step(self, clock: Clock) -> None:
         """Gather and compute forward, gather, compute and scatter backward, optimize."""
         job = self.job
         for micro in range(job.accumulation):
             self.lengths = self.work.lengths(1)
-            line = clock.now.copy()  # when a rank's communication stream is free
+            line = clock.now.copy()  # time at which a rank's communication stream is free
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
             clock.heard(line)
@@ -54,5 +54,5 @@ class ShardedTrainer(Trainer):
             if layer + 1 < self.job.layers:
                 line = self._gather(line, asked)
             self._compute(clock, "backward", have, stall=stall and layer == self.job.layers // 2)
-            line = self._gather(line, clock.now)  # the scatter of gradients moves as much
+            line = self._gather(line, clock.now)  # the scatter of gradients has the same volume
         return line
