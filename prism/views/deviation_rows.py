@@ -1,8 +1,8 @@
-"""Ranks and steps as deviations from the baseline, in rows that put the culprit on top.
+"""Arrange deviations of ranks and steps from the baseline in rows, with the culprit on top.
 
-The baseline of a rank is its own median before the finding; without steps before, the median of its pipeline stage. Rows are
-grouped by stage and DP group: the group of the culprit first, then by the greatest deviation. Of a large job the ranks that
-deviate most have a row each, and the rest of their group one together: the median of its ranks, which shows what they share.
+The baseline of a rank is its own median before the finding; without earlier steps, the median of its pipeline stage. Rows are
+grouped by stage and DP group: the group of the culprit first, then by the largest deviation. Of a large job the ranks with the
+largest deviations have a row each; the rest of their group shares one: the median of its ranks, which shows common changes.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from prism.views.board_views import NOWHERE, Json, finite, membership, ns
 from prism.views.rank_deviation import middle
 from prism.views.step_cells import Floats, Stretch, gridded, measured
 
-EACH = 64  # ranks of a job that have a row each
-SINGLES = 24  # of a larger one
-ROWS = 96  # rows at most; the last one holds what is left
+EACH = 64  # ranks up to which each has a row
+SINGLES = 24  # single rows of a larger job
+ROWS = 96  # rows at most; the last one contains all remaining ranks
 COLUMNS = 400
 Group = tuple[int | None, int | None]
 
 
 class _Row(NamedTuple):
-    """Ranks of one row, and their group; None where they are of several."""
+    """Ranks of one row, and their group; None if they belong to several."""
 
     ranks: NDArray[np.intp]
     group: Group
@@ -43,9 +43,9 @@ def arranged(
     blamed: Collection[int] = (),
     topology: Topology | None = None,
 ) -> Json:
-    """Deviations of ranks in steps, ms; `begin_ns`: from when on they deviate, as a finding says. Raises ValueError.
+    """Compute deviations of ranks in steps, ms; `begin_ns`: start of the deviation. Raises ValueError.
 
-    `value`: a row per row of `rows`, a column per step, or per `binned` steps with the one that deviates most.
+    `value`: a row per row of `rows`, a column per step, or per `binned` steps with the largest deviation.
     """
     many = len(found.job.endpoints)
     grid = gridded(found.timeline, range(many), asked)
@@ -83,7 +83,7 @@ def _of_stage(values: Floats, stages: NDArray[np.int64]) -> Floats:
 
 
 def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
-    """Which ranks make which row, from top to bottom."""
+    """Assign ranks to rows, from top to bottom."""
     many = len(more)
     member = membership(found, "dp")
     groups: dict[Group, list[int]] = defaultdict(list)
@@ -107,12 +107,12 @@ def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
 
 
 def _median(values: Floats) -> Floats:
-    """The median of each column; NaN without any."""
+    """Compute the median of each column; NaN without any."""
     return values[0] if len(values) == 1 else middle(values.T)
 
 
 def _furthest(values: Floats, by_step: int) -> Floats:
-    """Of every bin of steps the value that is furthest from 0."""
+    """Select the value furthest from 0 in every bin of steps."""
     if by_step == 1 or not values.size:
         return values
     cuts = np.arange(0, values.shape[1], by_step)

@@ -1,7 +1,7 @@
-"""Ranks of a job in order of deviation: how much more of a measure each spends than it used to, and than its peers do.
+"""Sort the ranks of a job by deviation: the increase of a measure over the rank's past and over its peers.
 
-Peers are the ranks of its pipeline stage. The deviation is the smaller of the two differences, so that neither a rank that was
-always different nor a change that all ranks share stands on top. Without a time before, peers alone count.
+Peers are the ranks of its pipeline stage. The deviation is the smaller of the two differences, so that ranks that were always
+different and changes of all ranks do not come first. Without a time before, only peers count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ def deviations(
     topology: Topology | None = None,
     most: int = 20,
 ) -> list[Json]:
-    """The ranks that deviate most in [begin_ns, end_ns), those first; ms per step. Raises ValueError for an unknown measure."""
+    """List the ranks with the largest deviation in [begin_ns, end_ns), ms per step.
+
+    Raises ValueError for an unknown measure.
+    """
     many = len(found.job.endpoints)
     before = middle(_values(found, Stretch(found.job.start_ns, max(begin_ns, 1)), measure))
     values = _values(found, Stretch(begin_ns, max(end_ns, begin_ns + 1)), measure)
@@ -63,13 +66,13 @@ def _values(found: JobDiagnosis, asked: Stretch, measure: str) -> Floats:
 
 
 def middle(values: Floats) -> Floats:
-    """The median of each row; NaN without any."""
+    """Compute the median of each row; NaN without any."""
     out = np.full(len(values), np.nan)
     if not values.size:
         return out
     known = np.isfinite(values)
     whole, some = known.all(axis=1), known.any(axis=1)
-    out[whole] = np.median(values[whole], axis=1)  # much quicker than nanmedian
+    out[whole] = np.median(values[whole], axis=1)  # much faster than nanmedian
     rest = some & ~whole
     out[rest] = np.nanmedian(values[rest], axis=1)
     return out

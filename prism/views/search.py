@@ -1,7 +1,6 @@
-"""Find jobs, users, queues, hosts, racks, addresses, switches and findings by one text.
+"""Search jobs, users, queues, hosts, racks, addresses, switches and findings by one text.
 
-Case does not matter. What is called exactly so comes first, then what begins so, then what contains it; of each, jobs before
-findings before places.
+Case is ignored. Exact matches come first, then prefixes, then other matches; among equals, jobs before findings before places.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from prism.views.board_views import Json
 
 Kind = Literal["job", "finding", "user", "queue", "host", "rack", "endpoint", "switch", "link"]
 KINDS: tuple[Kind, ...] = ("job", "finding", "user", "queue", "host", "rack", "endpoint", "switch", "link")
-MOST = 40  # of jobs and findings that a result names
+MOST = 40  # jobs and findings per result
 
 
 @dataclass(frozen=True)
 class Thing:
-    """Something with names: `jobs`, `findings` and `endpoints` are those that it has to do with."""
+    """A named item with its related `jobs`, `findings` and `endpoints`."""
 
     kind: Kind
     id: str
@@ -33,14 +32,14 @@ class Thing:
     endpoints: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """As REST answers it."""
+        """Convert to plain values for REST."""
         own = {"type": self.kind, "id": self.id, "title": self.title, "detail": self.detail}
         lists = {"jobs": self.jobs, "findings": self.findings, "endpoints": self.endpoints}
         return own | {name: list(ids[:MOST]) for name, ids in lists.items()}
 
 
 def search(shown: Board, text: str, *, kind: Kind | None = None, limit: int = 20) -> list[Json]:
-    """What fits a text best; `kind` restricts it. Nothing for an empty text."""
+    """Find the best matches for a text; `kind` restricts them. Nothing for an empty text."""
     asked = text.strip().casefold()
     found: list[tuple[int, int, str, Thing]] = []
     for thing in things(shown) if asked else ():
@@ -52,7 +51,7 @@ def search(shown: Board, text: str, *, kind: Kind | None = None, limit: int = 20
 
 
 def _fit(asked: str, name: str) -> int:
-    """0 for the same, 1 for a beginning, 2 for a word's beginning, 3 for a part; 9 for none of it."""
+    """Grade a match: 0 exact, 1 prefix, 2 prefix of a word, 3 part; 9 no match."""
     if asked == name:
         return 0
     at = name.find(asked)
@@ -62,7 +61,7 @@ def _fit(asked: str, name: str) -> int:
 
 
 def things(shown: Board) -> Iterator[Thing]:
-    """All that has a name on a board."""
+    """Yield all named items of a board."""
     yield from _jobs(shown)
     yield from _findings(shown)
     yield from _people(shown)
@@ -96,7 +95,7 @@ def _findings(shown: Board) -> Iterator[Thing]:
 
 
 def _people(shown: Board) -> Iterator[Thing]:
-    """Users and queues of the jobs that are seen."""
+    """Yield users and queues of the jobs."""
     for kind, field in (("user", "user"), ("queue", "queue")):
         found: dict[str, list[str]] = {}
         for id_, booking in shown.bookings.items():
@@ -107,7 +106,7 @@ def _people(shown: Board) -> Iterator[Thing]:
 
 
 def _places(shown: Board) -> Iterator[Thing]:
-    """Endpoints, hosts, racks, switches and links, of the topology and of the jobs."""
+    """Yield endpoints, hosts, racks, switches and links of the topology and of the jobs."""
     places = dict(shown.topology.endpoints) if shown.topology else {}
     jobs: dict[str, list[str]] = {}
     for status in shown.jobs:
@@ -138,7 +137,7 @@ def _places(shown: Board) -> Iterator[Thing]:
 
 
 def _own(names: list[str], jobs: dict[str, list[str]], blamed: dict[str, list[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Jobs and findings of some endpoints and of what they are part of."""
+    """Collect jobs and findings of endpoints and of the places that contain them."""
     ids = dict.fromkeys(id_ for name in names for id_ in jobs.get(name, ()))
     return tuple(ids), tuple(dict.fromkeys(id_ for name in names for id_ in blamed.get(name, ())))
 

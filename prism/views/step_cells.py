@@ -1,6 +1,6 @@
-"""Arrange what ranks did in steps as a table: a row per rank, a column per step of the job (`step_numbers`).
+"""Arrange ranks and steps as a table: a row per rank, a column per step of the job (`step_numbers`).
 
-Values are durations of steps, or the time that a rank spent in a phase, or in all its own work, in each step; ms.
+Values are durations of steps, or the time of a rank in a phase, or in all its own work, in each step; ms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EVER = (0, 2**63 - 1)
 
 
 class Stretch(NamedTuple):
-    """Which time [start_ns, end_ns) and which ranks [first, last) are asked for."""
+    """Requested time [start_ns, end_ns) and ranks [first, last)."""
 
     start_ns: int = EVER[0]
     end_ns: int = EVER[1]
@@ -35,10 +35,10 @@ ALL = Stretch()
 
 
 class Grid(NamedTuple):
-    """The steps of some ranks by number, and where on them the time asked for lies.
+    """Steps of some ranks by number, for a requested time.
 
-    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns). `there` is False where the rank has no
-    such step, has it at another time, or where the step was not seen whole (`Timeline.unseen`).
+    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns). `there` is False if the rank has no such
+    step, has it at another time, or if the step is incomplete (`Timeline.unseen`).
     """
 
     begin: Ints
@@ -48,7 +48,7 @@ class Grid(NamedTuple):
 
 
 def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> Grid:
-    """The steps of some ranks in the time asked for."""
+    """Arrange the steps of some ranks in the requested time."""
     wide = len(job_ends(timeline))
     own = [timeline.steps[rank] for rank in ranks]
     if own and all(len(each) == wide for each in own):
@@ -68,9 +68,10 @@ def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> G
 
 
 def measured(timeline: Timeline, first: int, last: int, grid: Grid, measure: str) -> Floats:
-    """A value for each cell of the grid of ranks [first, last), ms; NaN where there is none, or phases are no longer known.
+    """Compute a value for each cell of the grid of ranks [first, last), ms.
 
-    `measure`: `duration`, the word of a phase, or `work` for all that a rank did itself. Raises ValueError for any other.
+    NaN if there is none, or phases are no longer known. `measure`: `duration`, the name of a phase, or `work` for all own work
+    of a rank. Raises ValueError for any other.
     """
     if measure == "duration":
         values = (grid.end - grid.begin) / 1e6
@@ -84,7 +85,7 @@ def measured(timeline: Timeline, first: int, last: int, grid: Grid, measure: str
 
 
 def _spent(timeline: Timeline, first: int, last: int, columns: range, measure: str, *, at_once: int = 1 << 16) -> Floats:
-    """How long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
+    """Measure how long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
     words = OWN_WORK if measure == "work" else (measure,)
     codes = [np.int8(PHASES.index(word)) for word in words]
     worked, wide = timeline.phases, len(columns)

@@ -1,7 +1,7 @@
-"""What has one entry per rank and step: the heat of steps and the timeline, in as much detail as fits; see `board_views`.
+"""Convert data per rank and step, the heat of steps and the timeline, in as much detail as fits; see `board_views`.
 
-An answer stays small however large the job is. Where there is too much, neighbours are put into bins and the slowest of a bin
-is shown, since it is what somebody looks for.
+Answers stay small for any job size. Above the limit, neighbours are binned, and the slowest of a bin is shown, because users
+look for it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ def steps(
     cases: Collection[Case] = (),
     finding: str | None = None,
 ) -> Json:
-    """How long each step of each rank took, ms, and each step of the job.
+    """Compute the duration of each step of each rank, and of each step of the job, ms.
 
-    `measure`: `duration`, or the word of a phase, or `work` for all that a rank did itself: how long it spent in that in each
-    step. Rows are ranks, columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps, of
-    which the greatest value is shown. `usual` is what a step and a cell took before the case `finding`, one of the job's
-    `cases`, or before another one of them (`usual_step_times.told`), whatever is asked for. A step that was not seen whole has
-    no time. Raises ValueError where there is no such measure.
+    `measure`: `duration`, the name of a phase, or `work` for all own work of a rank: its time in each step. Rows are ranks,
+    columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps with the maximum of each.
+    `usual`: a step and a cell before the case `finding`, one of the job's `cases`, or before another one of them
+    (`usual_step_times.told`), for any requested range. Incomplete steps have no time. Raises ValueError for an unknown measure.
     """
     first, last = _ranks(found, asked)
     grid = gridded(found.timeline, range(first, last), asked)
@@ -74,12 +73,12 @@ def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
 
 
 def _zero(found: JobDiagnosis, asked: Stretch) -> int:
-    """From when times are counted: the begin of what is shown."""
+    """Return the zero of times: the start of the shown range."""
     return max(int(found.job.start_ns), asked.start_ns)
 
 
 def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
-    """How many ranks and steps make a bin, so that at most `most` bins are left: both sides alike, as far as they can."""
+    """Choose ranks and steps per bin for at most `most` bins, with similar factors."""
     by_rank = by_step = 1
     while -(-ranks // by_rank) * -(-wide // by_step) > most:
         if -(-ranks // by_rank) >= -(-wide // by_step):
@@ -90,7 +89,7 @@ def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
 
 
 def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
-    """The greatest value of every bin; NaN where it has none."""
+    """Compute the maximum of every bin; NaN for an empty bin."""
     if values.size == 0:
         return values
     if by_rank > 1:
@@ -101,14 +100,14 @@ def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
 
 
 def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
-    """Numbers, or first and last number of every bin."""
+    """Return numbers, or first and last number of every bin."""
     if each == 1:
         return list(range(first, first + many))
     return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
 
 
 def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
-    """The number of the first step of the job in the time asked for; when each began, ns, and how long it took, ms."""
+    """Return the number of the job's first step in the requested time, and start, ns, and duration, ms, of each."""
     known = sums(found)
     inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
     first = int(np.argmax(inside)) if inside.any() else 0
@@ -123,11 +122,11 @@ def timeline(
     max_spans: int = MAX_SPANS,
     level: Level | None = None,
 ) -> Json:
-    """What ranks did when, in the finest level that fits into `max_spans`; not finer than `level` where that is given.
+    """Build a timeline of ranks in the finest level that fits into `max_spans`, but not finer than `level`.
 
-    `spans`: every stretch of communication with its peer, which may overlap; `phases`: all through the steps, without overlap;
-    `steps`: the steps alone. Where even these are too many, neighbours in time are joined and of neighbouring ranks the one
-    whose steps take longest is shown: `truncated` says so.
+    `spans`: every span of communication with its peer, may overlap; `phases`: all steps, without overlap; `steps`: the steps
+    alone. If even these are too many, neighbours in time are joined, and of neighbouring ranks the one with the longest steps
+    is shown (`truncated`).
     """
     first, last = _ranks(found, asked)
     rows = np.arange(first, last)
@@ -155,7 +154,7 @@ def timeline(
 
 
 class _Cut(NamedTuple):
-    """Bars of a timeline; `phase` is -1 where a bar is a step."""
+    """Bars of a timeline; `phase` is -1 if a bar is a step."""
 
     level: Level
     start: Ints
@@ -166,7 +165,7 @@ class _Cut(NamedTuple):
 
 
 def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
-    """The bars of the finest level that fits; None where no level does."""
+    """Choose the bars of the finest level that fits; None if no level does."""
     line = found.timeline
     if level in (None, "spans") and len(line.spans):
         rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
@@ -190,7 +189,7 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
 def _inside(
     bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
 ) -> NDArray[np.intp] | None:
-    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
+    """Select the places of bars in `part` within the requested time and `ranks`; None if there are more than `most`."""
     start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
     inside = np.ones(len(start), np.bool_)
     if asked[:2] != EVER:
@@ -201,7 +200,7 @@ def _inside(
 
 
 def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
-    """Steps of so few ranks, and so few joined steps of each, that they are at most `most`."""
+    """Select fewer ranks and join steps, so that at most `most` bars are left."""
     slow = np.nan_to_num(sums(found).median_ms[first:last])
     wide = max(map(len, found.timeline.steps[first:last]))
     by_rank = max(_bins(last - first, wide, most)[0], 1)
@@ -219,7 +218,7 @@ def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) 
 
 
 def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp]) -> list[Json]:
-    """Which rank a row is, and where it stands. `group`: which DP group it is in, None in none."""
+    """Convert the rank and the place of each row. `group`: its DP group, or None."""
     stages, names = found.parallelism.stages, found.job.endpoints
     member = membership(found, "dp")
     unknown = 0 if found.parallelism.layout.pp == 1 else None
@@ -239,11 +238,11 @@ def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp
 
 
 def _ms(times_ns: Ints) -> list[float]:
-    """Times since zero as ms to a microsecond."""
+    """Convert times since zero to ms with a resolution of a microsecond."""
     out: list[float] = (np.round(times_ns / 1e3) / 1e3).tolist()
     return out
 
 
 def _tenths(durations_ms: Floats) -> list[float | None]:
-    """Durations with a digit behind the comma of a tenth of a percent; None where there is none."""
+    """Round durations to one more digit than a tenth of a percent; None for unknown ones."""
     return [None if value != value else value for value in np.round(durations_ms, 3).tolist()]
