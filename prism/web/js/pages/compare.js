@@ -1,4 +1,4 @@
-// Two jobs, or one job at two times, side by side: what changed.
+// Compare two jobs, or one job at two times.
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, moment, octets, words } from "../format.js";
@@ -69,7 +69,7 @@ function value(one, number) {
   return one.unit === "steps" ? count(number) : `${Number(number.toPrecision(3))} ${one.unit}`;
 }
 
-/** How much it changed, with a sign where that is more than five per cent. */
+/** Formats a ratio, with a sign above five per cent. */
 function ratio({ ratio: by, unit }) {
   if (by === null) return "–";
   const text = `${by.toFixed(2)} ×`;

@@ -1,4 +1,4 @@
-// An incident: the logs of a run beside its flows. And where logs are given, on the page of a finding.
+// An incident: the logs of a run beside its flows; and the form to add logs on the page of a finding.
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { count, duration, moment, percent, words } from "../format.js";
@@ -10,7 +10,7 @@ import { longTable } from "../longtable.js";
 import { link } from "../state.js";
 
 const POLL_MS = 500;
-const SHOWN = 64; // endpoints by their last payload
+const SHOWN = 64; // endpoints by last payload
 const ORDER = ["root", "symptom", "context", "milestone", "unknown"];
 const AGREES = { true: ["good", "agree"], false: ["bad", "▲ disagree"], null: ["muted", "not known"] };
 
@@ -75,7 +75,7 @@ function lineTable(lines) {
   return longTable(columns, lines, { label: "Lines", key: (one) => `${one.source} ${one.first} ${one.template ?? one.text}` });
 }
 
-/** On a finding's page: incidents that were made of it, and a way to give logs. props: {source, finding}. */
+/** On a finding's page: its incidents, and the form to add logs. props: {source, finding}. */
 export const giveLogs = (source, finding) => part({}, mountLogs, { source, finding });
 
 function mountLogs(root, { source, finding }) {
