@@ -1,6 +1,6 @@
 """Results of the public functions: a diagnosis, a recording and a simulation, with conversions to dicts and Arrow tables.
 
-`model` has the words of a diagnosis. This module adds what a program needs to pass it on.
+`model` has the types of a diagnosis. This module adds conversions for programs.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _pairs(found: JobDiagnosis) -> dict[str, Any]:
 
 
 def _named(found: JobDiagnosis, rank: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """The columns of job and endpoint, one row per entry of `rank`."""
+    """Build the columns of job and endpoint, one row per entry of `rank`."""
     return {
         "job": pa.repeat(found.job.id, len(rank)),
         "endpoint": pa.array(found.job.endpoints, _TEXT).take(pa.array(rank)),
