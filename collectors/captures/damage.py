@@ -6,7 +6,7 @@ from collections import Counter
 
 from collectors.files.compression import explained
 
-MOST = 5  # places of damage that have a line each
+MOST = 5  # damages with their own line
 RECORD, BLOCK = "damaged packet record", "damaged block"
 UNDESCRIBED, TOO_LONG = "packet of an undescribed interface", "packet longer than its block"
 REASONS = (RECORD, BLOCK, UNDESCRIBED, TOO_LONG)
@@ -15,9 +15,9 @@ JUMP = "time more than a day from that of the packets before and after"
 
 
 class Damage:
-    """Damage of one capture file `name`. `skipped`: packets that were not read, by reason. `lines`: warnings.
+    """Damage of one capture file `name`. `skipped`: unread packets by reason. `lines`: warnings.
 
-    `packed`: whether the file is compressed, so that offsets are those of the uncompressed data.
+    `packed`: the file is compressed; offsets are those of the uncompressed data.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,11 +27,11 @@ class Damage:
         self._places = self._octets = self._cuts = 0
 
     def place(self, offset: int) -> str:
-        """File and offset, for messages."""
+        """Format file and offset for messages."""
         return f"{self.name}: offset {offset}{' of the uncompressed data' if self.packed else ''}"
 
     def say(self, offset: int, what: str) -> None:
-        """Add a warning about the damage at an offset in the file."""
+        """Add a warning about damage at an offset in the file."""
         self.lines.append(f"{self.place(offset)}: {what}")
 
     def end(self, offset: int, what: str, error: Exception | None) -> None:
@@ -43,12 +43,12 @@ class Damage:
         self.say(offset, f"cannot be read: {explained(error)}; the rest of the file is not read")
 
     def lose(self, offset: int, reason: str, details: str, error: Exception | None) -> None:
-        """Count damage that nothing valid follows, and warn."""
+        """Count damage without valid data after it, and warn."""
         self.say(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
         self.skipped[reason] += 1
 
     def skip(self, offset: int, until: int, what: str) -> None:
-        """Count damage and the octets of the file that were skipped because of it."""
+        """Count damage and the octets skipped because of it."""
         self.skipped[what] += 1
         self._places += 1
         if self._places <= MOST:
@@ -57,13 +57,13 @@ class Damage:
             self._octets += until - offset
 
     def cut(self, offset: int, claimed: int, kept: int) -> None:
-        """Count a packet that was read with another length than its header has."""
+        """Count a packet whose length was corrected."""
         self._cuts += 1
         if self._cuts <= MOST:
             self.say(offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept:,}")
 
     def mend(self, reason: str, packets: int) -> None:
-        """Count packets that were read with another time."""
+        """Count packets whose time was corrected."""
         if packets:
             self.mended[reason] += packets
 
