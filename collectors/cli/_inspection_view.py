@@ -1,4 +1,4 @@
-"""Print what `inspect` found: tables on a terminal, a line per fact elsewhere."""
+"""Print the result of `inspect`: tables on a terminal, a line per fact elsewhere."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collectors.cli.inspection import Decoded, Dissected, Records
 
 MOST = 10  # talkers
 LAYERS = 40  # lines of the hierarchy
-UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+UNLIMITED = 10_000  # columns if the output is no terminal: lines are not wrapped
 
 
 def console() -> Console:
-    """A console on standard output that wraps lines and colours words only where it is a terminal."""
+    """Make a console on standard output that wraps lines and colours words only on a terminal."""
     made = Console(highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
         made.width = UNLIMITED
@@ -26,7 +26,7 @@ def console() -> Console:
 
 
 def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[str], out: Console, *, most: int) -> None:
-    """Print what is in a capture, `most` packets of which were looked at."""
+    """Print the content of a capture, from its first `most` packets."""
     cut = f", the first {seen.packets:,} packets" if seen.packets >= most else ""
     out.print(_line(f"{path}: a capture{cut}", "bold"))
     out.print(_line(f"{seen.packets:,} packets, {_octets(seen.octets)} on the wire, {_span(seen.first_ns, seen.last_ns)}"))
@@ -43,7 +43,7 @@ def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[s
 
 
 def show_records(path: str, kind: str, records: Records, out: Console) -> None:
-    """Print what is in a file of flow records."""
+    """Print the content of a file of flow records."""
     out.print(_line(f"{path}: flow records ({kind}){'' if records.whole else f', the first {records.rows:,}'}", "bold"))
     span = _span(records.first_ns, records.last_ns)
     out.print(_line(f"{records.rows:,} records, {_octets(records.octets)}, {span}"))
@@ -55,7 +55,7 @@ def show_records(path: str, kind: str, records: Records, out: Console) -> None:
 
 
 def _line(text: str, style: str = "") -> Text:
-    """Text without control characters: names come from files and packets that anybody may have written."""
+    """Remove control characters: names come from untrusted files and packets."""
     return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
 
 
@@ -88,7 +88,7 @@ def _table(*columns: str) -> Table:
 
 
 def _hierarchy(seen: Dissected) -> Table:
-    """Protocols inside protocols, with packets and octets; the rarest are left out where there are many."""
+    """Show nested protocols with packets and octets, without the rarest if there are many."""
     packets: Counter[tuple[str, ...]] = Counter()
     octets: Counter[tuple[str, ...]] = Counter()
     for stack, n in seen.stacks.items():
@@ -106,7 +106,7 @@ def _hierarchy(seen: Dissected) -> Table:
 
 
 def _rank(stack: tuple[str, ...], packets: Mapping[tuple[str, ...], int]) -> list[tuple[int, str]]:
-    """Children below their parent, the frequent ones first."""
+    """Sort children below their parent, frequent ones first."""
     return [(-packets[stack[:depth]], stack[depth - 1]) for depth in range(1, len(stack) + 1)]
 
 

@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 def show_version(asked: bool) -> None:
-    """Print the program's name and version and end, where that was asked."""
+    """Print the program's name and version and exit, if requested."""
     if asked:
         typer.echo(f"{Path(sys.argv[0]).name} {version('llm-prism')}")
         raise typer.Exit
@@ -38,7 +38,7 @@ VersionOption = Annotated[
 
 
 def main() -> None:
-    """The console script."""
+    """Run the program (console script)."""
     with lacking("prism-collect"):
         app()
 

@@ -8,7 +8,7 @@ import typer
 
 
 def config_option(program: str) -> Any:
-    """The option, for a command of `program`. Commands that have it share a file; what is no option of theirs is refused."""
+    """Make the option for a command of `program`. Commands share a file; unknown options in it are refused."""
 
     def take(context: typer.Context, path: str | None) -> str | None:
         from collectors.cli.errors import complaints
@@ -27,7 +27,7 @@ def config_option(program: str) -> Any:
 
 
 def settings_of(context: typer.Context, path: str) -> dict[str, Any]:
-    """What a settings file says to the command of a context. Raises as `read_settings`."""
+    """Read the settings of a command from a file. Raises as `read_settings`."""
     from collectors.live.settings_files import read_settings
 
     commands: dict[str, Any] = getattr(context.parent.command, "commands", {}) if context.parent else {}

@@ -19,7 +19,7 @@ from collectors.writers import record_files
 
 
 class Converted(NamedTuple):
-    """The result of a conversion: packets read, records written, counts of skipped packets and rows by reason, warnings."""
+    """Result of a conversion: packets read, records written, counts of skipped packets and rows by reason, warnings."""
 
     packets: int
     written: int
@@ -28,10 +28,10 @@ class Converted(NamedTuple):
 
 
 def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns | None = None) -> Converted:
-    """Write the records of files, each with the name of the switch that saw it. Raises DecodeError with the file's name.
+    """Convert files, each with the name of its switch. Raises DecodeError with the file's name.
 
-    Captures are read together, so that a packet that several switches saw counts once; dumps one after another, in pieces:
-    the records of a dump stay in its order.
+    Captures are read together, so that a packet that several switches saw counts once; dumps are read one after another, in
+    pieces, and their records keep their order.
     """
     kinds = [(name, path, file_types.kind(path)) for name, path in files]
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}

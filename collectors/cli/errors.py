@@ -1,4 +1,4 @@
-"""End a program with one line on standard error for errors that a user can cause. Both command lines use it."""
+"""End a program with one line on standard error for errors of the user. Both command lines use it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lacking(program: str) -> Iterator[None]:
 
 @contextmanager
 def complaints(program: str) -> Iterator[ExitStack]:
-    """End the program with one line on stderr and status 2 for errors a user can cause, 130 for Ctrl-C, 1 for a closed pipe.
+    """End the program with one line on stderr and status 2 for errors of the user, 130 for Ctrl-C, 1 for a closed pipe.
 
     A store that cannot be reached gives status 75 (EX_TEMPFAIL): try again. The stack holds contexts that end with the command.
     """
@@ -39,7 +39,7 @@ def complaints(program: str) -> Iterator[ExitStack]:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit meets no broken pipe again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit causes no second error
         raise typer.Exit(1) from None
     except MemoryError:
         outer = outer_limit()

@@ -118,7 +118,7 @@ def inspect(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make these commands those of a program."""
+    """Add these commands to a program."""
     app.command()(flows)
     app.command()(convert)
     app.command()(inspect)

@@ -31,7 +31,7 @@ MetricsOption = Annotated[
 
 
 def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
-    """What the settings file says now, but for what the command line said; empty without one."""
+    """Read the settings file again, without options from the command line; empty without a file."""
     if config is None:
         return {}
     found = settings_of(context, config)
@@ -39,7 +39,7 @@ def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
 
 
 def _listed(context: typer.Context, name: str, texts: list[str] | None) -> list[str] | None:
-    """A list of texts, or None where neither the command line nor the settings file has one: an empty one is one."""
+    """Return a list of texts, or None if neither the command line nor the settings file has it. An empty list stays empty."""
     return list((context.default_map or {})[name]) if source(context, name) == "DEFAULT_MAP" else texts or None
 
 
@@ -190,6 +190,6 @@ COMMANDS: dict[str, Callable[..., None]] = {"listen": listen, "capture": capture
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in COMMANDS.values():
         app.command()(command)

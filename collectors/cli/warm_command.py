@@ -12,7 +12,7 @@ import typer
 
 
 def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
-    """The command for the loops of these packages."""
+    """Make the command for the loops of these packages."""
 
     def warm(
         processes: Annotated[
@@ -48,7 +48,7 @@ def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
 
 @contextmanager
 def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A function to call for each loop that is compiled. It moves a bar on a terminal, else prints a line per tenth."""
+    """Yield a function to call for each compiled loop. It moves a bar on a terminal, else prints a line per tenth."""
     if quiet or not total:
         yield lambda: None
     elif sys.stderr.isatty():
