@@ -1,6 +1,6 @@
 """ClickHouse inside this process (chdb): one folder, locked by one process at a time.
 
-Calls are made one after another by a lock. Whoever opens the same folder again in this process shares the engine.
+Calls are serialised by a lock. Opening the same folder again in this process shares the engine.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ SETTINGS = {
     "max_insert_threads": 1,  # these three: a batch becomes one part
     "min_insert_block_size_rows": MOST,
     "min_insert_block_size_bytes": 0,
-    "max_query_size": 1 << 26,  # a job of thousands of endpoints is named in full
+    "max_query_size": 1 << 26,  # queries may name thousands of endpoints
     "output_format_arrow_compression_method": "'none'",
     "output_format_arrow_low_cardinality_as_dictionary": 1,
 }
 INSERTING = {
-    "max_threads": 1,  # rows stay in the order they come in, which the engine need not make then
-    "optimize_on_insert": 0,  # what is added up or replaced is, when parts are merged
+    "max_threads": 1,  # keeps the order of rows, so that the engine need not restore it
+    "optimize_on_insert": 0,  # rows are summed or replaced later, when parts are merged
 }
-MERGING = {"merge_selector_base": 10}  # not known to older servers: to merge rows costs more than to insert them
-ROOM = 16 << 20  # octets free: on a full disk the engine makes an empty file of a table's definition, and starts no more
+MERGING = {"merge_selector_base": 10}  # unknown to older servers: merging rows costs more than inserting them
+ROOM = 16 << 20  # octets free: on a full disk the engine creates an empty table definition and does not start again
 DEFINES = re.compile(r"\s*(?:CREATE|RENAME|ALTER(?!.*\bDROP PARTITION\b))\b", re.DOTALL)
 TIMES = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
@@ -43,7 +43,7 @@ _engine: _Engine | None = None
 
 
 class _Engine:
-    """The one engine this process may have."""
+    """The only engine of this process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.users = folder, 0
@@ -55,7 +55,7 @@ class _Engine:
             raise
 
     def release(self) -> None:
-        """One user less; the last one closes it."""
+        """Remove one user; the last one closes the engine."""
         global _engine
         self.users -= 1
         if not self.users:
@@ -65,7 +65,7 @@ class _Engine:
 
 
 class Embedded(Tables):
-    """A folder. Raises StoreError where it cannot be had: another process has it, no permission, no disk left, no chdb."""
+    """A database in a folder. Raises StoreError if it is in use, without permission, disk space or chdb."""
 
     plain, settings = False, MERGING
 
@@ -160,7 +160,7 @@ def _session(folder: Path) -> Any:
 
 
 def _check_room(folder: Path) -> None:
-    """Raises StoreError where the disk is full, or nearly so."""
+    """Raise StoreError if the disk is almost full."""
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
     if free < ROOM:
@@ -169,7 +169,7 @@ def _check_room(folder: Path) -> None:
 
 
 def _why(folder: Path) -> StoreError | None:
-    """Why the engine does not start, where the files show it; what it says itself is on standard error."""
+    """Find the reason of a failed start in the files; the engine's own message is on standard error."""
     for place, _, names in os.walk(folder):
         for path in (Path(place), *(Path(place, name) for name in names)):
             if not os.access(path, os.R_OK | os.W_OK):
@@ -180,7 +180,7 @@ def _why(folder: Path) -> StoreError | None:
 
 
 def _owner(folder: Path) -> int:
-    """The process that has the folder, as the engine itself notes it; 0 for none."""
+    """Return the process that uses the folder, from the engine's own file; 0 for none."""
     try:
         found = re.match(r"PID: (\d+)", (folder / "status").read_text())
         number = int(found[1]) if found else 0
@@ -199,7 +199,7 @@ def _plain(token: str) -> str:
 
 
 def _is_one(values: Any) -> bool:
-    """Whether a column is a view of one value: the engine makes a column of it faster than it reads one."""
+    """Check whether a column is a view of one value, from which the engine makes a column faster."""
     return isinstance(values, np.ndarray) and values.strides == (0,) and len(values) > 0
 
 

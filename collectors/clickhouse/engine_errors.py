@@ -16,7 +16,7 @@ WORDS = re.compile(r"DB::(?:\w+)?Exception: (.*?)(?:\. Stack trace|,? ?Stack tra
 
 
 def refused(error: Exception, where: str, code: int | None = None) -> StoreError:
-    """The error as the store's, in one line. `code` is ClickHouse's where the driver knows it."""
+    """Convert an error to StoreError with one line. `code`: ClickHouse's, if the driver knows it."""
     text = str(error)
     found = CODE.search(text)
     number = code if code is not None else int(found[1]) if found else 0
@@ -28,5 +28,5 @@ def refused(error: Exception, where: str, code: int | None = None) -> StoreError
 
 
 def absent(where: str) -> AbsentError:
-    """That a server has no such database."""
+    """Make the error for a database that does not exist on a server."""
     return AbsentError(f"{where}: no store exists here; create it with prism store init")

@@ -12,18 +12,18 @@ STORE = "prism.lock"  # in the folder of an embedded store
 
 
 class Held:
-    """A folder that this process has, until it is released or the process ends, however it ends."""
+    """A lock on a folder, until it is released or the process ends."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
         os.close(self._handle)
 
 
 def hold(folder: Path, name: str) -> Held:
-    """Take a folder, which is made if it is not there. Raises InUseError, which names the process that has it, StoreError."""
+    """Lock a folder, creating it if necessary. Raises InUseError with the process that holds it, StoreError."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,13 +39,13 @@ def hold(folder: Path, name: str) -> Held:
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-    except OSError:  # a full disk: the lock holds, only its owner's number is not there to be read
+    except OSError:  # a full disk: the lock is held, only the owner's number is missing
         pass
     return Held(handle)
 
 
 def in_use(folder: Path, owner: int) -> InUseError:
-    """That a process has a folder, which one, and what to do; 0 is a process that is not known."""
+    """Make the error for a folder in use: the process, and what to do; 0 is an unknown process."""
     who = f"{owner}{_called(owner)}" if owner else "unknown"
     return InUseError(
         f"{folder}: in use by process {who}; only one at a time can have it: stop that one, or wait for its end", owner
@@ -53,12 +53,12 @@ def in_use(folder: Path, owner: int) -> InUseError:
 
 
 def denied(folder: Path, path: Path, error: OSError) -> StoreError:
-    """What the system refuses of a path in a folder, as the store's error."""
+    """Convert a system error for a path in a folder to StoreError."""
     return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}")
 
 
 def whose(path: Path, error: OSError) -> str:
-    """To whom a place belongs that permission was denied for, in words; nothing of other errors."""
+    """Describe the owner of a path after a permission error; empty for other errors."""
     if not isinstance(error, PermissionError):
         return ""
     there = next((one for one in (path, *path.parents) if os.path.lexists(one)), Path("/"))
@@ -69,9 +69,10 @@ def whose(path: Path, error: OSError) -> str:
 
 
 def _called(owner: int) -> str:
-    """What a process of this host is called, in words."""
+    """Describe a process of this host."""
     try:
-        words = Path(f"/proc/{owner}/comm").read_text("utf-8", "replace").strip()  # not its arguments: passwords
+        # not its arguments, which may contain passwords
+        words = Path(f"/proc/{owner}/comm").read_text("utf-8", "replace").strip()
     except OSError:
         return ""
     return f" ({words})" if words else ""

@@ -16,7 +16,7 @@ WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no":
 
 
 def parsed(url: str) -> dict[str, Any]:
-    """What the driver's client is to be given. Raises StoreError, which names the option that is wrong."""
+    """Parse the address to arguments of the driver's client. Raises StoreError with the invalid option."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise StoreError(f"{masked(url)}: must be clickhouse://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -47,7 +47,7 @@ def parsed(url: str) -> dict[str, Any]:
 
 
 def masked(url: str) -> str:
-    """Without the password."""
+    """Remove the password."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     user = f"{quote(parts.username)}@" if parts.username else ""
@@ -55,7 +55,7 @@ def masked(url: str) -> str:
 
 
 def _value(name: str, text: str) -> Any:
-    """Raises ValueError, which names the option."""
+    """Parse the value of an option. Raises ValueError with its name."""
     if name == "compression":
         if text not in COMPRESSIONS:
             raise ValueError(f"{name}={text}: must be one of {', '.join(COMPRESSIONS)}")
@@ -63,7 +63,7 @@ def _value(name: str, text: str) -> Any:
     if name == "ca_certs":
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(text)
-        except OSError as error:  # the driver would name no file, and a server that is away is no such mistake
+        except OSError as error:  # the driver would name no file, and would report an unreachable server
             said = "contains no certificates" if isinstance(error, ssl.SSLError) else (error.strerror or str(error)).lower()
             raise ValueError(f"{name}={text}: {said}") from None
         return text
@@ -79,6 +79,6 @@ def _seconds(name: str, text: str) -> float:
         found = float(text)
     except ValueError:
         found = 0
-    if not 0 < found <= MOST_S:  # nor is nan
+    if not 0 < found <= MOST_S:  # excludes nan too
         raise ValueError(f"{name}={text}: must be seconds, more than 0 and at most {MOST_S}")
     return found
