@@ -1,6 +1,6 @@
-"""Keep evidence from the decoders until it is read, and convert it to what an analysis needs: delays and losses.
+"""Store evidence from the decoders until it is read, and convert it to delays and losses for the analysis.
 
-Delays in switches are told as those between them are; drops and counters become losses.
+Delays in switches have the same form as delays between them; drops and counters become losses.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ BIN_NS = 50_000_000
 
 
 class Witnessed:
-    """Evidence until it is taken: at most `most` rows, the newest. `told` counts rows by kind, `gone` those nobody took."""
+    """Evidence until it is taken: at most the newest `most` rows. `told` counts rows by kind, `gone` counts dropped rows."""
 
     def __init__(self, *, most: int = 1 << 18) -> None:
         self.most, self.told, self.gone = most, Counter[str](), 0
         self._parts, self._held, self._lock = deque[Rows](), 0, threading.Lock()
 
     def add(self, evidence: Iterable[Rows]) -> None:
-        """Take rows. From any thread."""
+        """Add rows. Thread-safe."""
         with self._lock:
             for rows in evidence:
                 self.told[KINDS[type(rows)]] += len(rows)
@@ -43,7 +43,7 @@ class Witnessed:
                 self.gone += len(rows)
 
     def drain(self) -> Evidence:
-        """All rows since this was last asked, in the order they came, and let go of. From any thread."""
+        """Take all rows since the last call, in order of arrival. Thread-safe."""
         with self._lock:
             parts, self._parts, self._held = self._parts, deque[Rows](), 0
         found = Evidence()
@@ -53,20 +53,20 @@ class Witnessed:
 
 
 class Witness:
-    """What exporters tell as it is analysed: from one time to the next it knows switches, and counters as they stood."""
+    """Converts evidence over time: it remembers switches, and the last counters."""
 
     def __init__(self) -> None:
         self._exporters: list[str] = []
         self._growth = Growth()
 
     def transits(self, told: Evidence) -> Transits:
-        """Delays and losses in switches that new evidence tells of."""
+        """Compute delays and losses in switches from new evidence."""
         losses = [*map(dropped, told.drops), *map(self._growth.losses, told.counters)]
         return replace(waits(told.delays, self._exporters), losses=joined(losses))
 
 
 def together(parts: Iterable[Transits]) -> Transits:
-    """Delays and losses of several as one, with one dictionary of switches; time bins are the same in all that have delays."""
+    """Concatenate delays and losses, with one dictionary of switches; all parts with delays have the same time bins."""
     parts, code = list(parts), dict[str, int]()
     columns: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in DELAYS}
     for part in parts:
@@ -81,7 +81,7 @@ def together(parts: Iterable[Transits]) -> Transits:
 
 
 def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
-    """Packets that switches told they dropped, by switch, interfaces, who sent to whom, reason and time bin."""
+    """Count dropped packets by switch, interfaces, endpoints, reason and time bin."""
     names = ("exporter", "src", "dst", "in_interface", "out_interface", "reason")
     keys = np.stack([drops.time_ns // bin_ns, *(getattr(drops, name).astype(np.int64) for name in names)])
     (bins, *rest), packets = np.unique(keys, axis=1, return_counts=True)
@@ -94,9 +94,9 @@ def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
 
 
 def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
-    """Delays inside switches, and how deep their queues were, by switch and time bin: those of a hop from a switch to itself.
+    """Compute delays inside switches and queue depths by switch and time bin, as hops from a switch to itself.
 
-    `exporters` are the switches so far and grow; rows without a delay tell of the queue alone.
+    `exporters` are the switches so far and grow; rows without a delay describe the queue alone.
     """
     code, columns = {name: i for i, name in enumerate(exporters)}, []
     for part in delays:

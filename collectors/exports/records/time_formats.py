@@ -1,8 +1,8 @@
-"""Recognise times that an exporter writes in another format than its template says, over many of its records.
+"""Detect times in another format than the template announces, over many records of an exporter.
 
-Makers write milliseconds into a field of seconds, the epoch of 1970 into an NTP time, nanoseconds into its fraction word (RFC
-7011 section 6.1.9: units of 2^-32 s). A format is recognised where nearly all times are near the export time in it, and far
-from it as the template says; a fraction by the values that it never has. Times are ns since the epoch, int64.
+Vendors write milliseconds into a field of seconds, the epoch of 1970 into an NTP time, nanoseconds into its fraction word (RFC
+7011 section 6.1.9: units of 2^-32 s). A format is detected if nearly all times are near the export time in it, and far from it
+in the announced format; a fraction by values that never occur. Times are ns since the epoch, int64.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Rows = NDArray[np.intp] | Ints
 Formats = Mapping[str, Callable[[Rows], Ints]]
 
 SECOND = 1_000_000_000
-SINCE_1900 = 2_208_988_800  # seconds from NTP's epoch to ours, RFC 7011 section 6.1.10
+SINCE_1900 = 2_208_988_800  # seconds from NTP's epoch to 1970, RFC 7011 section 6.1.10
 WRAP_NS = (1 << 32) * 1_000_000  # of a 32-bit count of milliseconds
 MOST_NS = (1 << 62) - 1
-FAR_NS, NEAR_NS = 86_400 * SECOND, 6 * 3_600 * SECOND  # from the export time: implausible; plausible in another format
-MANY, SHARE = 16, 0.9  # times that tell a format, and how many of them have to
-FEW = 8  # that do where each is a round number
-SOME = 64  # times of an exporter that are looked at, of each field in each batch
-FORGET = 4096  # times after which older ones count half
-BINS = 8  # tenths of a second that nanoseconds have to reach, of 10
+FAR_NS, NEAR_NS = 86_400 * SECOND, 6 * 3_600 * SECOND  # distance to the export time: implausible; plausible in another format
+MANY, SHARE = 16, 0.9  # number of times for a decision, and required share
+FEW = 8  # sufficient number if each is a round number
+SOME = 64  # times to check per exporter, field and batch
+FORGET = 4096  # number of times after which older ones count half
+BINS = 8  # tenths of a second, of 10, that nanoseconds must cover
 
 S, MS, US, NS = (f"{name} since 1970" for name in ("seconds", "milliseconds", "microseconds", "nanoseconds"))
 NTP_S, WORDS, SHORT_MS = "seconds since 1900", "NTP times since 1970", "milliseconds since 1970, 32 bits of them"
-SINCE_BOOT = {"hundredths of seconds since boot": 10, "seconds since boot": 1_000}  # in milliseconds
+SINCE_BOOT = {"hundredths of seconds since boot": 10, "seconds since boot": 1_000}  # factor to milliseconds
 _COUNTS = {S: SECOND, MS: 1_000_000, US: 1_000, NS: 1}
 _CANDIDATES: dict[str, tuple[str, ...]] = {
     "s": (MS, US, NS, NTP_S),
@@ -47,20 +47,20 @@ _CANDIDATES["delta_us"] = ()
 FRACTIONS = {name: f"{name} in the fraction of NTP times" for name in ("milliseconds", "microseconds", "nanoseconds")}
 _SCALES = dict(zip(FRACTIONS.values(), (1_000_000, 1_000, 1), strict=True))
 WORDED, LOW = ("us", "ns"), np.uint64(0xFFFFFFFF)  # units that are NTP times; their lower word
-FRACTION = " fraction"  # after a unit: the format of fractions
+FRACTION = " fraction"  # suffix of a unit: the format of fractions
 KNOWN = {*_COUNTS, NTP_S, WORDS, SHORT_MS, *SINCE_BOOT, *_SCALES}
-CORRECTED = "times corrected: "  # a format follows
+CORRECTED = "times corrected: "  # followed by a format
 
 
 class Clock:
-    """How an exporter writes times: votes by unit of the field, and the formats that they came to."""
+    """Time formats of an exporter: votes by unit of the field, and the detected formats."""
 
     def __init__(self) -> None:
         self.votes: dict[str, Counter[str]] = {}
         self.formats: dict[str, str] = {}
 
     def vote(self, unit: str, tried: int, plain: int, found: Mapping[str, int]) -> None:
-        """Count times that are plausible as the template says, and those in other formats alone."""
+        """Count times that are plausible in the announced format, and those plausible only in other formats."""
         votes = self.votes.setdefault(unit, Counter())
         votes.update({"": plain, "tried": tried, **found})
         if votes["tried"] >= MANY:
@@ -72,7 +72,7 @@ class Clock:
         _fade(votes, "tried")
 
     def see(self, unit: str, fraction: Ints) -> None:
-        """Look at fractions of seconds that are not 0."""
+        """Count nonzero fractions of seconds."""
         votes = self.votes.setdefault(unit + FRACTION, Counter())
         small = fraction[fraction < SECOND]
         votes["n"] += len(fraction)
@@ -91,7 +91,7 @@ class Clock:
 
 
 def _fraction(votes: Counter[str]) -> str:
-    """The format of fractions; nothing where they are, or may be, what they should be."""
+    """Return the format of fractions; empty if they are, or may be, correct."""
     most = SHARE * votes["n"]
     if votes["n"] < FEW or votes["binary"] >= most:
         return ""
@@ -114,31 +114,31 @@ def _fade(votes: Counter[str], total: str) -> None:
 
 
 class Around(Protocol):
-    """The messages that records came in: when each was sent, and by whom; of all records, and of the first of each set."""
+    """Messages of the records: sending time and exporter, for all records and for the first of each set."""
 
     @property
     def firsts(self) -> Ints:
-        """The first record of each set."""
+        """Return the first record of each set."""
 
     @property
     def first_sent(self) -> Ints:
-        """When the message of each set was sent, ns."""
+        """Return the sending time of each set's message, ns."""
 
     @property
     def first_exporter(self) -> Codes:
-        """The exporter of each set."""
+        """Return the exporter of each set."""
 
     @property
     def sent(self) -> Ints:
-        """When the message of each record was sent, ns."""
+        """Return the sending time of each record's message, ns."""
 
     @property
     def exporters(self) -> Codes:
-        """The exporter of each record."""
+        """Return the exporter of each record."""
 
 
 class Field(NamedTuple):
-    """A field of times: its unit, what it comes to as the template says, its numbers, and what they come to otherwise."""
+    """A time field: unit, times in the announced format, raw numbers, times in other formats."""
 
     unit: str
     time_ns: Ints
@@ -147,23 +147,23 @@ class Field(NamedTuple):
 
 
 class Clocks:
-    """The clocks of a batch's exporters; None: of one that is not known. Corrected times are counted, by format."""
+    """Clocks of a batch's exporters; None for an unknown one. Corrected times are counted by format."""
 
     def __init__(self, clocks: Sequence[Clock | None], accounts: Accounts) -> None:
         self.clocks, self.accounts = clocks, accounts
         self._busy = {i for i, clock in enumerate(clocks) if clock is not None and (clock.votes or clock.formats)}
 
     def corrected(self, fields: Sequence[Field], around: Around) -> list[Ints]:
-        """The times of fields of the same records, in the formats of their exporters."""
+        """Return the times of fields of the same records, in the formats of their exporters."""
         for field in fields:
             self._look(field, around)
             self._look_at_fractions(field, around)
         return [self._with_fractions(field, self._corrected(field, around), around) for field in fields]
 
     def _look(self, field: Field, around: Around) -> None:
-        """Have exporters vote, of which some times are implausible, or were before."""
+        """Let exporters with implausible times, now or earlier, vote."""
         odd = np.abs(field.time_ns[around.firsts] - around.first_sent) > FAR_NS
-        if field.unit == "uptime":  # times since an unknown boot are never far
+        if field.unit == "uptime":  # times since an unknown boot are never far away
             odd |= np.abs(scaled(field.value[around.firsts], SECOND) - around.first_sent) <= NEAR_NS
         suspects = {*around.first_exporter[odd].tolist(), *self._busy_with(field.unit)}
         formats = field.formats() if suspects else {}
@@ -179,7 +179,7 @@ class Clocks:
             clock.vote(field.unit, len(some), int(plain.sum()), fits)
 
     def _look_at_fractions(self, field: Field, around: Around) -> None:
-        """Have exporters look at the second word of NTP times, of which it could be another fraction, or could before."""
+        """Let exporters check the second word of NTP times that may be another fraction, now or earlier."""
         if field.unit not in WORDED:
             return
         low = (field.value[around.firsts] & LOW).astype(np.int64)
@@ -224,11 +224,11 @@ class Clocks:
         return "" if clock is None else clock.formats.get(unit, "")
 
     def _busy_with(self, unit: str) -> set[int]:
-        """Exporters that have voted on a unit, or whose format is known."""
+        """List the exporters with votes on a unit, or with a known format."""
         return {i for i in self._busy if (c := self.clocks[i]) is not None and (unit in c.votes or unit in c.formats)}
 
     def _rows(self, suspects: set[int], around: Around) -> Iterator[tuple[Clock, int, Ints]]:
-        """The clocks of exporters, and the records of each."""
+        """Yield the clocks of exporters, and the records of each."""
         if not suspects:
             return
         order, bounds = grouped(around.exporters.astype(np.int64), len(self.clocks))
@@ -240,14 +240,14 @@ class Clocks:
 
 
 def _has_words(value: Raw, sent_ns: Ints) -> Mask:
-    """Whether the upper word counts seconds, since 1900 or 1970, up to about when the message was sent."""
+    """Check whether the upper word counts seconds since 1900 or 1970, up to about the sending time."""
     since = (value >> np.uint64(32)).astype(np.int64) - sent_ns // SECOND
     far = FAR_NS // SECOND
     return np.asarray((np.abs(since) <= far) | (np.abs(since - SINCE_1900) <= far), np.bool_)
 
 
 def formats_of(unit: str, raw: Raw, sent_ns: Ints) -> Formats:
-    """What the numbers of a field of a unit come to in other formats."""
+    """Return the numbers of a unit's field in other formats."""
     return {name: _maker(name, raw, sent_ns) for name in _CANDIDATES[unit]}
 
 
@@ -266,21 +266,21 @@ def _maker(name: str, raw: Raw, sent_ns: Ints) -> Callable[[Rows], Ints]:
 
 
 def scaled(value: Raw, unit: int) -> Ints:
-    """A count of a unit, in ns, at most `MOST_NS`."""
+    """Convert a count of a unit to ns, at most `MOST_NS`."""
     return np.minimum(value, np.uint64(MOST_NS // unit)).astype(np.int64) * unit
 
 
 def binary(value: Raw) -> Ints:
-    """The fraction word of an NTP time, in ns."""
+    """Convert the fraction word of an NTP time to ns."""
     return ((value & np.uint64(0xFFFFFFFF)) * np.uint64(SECOND) >> np.uint64(32)).astype(np.int64)
 
 
 def nearest(time_ns: Ints, sent_ns: Ints) -> Ints:
-    """Times that wrap as 32 bits of milliseconds do, in the wrap nearest to when they were sent."""
+    """Unwrap times that wrap like 32 bits of milliseconds, nearest to the sending time."""
     found: Any = time_ns + (sent_ns - time_ns + WRAP_NS // 2) // WRAP_NS * WRAP_NS
     return np.asarray(found, np.int64)
 
 
 def uptimes(formats: Mapping[str, Callable[[], Ints]]) -> Formats:
-    """The same for formats whose times are made all at once."""
+    """Unwrap formats whose times are made all at once."""
     return {name: lambda rows, made=made: made()[rows] for name, made in formats.items()}  # type: ignore[misc]
