@@ -1,4 +1,4 @@
-"""Read text in blocks of whole lines. The size of a block is bounded, also for very long lines."""
+"""Read text in blocks of whole lines of bounded size, also with very long lines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Blocks:
-    """The lines of a file, unpacked, without the mark of UTF-8 in front; iterated over once.
+    """The lines of a file, decompressed, without UTF-8's byte order mark; iterated over once.
 
-    Gives the number of the first line of a block, from 1, and the block: whole lines, each with a line feed behind it (the last
-    too, if the file had none). `damage` says why compressed data ended early, and is empty if it did not. `long` counts lines
-    of more than `MAX_LINE` that fit no block, which are left out; `first_long` is the first of them. `line` is the line after
-    the last block.
+    Yields the number of the first line of a block, from 1, and the block: whole lines, each with a line feed (also the last
+    one). `damage`: why compressed data ended early, else empty. `long` counts lines of more than `MAX_LINE` that fit no block,
+    which are left out; `first_long` is the first of them. `line` is the line after the last block.
     """
 
     def __init__(self, chunks: Iterator[bytes], size: int = 1 << 22) -> None:
@@ -30,7 +29,7 @@ class Blocks:
         self._chunks = self._text(unpacked(chunks))
 
     def _text(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Chunks in which every line ends with a line feed alone."""
+        """Yield chunks in which every line ends with a line feed alone."""
         held, begun = b"", False
         try:
             for chunk in chunks:
