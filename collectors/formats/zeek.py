@@ -1,7 +1,7 @@
-"""Read Zeek's conn.log (tab-separated and JSON). A connection becomes two records, one per direction that sent anything.
+"""Read Zeek's conn.log (tab-separated and JSON). A connection becomes two records, one per direction with data.
 
-Octets are Zeek's orig_bytes and resp_bytes: payload, from sequence numbers where it is TCP; where they are unset (Zeek saw no
-handshake) the octets of the IP packets, headers included. Both records last as long as the connection.
+Octets are Zeek's orig_bytes and resp_bytes: payload, from sequence numbers for TCP; if unset (no handshake seen), the octets of
+the IP packets with headers. Both records last as long as the connection.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _COMMENT = re.compile(rb"^#[^\n]*\n", re.MULTILINE)
 
 
 def sent(history: str) -> int:
-    """The union of the TCP flags that the originator sent: upper case in a connection's history."""
+    """Collect the TCP flags of the originator: upper case in a connection's history."""
     return _union(letter.lower() for letter in history if letter.isupper())
 
 
 def returned(history: str) -> int:
-    """The same for the responder: lower case."""
+    """Collect the TCP flags of the responder: lower case."""
     return _union(letter for letter in history if letter.islower())
 
 
@@ -66,7 +66,7 @@ COLUMNS = Columns(
 
 
 class Log:
-    """The lines of a log between tabs, with the header lines that say how to read those after them."""
+    """The lines of a tab-separated log, with the header lines that define its format."""
 
     def __init__(self, name: str, columns: Columns = COLUMNS) -> None:
         self.columns, self._name = columns, name
@@ -74,7 +74,10 @@ class Log:
         self._table: Delimited | None = None
 
     def parts(self, line: int, block: bytes) -> Iterator[Part]:
-        """The rows of a block of whole lines of which the first is `line`. Raises DecodeError where columns are missing."""
+        """Parse the rows of a block of whole lines; its first line has number `line`.
+
+        Raises DecodeError for missing columns.
+        """
         at = 0
         for comment in _COMMENT.finditer(block):
             yield from self._rows(line, block[at : comment.start()])
