@@ -1,4 +1,4 @@
-"""Threads that empty the sockets: from the kernel to the queue, past the allow-list and the rate limits."""
+"""Read the sockets in threads: from the kernel to the queue, through allow-list and rate limits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from collectors.listening.receive_buffers import Received
 from collectors.listening.udp_sockets import Receiver, drops, pressed
 
 ENOUGH = 1024  # datagrams: fewer are copied
-FILLED, PRESSED = 0.25, 0.75  # of the kernel's buffer in use: the threads here are too slow; datagrams will soon be lost
-_GLANCE = 0.005  # seconds between looks at whether the kernel has room and anybody still decodes
-_FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
+FILLED, PRESSED = 0.25, 0.75  # used share of the kernel's buffer: these threads are too slow; datagrams will soon be lost
+_GLANCE = 0.005  # seconds between checks of the kernel's room and of the decoder
+_FAREWELL = 1.0  # maximum seconds for reading the rest after a stop
 
 
 class Intake:
-    """Receives on sockets, each with the kind of what comes there, a thread each, until `stop`; then reads what is left.
+    """Receives on sockets, each with its kind, one thread each, until `stop`; then reads the rest.
 
-    Datagrams wait up to `linger` seconds for company. Many are handed over in the slab they are in, few are copied.
+    Datagrams wait up to `linger` seconds for more. Many are passed on in their slab, few are copied.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Intake:
         self._last = [drops(sock) for _, sock in self.sockets]
 
     def start(self) -> None:
-        """Begin to receive."""
+        """Start to receive."""
         for thread in self._threads:
             thread.start()
 
     def is_alive(self) -> bool:
-        """Whether all sockets are read."""
+        """Check whether all sockets are being read."""
         return all(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
@@ -89,19 +89,19 @@ class Intake:
         self._hand_over(kind, receiver, throttle, last=True)
 
     def close(self) -> None:
-        """After the threads' end: close the sockets."""
+        """Close the sockets, after the threads' end."""
         self.lost()
         for _, sock in self.sockets:
             sock.close()
         os.close(self._wake)
 
     def taken(self) -> Taken:
-        """What has come and what was refused of it, as of one moment."""
+        """Return the counts of received and refused datagrams of one moment."""
         with self._admitting:
             return self.admission.taken()
 
     def lost(self) -> dict[str, int]:
-        """Datagrams the kernel dropped for want of room, by kind."""
+        """Return the datagrams that the kernel dropped for lack of room, by kind."""
         found: dict[str, int] = {}
         with self._counting:
             for i, (kind, sock) in enumerate(self.sockets):
@@ -113,7 +113,7 @@ class Intake:
         return found
 
     def _hand_over(self, kind: str, receiver: Receiver, throttle: Throttle, *, last: bool = False) -> None:
-        """Pass on what has been received, past the allow-list and the limits."""
+        """Pass on the received datagrams, through allow-list and limits."""
         if not receiver.count or not (receiver.full or last or receiver.has_room):
             return
         received = receiver.received()
@@ -148,7 +148,7 @@ class Intake:
         receiver.clear()
 
     def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
-        """Wait until datagrams can be handed over; what comes meanwhile stays in the kernel. False where that is full soon."""
+        """Wait until datagrams can be passed on, while new ones stay in the kernel. False if that is almost full."""
         while not place.wait(_GLANCE):
             if self.inbox.closed or pressed(sock, share=PRESSED):
                 return self.inbox.closed
@@ -156,7 +156,7 @@ class Intake:
 
 
 def announces(head: bytes) -> bool:
-    """Whether a datagram leads with templates: NetFlow v9 (RFC 3954 section 5.2) or IPFIX (RFC 7011 section 3.3.2)."""
+    """Check whether a datagram starts with templates: NetFlow v9 (RFC 3954 section 5.2) or IPFIX (RFC 7011 section 3.3.2)."""
     version = int.from_bytes(head[:2], "big")
     begin = {9: 20, 10: 16}.get(version, 24)
     first = head[begin : begin + 2]
