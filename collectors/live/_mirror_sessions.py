@@ -1,4 +1,4 @@
-"""Find the switch that mirrored a frame: from the outer addresses of GRE, or the ERSPAN session, as the operator named them."""
+"""Find the switch that mirrored a frame: from the outer addresses of GRE, or the ERSPAN session, as configured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REMEMBERED = 1 << 16
 
 
 def origins(batch: Batch) -> tuple[Longs, Longs, Ints]:
-    """Outer source of each frame of Ethernet, as the upper and lower 64 bits, and its ERSPAN session; 0, 0 where it is no GRE.
+    """Return the outer source of each Ethernet frame, as upper and lower 64 bits, and its ERSPAN session; 0, 0 without GRE.
 
     The session is `NO_SESSION` in plain GRE and ERSPAN type I. draft-foschiano-erspan-03 sections 4.2 and 4.3.
     """
@@ -50,9 +50,9 @@ def origins(batch: Batch) -> tuple[Longs, Longs, Ints]:
 
 
 class Mirrors:
-    """Splits batches by switch. `named`: names by outer source and session, a session of `NO_SESSION` is any.
+    """Splits batches by switch. `named`: names by outer source and session; session `NO_SESSION` means any.
 
-    What has no name has that of its source. `allowed`: sources that count, None is all; at most `most` switches do.
+    Without a name, the source address is the name. `allowed`: accepted sources, None for all; at most `most` switches.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Mirrors:
         self._reasons: dict[int, str] = {}
 
     def reload(self, allowed: tuple[Network, ...] | None) -> None:
-        """Another allow-list."""
+        """Set another allow-list."""
         self.allowed = allowed
         self._names.clear()
 
     def split(self, batch: Batch) -> Iterator[tuple[str, Batch]]:
-        """The frames of each switch, in order; the others are counted in `skipped`."""
+        """Yield the frames of each switch, in order; others are counted in `skipped`."""
         high, low, session = origins(batch)
         key = mixed(high.view(np.int64), low.view(np.int64), session)
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
@@ -110,7 +110,7 @@ class Mirrors:
 
 
 def named_switches(texts: Sequence[str]) -> dict[tuple[str, int], str]:
-    """Names by source and session, from `NAME=ADDRESS` and `NAME=ADDRESS/SESSION`. Raises ValueError."""
+    """Parse names by source and session, from `NAME=ADDRESS` and `NAME=ADDRESS/SESSION`. Raises ValueError."""
     found = {}
     for text in texts:
         name, _, origin = text.partition("=")

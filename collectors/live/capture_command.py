@@ -21,7 +21,7 @@ SNAPLEN, ERSPAN_SNAPLEN = 256, 384
 
 @dataclass(frozen=True)
 class Wish:
-    """The options that `capture` and `erspan` share; `buffer` is in octets, `active` and `wait` are seconds."""
+    """Common options of `capture` and `erspan`; `buffer` is in octets, `active` and `wait` are seconds."""
 
     interface: str
     out: str
@@ -34,7 +34,7 @@ class Wish:
 
 
 def capture_until_told(wish: Wish, *, name: str | None, expression: str | None, ends: bool, promiscuous: bool) -> None:
-    """Capture as wished until SIGTERM or SIGINT. `ends`: RoCEv2 alone, without middles. Raises OSError, ValueError."""
+    """Capture until SIGTERM or SIGINT. `ends`: only RoCEv2, without middle packets. Raises OSError, ValueError."""
     if expression and ends:
         raise ValueError("--filter and --roce-ends cannot be combined; give one of them")
     program = roce_ends(SNAPLEN) if ends else compiled(expression, SNAPLEN) if expression else keep_all(SNAPLEN)
@@ -47,7 +47,7 @@ def capture_until_told(wish: Wish, *, name: str | None, expression: str | None, 
 def receive_mirrors_until_told(
     wish: Wish, switches: Sequence[str], allow_list: Callable[[], tuple[Network, ...] | None]
 ) -> None:
-    """Receive ERSPAN and GRE as wished until SIGTERM or SIGINT. `allow_list` reads the list. Raises OSError, ValueError."""
+    """Receive ERSPAN and GRE until SIGTERM or SIGINT. `allow_list` reads the list. Raises OSError, ValueError."""
     mirrors = Mirrors(named_switches(switches), allowed=allow_list())
 
     def reload() -> None:

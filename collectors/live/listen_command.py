@@ -24,7 +24,7 @@ from collectors.packets.plain_decoder import DecodeError
 
 @dataclass(frozen=True)
 class Wish:
-    """The options of `prism-collect listen`; `places` are kinds and where to listen, `buffer` is in octets."""
+    """Options of `prism-collect listen`; `places` are kinds and addresses, `buffer` is in octets."""
 
     places: Sequence[tuple[str, str]]
     out: str
@@ -36,11 +36,11 @@ class Wish:
     rate: float | None
     buffer: int
     metrics: str | None
-    templates: str | None = None  # where NetFlow's and IPFIX's are kept over restarts
+    templates: str | None = None  # file of NetFlow and IPFIX templates across restarts
 
 
 def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
-    """Make a compiled decoder for each kind. NetFlow and IPFIX share one, since some exporters send both to either port.
+    """Make a compiled decoder for each kind. NetFlow and IPFIX share one, because some exporters send both to either port.
 
     `state` has the templates from before a restart. Raises DecodeError if it is not valid.
     """
@@ -59,7 +59,7 @@ def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
 
 
 def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) -> None:
-    """Listen as wished until SIGTERM or SIGINT. `again` reads the settings file.
+    """Listen until SIGTERM or SIGINT. `again` reads the settings file.
 
     Raises OSError and ValueError at the start.
     """
@@ -73,7 +73,7 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
         known = state_file.load(wish.templates) if wish.templates else None
         ready = _decoders(
             {place.kind for place in places}, known, wish.templates
-        )  # before a socket is open, since it may have to be compiled
+        )  # before a socket is open, since compilation may take time
         keeper = _keeper(wish.templates, ready)
         sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
@@ -91,7 +91,7 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
 
 
 def _decoders(kinds: Collection[str], state: Any, path: str | None) -> dict[str, Decoder]:
-    """Make the decoders. Raises DecodeError that names the file of their templates."""
+    """Make the decoders. Raises DecodeError with the file of their templates."""
     try:
         return decoders(kinds, state)
     except DecodeError as error:
@@ -106,7 +106,7 @@ def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
 def opened_sockets(
     places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool
 ) -> Iterator[tuple[str, socket.socket]]:
-    """Sockets that listen, each with the kind of what comes there; `undo` closes them. Raises OSError."""
+    """Open listening sockets, each with its kind; `undo` closes them. Raises OSError."""
     for place in places:
         sock, granted = bound(place, buffer=buffer)
         undo.callback(sock.close)

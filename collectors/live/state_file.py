@@ -1,4 +1,4 @@
-"""Save the templates that decoders need after a restart in a JSON file, replaced as a whole or not at all."""
+"""Save the templates that decoders need after a restart in a JSON file, atomically."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def save(path: str | Path, state: Any) -> None:
         os.fsync(file.fileno())
     folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
     try:
-        os.fsync(folder)  # so that the name outlives a power cut too
+        os.fsync(folder)  # so that the name survives a power cut too
     finally:
         os.close(folder)
 
