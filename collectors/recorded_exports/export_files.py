@@ -19,8 +19,8 @@ from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
 from collectors.recorded_exports import captured_exports, ipfix_files
 
-SOME = 1_000  # frames that decide whether a capture is one of exports
-LEFT_OUT = {  # counters of `counter_names` that a report shows, and what it calls them
+SOME = 1_000  # frames that decide whether a capture contains exports
+LEFT_OUT = {  # counters of `counter_names` that a report shows, and their names there
     f" {counter_names.ERROR}": " not decoded: ",
     f" {counter_names.DROPPED}": " without a flow: ",
     f" {counter_names.WAITING}": " not decoded: template is not in the file",
@@ -29,7 +29,7 @@ LEFT_OUT = {  # counters of `counter_names` that a report shows, and what it cal
 
 
 def is_capture_of_exports(path: str | Path) -> bool:
-    """Whether most IP packets of a capture's first frames are datagrams of exports; False where it cannot be read."""
+    """Check whether most IP packets of a capture's first frames are exports; False if it cannot be read."""
     try:
         with pcap.read(path, batch_octets=1 << 18) as capture:
             batch = next(iter(capture), None)
@@ -54,9 +54,9 @@ def is_capture_of_exports(path: str | Path) -> bool:
 class Exports:
     """A capture of export datagrams, to iterate over once. The switch of a record is the address that exported it.
 
-    `skipped` counts frames that are no exports; and datagrams and records that could not be decoded, are no flows, lack their
-    template, or are missing by sequence number. `warnings` has a line for each damage and for each unusual way of reading,
-    `transits` the delays and losses that switches report. Raises DecodeError for a file that is no capture.
+    `skipped` counts frames that are no exports, and datagrams and records that could not be decoded, are no flows, lack their
+    template, or are missing by sequence number. `warnings` has a line for each damage and each unusual way of reading;
+    `transits` has the delays and losses reported by switches. Raises DecodeError for a file that is no capture.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -87,7 +87,7 @@ class Exports:
         self.skipped.update(left_out(netflow.tally + sflow.tally))
 
     def flows(self) -> Flows:
-        """All records, by start."""
+        """Return all records, by start."""
         return by_start(list(self))
 
 
@@ -107,7 +107,7 @@ class IpfixFile:
         yield self.flows()
 
     def flows(self) -> Flows:
-        """All records, by start."""
+        """Return all records, by start."""
         flows, tally, warnings = ipfix_files.read(self._path, exporter=self._exporter)
         self.skipped.update(left_out(tally))
         notes = decoding({self._exporter or Path(self._path).name: tally}, tally)
@@ -116,7 +116,7 @@ class IpfixFile:
 
 
 def carriage(extractor: captured_exports.Extractor) -> Iterator[str]:
-    """Notes for the user about the frames that carried exports."""
+    """Yield notes for the user about the frames that carried exports."""
     for (protocol, port), n in sorted(extractor.elsewhere.items()):
         where = f"UDP port {port}" if port else "many other UDP ports"
         usual = ", ".join(map(str, captured_exports.PORTS))
@@ -126,7 +126,7 @@ def carriage(extractor: captured_exports.Extractor) -> Iterator[str]:
 
 
 def decoding(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iterator[str]:
-    """Notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
+    """Yield notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
     for name, tally in sorted(exporters.items()):
         if n := tally[counter_names.UNRATED]:
             hint = "announce the sampling rate in options records"
@@ -141,7 +141,7 @@ def decoding(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iter
 
 
 def left_out(tally: Counter[str]) -> dict[str, int]:
-    """The counters of an export decoder for what gave no flow record, under the names a report shows."""
+    """Select the counters of input without a flow record, under the names of the report."""
     return {name.replace(word, shown): n for name, n in tally.items() for word, shown in LEFT_OUT.items() if n and word in name}
 
 

@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 
 
 def is_ipfix(head: bytes) -> bool:
-    """Whether the first 16 octets of a file, unpacked, are the header of an IPFIX message."""
+    """Check whether the first 16 octets of a file, decompressed, are the header of an IPFIX message."""
     return len(head) >= IPFIX_HEAD and int.from_bytes(head[:2], "big") == IPFIX and _length(head, 0) >= IPFIX_HEAD
 
 
@@ -29,9 +29,9 @@ def read(
 ) -> tuple[Flows, Counter[str], list[str]]:
     """Read the flow records of a file by start, the tally of its decoder (see `counter_names`), and warnings of damage.
 
-    The exporter is the file's stem unless it is given. A record without a time has the time of its message. A file that is cut
-    off or damaged gives the records before that point, and a warning with the offset. Raises DecodeError for a file that is no
-    IPFIX file or cannot be read.
+    The exporter is the file's stem by default. A record without a time has the time of its message. A truncated or damaged file
+    gives the records before that point, and a warning with the offset. Raises DecodeError for a file that is no IPFIX file or
+    cannot be read.
     """
     name = Path(path).name.split(".")[0] if exporter is None else exporter
     decoder, warnings = NetflowDecoder(elements=elements), list[str]()
