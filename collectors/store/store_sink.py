@@ -35,17 +35,17 @@ from collectors.writers.rotating_files import joined
 from collectors.writers.sinks import MEANING
 
 ROWS, SECONDS = 500_000, 1.0
-PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
-AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
-RECENT_NS = 60 * 10**9  # for so long health tells of records that were dropped, and as long is between two lines of log
+PATIENCE = 4  # batches of records that wait in memory on a full disk before they are dropped
+AHEAD_S = 3600.0  # maximum offset of exporters' clocks into the future
+RECENT_NS = 60 * 10**9  # how long health reports dropped records, and minimum time between two log lines
 EARLY, LATE, NAMELESS = "older than the retention time", "timestamp in the future", "source or destination is not an IP address"
 
 
 class Storing:
-    """A sink into the store `where` (see `drivers.opened`) by way of a spool in a folder.
+    """A sink to the store `where` (see `drivers.opened`) through a spool in a folder.
 
-    Raises StoreError where the store can never be had as it is; a server that is away is waited for, unless `patient` is
-    False. `keep_s` is for how long a new store keeps flow records.
+    Raises StoreError if the store can never be used as it is; an unreachable server is waited for. `keep_s`: retention of a new
+    store.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Storing:
         self._parts: list[Flows] = []
         self._due_ns = self._again_ns = 0
         self._refused, self._closed = "", False
-        self._fit_ns = self._clock()  # when records came last that the store can keep
-        self._unfit: dict[str, tuple[int, str]] = {}  # reason: when records were dropped for it last, and whose
+        self._fit_ns = self._clock()  # last arrival of storable records
+        self._unfit: dict[str, tuple[int, str]] = {}  # reason: time and origin of the last drop
         self._said: dict[str, int] = {}
         try:
             self.inserting = Inserting(where, self.spool, keep_s=keep_s)
@@ -78,7 +78,7 @@ class Storing:
             raise
 
     def write(self, flows: Flows) -> None:
-        """Take records."""
+        """Add records."""
         self.taken += len(flows)
         flows = self._fit(flows)
         for start in range(0, len(flows), self.rows):
@@ -94,7 +94,7 @@ class Storing:
             self._make(self._clock())
 
     def _fit(self, flows: Flows) -> Flows:
-        """The records that the store can keep. The others are dropped and counted by reason."""
+        """Select the records that the store can keep. Others are dropped and counted by reason."""
         now = self._clock()
         reasons = {
             NAMELESS: ~flow_rows.addressed(flows),
@@ -122,20 +122,20 @@ class Storing:
         self.dropped[reason] += count
 
     def tick(self, now_ns: int) -> None:
-        """Spool what is due."""
+        """Spool if it is due."""
         if self.waiting and now_ns >= self._due_ns:
             self._make(now_ns)
 
     def flush(self) -> None:
-        """Spool everything now; what the disk refuses goes on waiting."""
+        """Spool everything now; if the disk refuses, records keep waiting."""
         self._again_ns = 0
         if self.waiting:
             self._make(self._clock())
 
     def close(self, *, patience_s: float = 10.0) -> None:
-        """Spool everything, and give the store a while to take it; what is spooled then is there at the next start.
+        """Spool everything, and wait a while for the store; the rest stays in the spool for the next start.
 
-        Once closed, this does nothing.
+        Further calls do nothing.
         """
         if self._closed:
             return
@@ -146,7 +146,7 @@ class Storing:
         self.spool.close()
 
     def _make(self, now_ns: int, *, last: bool = False) -> None:
-        """A batch of what waits."""
+        """Make a batch of the waiting records."""
         if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
             return
         try:
@@ -167,7 +167,7 @@ class Storing:
         self._parts, self.waiting, self._due_ns = [], 0, 0
 
     def health(self) -> dict[str, Any]:
-        """Whether the store takes what it is given: `state` is ok, waiting (it will pass) or failed (somebody must act)."""
+        """Report whether the store accepts records: `state` is ok, waiting (it will pass) or failed (needs an operator)."""
         found = self.inserting.health()
         if self._refused:
             found |= {"state": "failed", "error": f"{self.spool.folder}: {self._refused}"}
@@ -184,7 +184,7 @@ class Storing:
         return {**found, **spooled, "dropping": dropping}
 
     def left(self) -> int:
-        """How many of the records that were found in the spool at the start are not in the store yet: the oldest go first."""
+        """Return the number of records from the spool at the start that are not stored yet; oldest go first."""
         return max(self._found - sum(self.fates()[name] for name in ("stored", "deduplicated")), 0)
 
     def fates(self) -> dict[str, int]:
@@ -197,7 +197,7 @@ class Storing:
         return {**found, **{f"dropped: {reason}": n for reason, n in sorted(dropped.items())}}
 
     def counts(self) -> Iterator[Count]:
-        """What became of the records, and how the spool is."""
+        """Return the fates of the records, and the state of the spool."""
         fates = self.fates()
         levels = {"waiting": fates.pop("waiting"), "spooled": fates.pop("spooled")}
         fates["kept"] = fates.pop("stored")
@@ -234,15 +234,15 @@ def _batches(flows: Flows, most: int) -> Iterator[Flows]:
 
 
 def storing_to(out: str) -> Storing:
-    """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
+    """Open the sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, optionally with `?spool=FOLDER`.
 
-    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be. Raises StoreError
-    where either folder is named by nothing, or that of the store is one of something else.
+    Otherwise a server's spool is in the state folder of systemd (STATE_DIRECTORY) or of the desktop (XDG_STATE_HOME). Raises
+    StoreError for an empty folder name, or a folder with other content.
     """
     if out.startswith("chdb:"):
         folder = Path(drivers.folder_of(out))
         if not store_folders.is_stored(folder):
-            store_folders.check_new(folder)  # before a spool is in it
+            store_folders.check_new(folder)  # before a spool is created in it
         return Storing(out, folder / "spool")
     parts = urlsplit(out)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
