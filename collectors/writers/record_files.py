@@ -1,4 +1,4 @@
-"""Write flow records to files, whole or in parts: CSV, JSON Lines, Parquet, Arrow IPC, nfdump, by the file's name."""
+"""Write flow records to files, at once or in parts: CSV, JSON Lines, Parquet, Arrow IPC, nfdump, by the file's name."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ if TYPE_CHECKING:
     from collectors.writers import arrow, nfcapd
 
 TEXT = ("src", "dst", "exporter", "path")
-BINARY = re.compile(r"(\.(?P<form>parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)  # names of files that are no text
+BINARY = re.compile(r"(\.(?P<form>parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)  # names of binary files
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 BETWEEN = (f'{{"{COLUMNS[0].name}":'.encode(), *(f',"{c.name}":'.encode() for c in COLUMNS[1:]), b"}\n")
-ROWS = 20_000  # written at once: what fits into a processor's cache
+ROWS = 20_000  # rows written at once: fits into a processor's cache
 
 
 def write(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records as the name says: .parquet; .arrow; .nfdump; .jsonl, .ndjson, .json; else as CSV; texts also .gz and .zst.
+    """Write records in the format of the file's name.
 
-    Raises ValueError where the name of a switch holds the bar that separates switches in a path, or the end of a line.
+    .parquet; .arrow; .nfdump; .jsonl, .ndjson, .json; else CSV; texts also .gz and .zst. Raises ValueError for a switch name
+    with a bar (the separator of paths) or a line end.
     """
     with writer(path) if BINARY.search(str(path)) else Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
 def writer(path: str | Path) -> Writer | parquet.Writer | arrow.Writer | nfcapd.Writer:
-    """A dump to add records to, in the form its name says."""
+    """Open a dump for adding records, in the format of its name."""
     found = BINARY.search(str(path))
     if not found:
         return Writer(path)
@@ -53,7 +54,7 @@ def writer(path: str | Path) -> Writer | parquet.Writer | arrow.Writer | nfcapd.
 
 
 class Writer:
-    """A text that records are added to, in a form as `write` has it; `level` is how hard gzip tries. A context."""
+    """A text file for adding records, in a format of `write`; `level` is gzip's. A context."""
 
     def __init__(self, path: str | Path, *, level: int = 6, rows_at_once: int = ROWS) -> None:
         name = str(path).lower()
@@ -71,7 +72,7 @@ class Writer:
         self._stack.close()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        """Add records. Raises ValueError for a switch name with a bar or a line end."""
         check_names(flows)
         for start in range(0, len(flows), self._rows_at_once):
             part = slice(start, start + self._rows_at_once)
@@ -79,7 +80,7 @@ class Writer:
         self.count += len(flows)
 
     def _known(self, column: str, flows: Flows) -> Words:
-        """What the codes of a column stand for; made once for each dictionary, which are the same in all parts or grow."""
+        """Return the texts of a column's codes; made once per dictionary, which is the same in all parts or grows."""
         texts = _texts(column, flows)
         known = self._words.get(column)
         if known is None or known.texts != texts:
@@ -94,7 +95,7 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
 
 
 def objects(flows: Flows, rows: slice) -> bytes:
-    """A JSON object per row."""
+    """Write a JSON object per row."""
     return lines(_fields(flows, rows, lambda column, flows: Words(_texts(column, flows), json.dumps)), BETWEEN)
 
 
