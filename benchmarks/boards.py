@@ -35,7 +35,7 @@ from prism.model import (
 from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, told
 from prism.views import board_views, finding_views, timeline_views, traffic_views
-from prism.views.step_cells import Stretch
+from prism.views.step_cells import CellRange
 
 MS = 1_000_000
 START = 1_795_214_542_677_184_076
@@ -131,7 +131,7 @@ def main(ranks: int, steps: int) -> None:
     shown = board(ranks, steps)
     found, topology = shown.jobs[0].found, shown.topology
     middle = int(found.timeline.steps[0][steps // 2, 0])
-    near = Stretch(middle, middle + 3_000_000_000, 0, 1000)
+    near = CellRange(middle, middle + 3_000_000_000, 0, 1000)
     questions: dict[str, Callable[[], Any]] = {
         "board": lambda: board_views.board(shown),
         "jobs, first": lambda: board_views.jobs(shown),
@@ -144,7 +144,7 @@ def main(ranks: int, steps: int) -> None:
         "graph": lambda: traffic_views.graph(found, topology),
         "graph by leaf": lambda: traffic_views.graph(found, topology, by="leaf"),
         "switches": lambda: traffic_views.switches(shown, None),
-        "findings": lambda: finding_views.told(shown, shown.cases),
+        "findings": lambda: finding_views.case_list(shown, shown.cases),
     }
     print(f"{ranks:,} ranks × {steps:,} steps; processor time, so that what else runs does not count")
     for name, ask in questions.items():

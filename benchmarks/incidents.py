@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collectors.columns.record import Flows
-from prism.incidents.incident import Incident, join
+from prism.incidents.incident import Incident, join_incident
 from prism.logs.log_files_diagnosis import diagnose_files
 from prism.recordings.file_analysis import replay
 from prism.topology import Endpoint, Topology
@@ -30,7 +30,7 @@ def incident(logs: Sequence[str], folder: Path, topology: Topology) -> Incident:
         (one.name.split(".")[0], str(one)) for one in sorted(folder.glob("*.pcap.gz")) if not one.name.startswith("merged")
     ]
     seen = replay(captures, topology, kept=keep)
-    return join(diagnose_files(logs), seen, kept[0], topology)
+    return join_incident(diagnose_files(logs), seen, kept[0], topology)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -36,10 +36,12 @@ from prism.tracking.step_numbers import Known, first_of
 
 # spread of the logarithms of step durations: above UNEVEN sub-steps were taken for steps, above WILD there are no steps
 UNEVEN, WILD = 0.3, 0.5
-PLENTY = 2000  # records of a rank above which touching records are merged
-MANY = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
-WHOLE = 3  # minimum consecutive slow steps in whole recordings; live windows are shorter and leave this to the detectors
-LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
+MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
+MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
+MIN_SLOW_STEPS = (
+    3  # minimum consecutive slow steps in whole recordings; live windows are shorter and leave this to the detectors
+)
+MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
 
 
 def diagnose(
@@ -91,7 +93,7 @@ def diagnose(
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
     seen = window or life
-    flows = condensed(flows) if records > MANY else flows
+    flows = merge_records(flows) if records > MAX_RECORDS else flows
     talkers, addresses = flows.talkers, tuple(flows.endpoints)
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
@@ -107,11 +109,11 @@ def diagnose(
         given = {"topology": topology, "transits": transits, "hints": hints}
         own_jobs = recognize(own, topology, window=life, hints=hints)
         told += [diagnose_job(naming(around(own, j), j), j, seen, least=least, **given) for j in own_jobs]
-    told = told if jobs is not None else ranked(told)
-    return merged(source, told, topology, records, talkers, hints, addresses)
+    told = told if jobs is not None else number_candidates(told)
+    return merge_analyses(source, told, topology, records, talkers, hints, addresses)
 
 
-def condensed(flows: Flows) -> Flows:
+def merge_records(flows: Flows) -> Flows:
     """Merge the records of a large cluster to dozens per connection instead of thousands.
 
     Merges only records that follow each other at about the rate of a transfer. Pauses, which separate steps and their parts,
@@ -149,15 +151,15 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> Told:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, weighed, burst = looked_at(flows, transits, job, window[1], topology, least, now_ns, known, hints)
+    view, weighed, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
-    if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
+    if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return Told(job)
     steady = spread < UNEVEN
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = decided(Case(view), raw, seen) if steady and least >= WHOLE else raw
+    raw = decided(Case(view), raw, seen) if steady and least >= MIN_SLOW_STEPS else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
@@ -169,7 +171,7 @@ def diagnose_job(
     return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady)
 
 
-def looked_at(
+def infer_job(
     flows: Flows,
     transits: Transits,
     job: Job,
@@ -181,7 +183,7 @@ def looked_at(
     hints: Hints | None = None,
 ) -> tuple[View, Weighed | None, Bursts | None]:
     """Infer layout and timeline of a job, the probability of the layout, and the bursts that replace its records."""
-    burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
+    burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
@@ -198,13 +200,13 @@ def _in_records(view: View, burst: Bursts) -> Parallelism:
     return replace(view.parallelism, streams=streams)
 
 
-def ranked(told: Sequence[Told]) -> list[Told]:
+def number_candidates(told: Sequence[Told]) -> list[Told]:
     """Sort candidates that were recognised in parts, largest first, and give each an id."""
     told = sorted(told, key=lambda one: largest_first(one.job))
     return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
 
 
-def merged(
+def merge_analyses(
     source: Source,
     told: Sequence[Told],
     topology: Topology | None,

@@ -28,7 +28,7 @@ from prism.alerts.receivers.webhook_bodies import post
 from prism.feedback.remark_journal import Journal
 from prism.notify import silence_file
 from prism.notify.delivery import sent
-from prism.notify.pending_notifications import LISTING, listed
+from prism.notify.pending_notifications import LISTING, list_pending
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Board, Boards
 
@@ -146,7 +146,7 @@ class Alerts:
 
     def _silences_changed(self) -> bool:
         """Silences anew where the file changed; one that cannot be read leaves them as they were."""
-        stamp = silence_file.stamp(self.settings.folder)
+        stamp = silence_file.file_stamp(self.settings.folder)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -259,7 +259,7 @@ class Alerts:
 
     def listing(self) -> dict[str, Any]:
         """What waits, what nobody got, which receivers are disabled, what is muted: plain values, no secrets."""
-        return listed(self._boxes.values(), self._alerts, self._muted)
+        return list_pending(self._boxes.values(), self._alerts, self._muted)
 
     def counts(self) -> Iterable[Count]:
         """Counters and levels for `/metrics`."""

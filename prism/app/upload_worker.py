@@ -89,7 +89,7 @@ def replay(folder: Path) -> None:
 
 def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows: Flows) -> str:
     """What logs and flows say together, as JSON."""
-    from prism.incidents.incident import join
+    from prism.incidents.incident import join_incident
     from prism.incidents.incident_report import document
     from prism.logs.log_files_diagnosis import scan_named
     from prism.logs.patterns.log_diagnosis import diagnose
@@ -99,7 +99,7 @@ def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows:
     addresses = {address: one.host for address, one in placed.items() if one.host}
     said = diagnose(scan_named([(name, str(folder / ours)) for name, ours in logs]), addresses=addresses)
     jobs, findings = tuple(one.found for one in board.jobs), tuple(case.finding for case in board.cases)
-    own = join(said, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
+    own = join_incident(said, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
     return json.dumps(document(own))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prism.topology import Topology
     from prism.tracking.identity import Marks
 
-SOON = 1.0  # seconds of work before a progress bar appears
+PROGRESS_AFTER_S = 1.0  # seconds of work before a progress bar appears
 
 
 def html_page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
@@ -58,7 +58,7 @@ def read_bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
     return once(paths) if paths else ()
 
 
-def read_known(path: str) -> Mapping[str, Marks]:
+def read_earlier_jobs(path: str) -> Mapping[str, Marks]:
     """Read the jobs of an earlier report by their names."""
     from prism.tracking.identity import known
 
@@ -85,7 +85,7 @@ def progress_bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     def tell(stage: str, done: int, total: int) -> None:
         nonlocal bars
-        if bars is None and time.monotonic() - began > SOON:
+        if bars is None and time.monotonic() - began > PROGRESS_AFTER_S:
             bars = _bars()
             bars.start()
         if bars is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prism.counters.port_jobs import OddPort, PortJob
     from prism.counters.server_checks import Agreement
 
-SHOWN = 4  # ports of a job in the text
+MAX_PORTS = 4  # ports of a job in the text
 
 
 def counters(
@@ -129,7 +129,7 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
             f"confidence {one.confidence:.0%}: {_listed(one.ports)}"
         )
         if one.servers.servers:
-            apart = ", ".join(own.server for own in one.servers.split[:SHOWN])
+            apart = ", ".join(own.server for own in one.servers.split[:MAX_PORTS])
             said = f"; not those of {apart}" if apart else ""
             out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{said}")
         out += [f"  pace × {own.ratio:.3g} from {own.time_ns / 1e9:.0f} s since the epoch on" for own in one.changes]
@@ -141,8 +141,8 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
 
 
 def _listed(ports: tuple[tuple[str, str], ...]) -> str:
-    more = f" and {len(ports) - SHOWN} more" if len(ports) > SHOWN else ""
-    return ", ".join("/".join(filter(None, port)) for port in ports[:SHOWN]) + more
+    more = f" and {len(ports) - MAX_PORTS} more" if len(ports) > MAX_PORTS else ""
+    return ", ".join("/".join(filter(None, port)) for port in ports[:MAX_PORTS]) + more
 
 
 def add_to(app: typer.Typer) -> None:

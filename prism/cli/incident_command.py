@@ -37,10 +37,10 @@ def incident(
         from prism.cli.command_io import read_topology
         from prism.cli.logs_command import _healthy
         from prism.incidents import log_hints
-        from prism.incidents.incident import join
+        from prism.incidents.incident import join_incident
         from prism.incidents.incident_page import html as page
         from prism.incidents.incident_report import document, text
-        from prism.incidents.node_mapping import places
+        from prism.incidents.node_mapping import map_nodes
         from prism.logs.log_files_diagnosis import diagnose_files
         from prism.recordings.file_analysis import replay
 
@@ -54,12 +54,12 @@ def incident(
             return records
 
         seen = replay(named_inputs(flows), placed, kept=keep)
-        own = join(said, seen, kept[0], placed)
+        own = join_incident(said, seen, kept[0], placed)
         if html:
             _write(html, page(own))
         job = next((one for one in seen.jobs if one.job.id == own.job), None)
         if hints and job is not None:
-            given = log_hints.hints(said.facts, job.job.endpoints, places(job.job.endpoints, said.facts, placed))
+            given = log_hints.hints(said.facts, job.job.endpoints, map_nodes(job.job.endpoints, said.facts, placed))
             _write(hints, dumps(given, indent=1) + "\n")
         if json and json != "-":
             _write(json, dumps(document(own), indent=1) + "\n")

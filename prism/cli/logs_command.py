@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prism.logs.patterns.healthy_lines import Healthy
     from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
-LOOK_S = 5.0  # seconds between verdicts on growing files
+VERDICT_S = 5.0  # seconds between verdicts on growing files
 PAUSE_S = 0.5
 FAILED = 3  # exit status
 
@@ -73,11 +73,11 @@ def logs(
             _learn(learn, scanners)
             return
         said = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
-        _tell(said, json)
+        _print_diagnosis(said, json)
         raise typer.Exit(FAILED if said.failed else 0)
 
 
-def _tell(said: LogDiagnosis, json: str | None) -> None:
+def _print_diagnosis(said: LogDiagnosis, json: str | None) -> None:
     from json import dumps
 
     from prism.logs import log_report
@@ -152,11 +152,11 @@ def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]
 
     from prism.logs import log_report
     from prism.logs.log_files_diagnosis import scanner_of
-    from prism.logs.log_reader import Tail, files
+    from prism.logs.log_reader import Tail, list_files
     from prism.logs.parsing.log_scanner import Kinds
 
     kinds = Kinds()
-    tails = {path: (Tail(path), scanner_of(path, path, kinds)) for path in files(paths)}
+    tails = {path: (Tail(path), scanner_of(path, path, kinds)) for path in list_files(paths)}
     before, looked = "", float("-inf")
     while True:
         fresh = False
@@ -164,7 +164,7 @@ def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]
             while block := tail.more():
                 scanner.feed(block)
                 fresh = True
-        if time.monotonic() - looked >= LOOK_S:
+        if time.monotonic() - looked >= VERDICT_S:
             looked = time.monotonic()
             said = diagnosed([scanner for _, scanner in tails.values()])
             verdict = f"{said.failed} {said.cause} {[one.name for one in said.suspects[:1]]}"

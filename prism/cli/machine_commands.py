@@ -16,7 +16,7 @@ from collectors.memory.limit import MEMORY, bounded
 if TYPE_CHECKING:
     from prism.app.doctor import Asked, Check
 
-GLANCE = 0.1  # seconds
+POLL_S = 0.1  # seconds
 PORTS = ("6343/udp", "2055/udp", "4739/udp", "8080/tcp")
 
 
@@ -68,7 +68,7 @@ def doctor(
             ports=tuple(_port(text) for text in port or PORTS),
         )
         checks = examine(read(asked), asked)
-        _tell(checks, asked, json=json)
+        _print_checks(checks, asked, json=json)
         raise typer.Exit({"warning": 1, "error": 2}.get(worst(checks), 0))
 
 
@@ -101,7 +101,7 @@ def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
     return "udp" if kind == "udp" else "tcp", int(number)
 
 
-def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
+def _print_checks(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
     if json:
         from json import dumps
 
@@ -161,7 +161,7 @@ def demo(
                     typer.echo("prism: no browser was found; open the address above in one", err=True)
                 told = False
                 while not asked.stop.is_set():
-                    time.sleep(GLANCE)
+                    time.sleep(POLL_S)
                     if over.is_set() and not told:
                         told = True
                         typer.echo("prism: the incident has ended; the page stays available until Ctrl-C", err=True)

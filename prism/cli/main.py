@@ -35,8 +35,8 @@ from prism.cli.command_io import (
     html_page,
     progress_bars,
     read_bookings,
+    read_earlier_jobs,
     read_hints,
-    read_known,
     read_topology,
     show_diagnosis,
     write_text,
@@ -141,7 +141,7 @@ def replay(
         given = read_hints(hints) if hints else None
         bookings = read_bookings(jobs)
 
-        earlier = read_known(known) if known else {}
+        earlier = read_earlier_jobs(known) if known else {}
 
         from collectors.formats.file_types import read_columns
         from prism.recordings.file_analysis import replay as run

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prism.model import Diagnosis
 
-LARGEST = 256 << 20  # octets of a file of another tool
+MAX_FILE_OCTETS = 256 << 20  # octets of a file of another tool
 
 
 def metrics(
@@ -49,7 +49,7 @@ def metrics(
 
         placed = read_topology(topology) if topology else None
         past = _earlier(against or [])
-        told = list(_beside(beside or []))
+        told = list(_read_other_tools(beside or []))
         said = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
         document = _document(said, past, told, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
         text = dumps(document, indent=1) + "\n"
@@ -70,17 +70,17 @@ def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], give
     from prism.metrics import metrics_document as document
     from prism.metrics.aggregate_metrics import aggregate
     from prism.metrics.ettr import ettr, step_ends
-    from prism.metrics.model_estimates import estimates
-    from prism.metrics.regressions import compare, drift, figures, fingerprint, same
+    from prism.metrics.model_estimates import estimate_model
+    from prism.metrics.regressions import compare, drift, figures, fingerprint, same_job
 
     jobs = []
     for job in said.jobs:
         own = aggregate(job)
         if own is None:
             continue
-        before = [run for print_, run in past if same(fingerprint(own), print_)]
+        before = [run for print_, run in past if same_job(fingerprint(own), print_)]
         ratio = ettr(job, said.findings, until_ns=said.source.end_ns)
-        guessed = estimates(own, activation_octets=own.activation_octets, **given)
+        guessed = estimate_model(own, activation_octets=own.activation_octets, **given)
         own_drift = drift(np.diff(step_ends(job)) / 1e9)
         more = {"compared_with": len(before), "drift": vars(own_drift) if own_drift else None}
         jobs.append(document.job(own, ratio, compare(figures(own), before), guessed) | more)
@@ -101,15 +101,15 @@ def _earlier(paths: list[str]) -> list[Any]:
     return out
 
 
-def _beside(paths: list[str]) -> Iterator[dict[str, Any]]:
+def _read_other_tools(paths: list[str]) -> Iterator[dict[str, Any]]:
     from prism.metrics import nccl_inspector, prometheus_metrics
 
     for path in paths:
-        if Path(path).stat().st_size > LARGEST:
-            raise ValueError(f"{path}: more than {LARGEST >> 20} MiB; give a part of it")
+        if Path(path).stat().st_size > MAX_FILE_OCTETS:
+            raise ValueError(f"{path}: more than {MAX_FILE_OCTETS >> 20} MiB; give a part of it")
         text = Path(path).read_text(encoding="utf-8", errors="replace")
         if text.lstrip().startswith("{"):
-            found = nccl_inspector.measured(list(nccl_inspector.parse(text)))
+            found = nccl_inspector.summarise(list(nccl_inspector.parse(text)))
             if not found:
                 raise ValueError(f"{path}: no collectives of NCCL Inspector in this file")
             yield {"file": path, "kind": "nccl-inspector", "collectives": [vars(one) for one in found[:100]]}
@@ -117,7 +117,7 @@ def _beside(paths: list[str]) -> Iterator[dict[str, Any]]:
         samples = list(prometheus_metrics.parse(text.splitlines()))
         if not samples:
             raise ValueError(f"{path}: neither NCCL Inspector JSON nor Prometheus metrics")
-        remarks = [vars(one) for one in prometheus_metrics.remarks(samples)]
+        remarks = [vars(one) for one in prometheus_metrics.notable_series(samples)]
         yield {"file": path, "kind": "prometheus", "series": len(samples), "remarks": remarks}
 
 
@@ -147,10 +147,10 @@ def _text(document: dict[str, Any]) -> Iterator[str]:
         if job["drift"]:
             yield f"  within this run: last third of the steps × {job['drift']['ratio']:.3f} of the first"
         yield f"  compared with {job['compared_with']} earlier runs: " + _changes(job["changed"])
-    yield from _beside_text(document["beside"])
+    yield from _other_tools_text(document["beside"])
 
 
-def _beside_text(told: list[dict[str, Any]]) -> Iterator[str]:
+def _other_tools_text(told: list[dict[str, Any]]) -> Iterator[str]:
     for one in told:
         yield f"{one['file']}: {one['kind']}"
         for own in one.get("collectives", [])[:5]:

@@ -42,7 +42,7 @@ def report(
         if html:
             write_text(html, page)
         if mail:
-            failed = sent(mail, f"GPU-hours lost in {days} days", plain, page)
+            failed = send_report(mail, f"GPU-hours lost in {days} days", plain, page)
             for why in failed:
                 typer.echo(f"prism: {why}", err=True)
             raise typer.Exit(int(bool(failed)))
@@ -50,13 +50,13 @@ def report(
             typer.echo(plain, nl=False)
 
 
-def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
+def send_report(path: str, subject: str, plain: str, page: str) -> list[str]:
     """Send the report to all email receivers; return the reasons of failures. Raises ValueError without such a receiver."""
     from email.message import EmailMessage
     from email.policy import SMTP
 
     from prism.notify.alert_settings_file import read_alerts
-    from prism.notify.smtp import Letter, send
+    from prism.notify.smtp import Mail, send
 
     settings, failed = read_alerts(path), []
     receivers = [one for one in settings.receivers if one.kind == "email"]
@@ -68,7 +68,7 @@ def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
         made["Auto-Submitted"] = "auto-generated"
         made.set_content(plain)
         made.add_alternative(page, subtype="html")
-        letter = Letter(str(one.url), one.sender, one.to, made.as_bytes(), one.user, str(one.token))
+        letter = Mail(str(one.url), one.sender, one.to, made.as_bytes(), one.user, str(one.token))
         went = send(letter, allow=one.allow, limits=settings.limits, ca_file=one.ca_file, hidden=one.hidden)
         failed += [] if went.ok else [f"{one.name}: {went.why}"]
     return failed

@@ -16,7 +16,7 @@ from collectors.cli.option_values import MemoryOption
 from collectors.memory.limit import MEMORY, bounded
 from prism.cli import watch_commands
 
-GLANCE = 0.1  # seconds
+POLL_S = 0.1  # seconds
 
 TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
@@ -28,7 +28,7 @@ HintsOption = Annotated[
 
 
 @contextmanager
-def needed() -> Iterator[None]:
+def require_packages() -> Iterator[None]:
     """Turn a missing package of the service into a ValueError that says how to install it."""
     try:
         yield
@@ -52,12 +52,12 @@ def open_(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar.")] = False,
 ) -> None:
     """Replay files and show them in a browser, until Ctrl-C."""
-    with complaints("prism") as undo, needed():
+    with complaints("prism") as undo, require_packages():
         from tempfile import TemporaryDirectory
 
         from collectors.compilation.startup import begin
         from collectors.live.session import signals
-        from prism.api.server.web_server import Wish, shown
+        from prism.api.server.web_server import Wish, serve
         from prism.app.recorded_service import opened
         from prism.cli.command_io import progress_bars, read_bookings, read_hints, read_topology
 
@@ -70,11 +70,11 @@ def open_(
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,
-            shown(service, Wish(str(port), uploads=spool)) as address,
+            serve(service, Wish(str(port), uploads=spool)) as address,
         ):
             typer.echo(f"{address}/")
             while not asked.stop.is_set():
-                time.sleep(GLANCE)
+                time.sleep(POLL_S)
 
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the service.")]
@@ -86,7 +86,7 @@ AT = "http://127.0.0.1:8080"
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
     """List the jobs of a running service."""
-    with complaints("prism"), needed():
+    with complaints("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
@@ -107,7 +107,7 @@ def findings(
     state: Annotated[str | None, typer.Option(help="Only open or closed.")] = None,
 ) -> None:
     """List the findings of a running service, the latest first."""
-    with complaints("prism"), needed():
+    with complaints("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
@@ -125,7 +125,7 @@ def job(
     json: JsonOption = False,
 ) -> None:
     """Show one job of a running service."""
-    with complaints("prism"), needed():
+    with complaints("prism"), require_packages():
         from urllib.parse import quote
 
         from prism.cli import service_tables
@@ -146,14 +146,14 @@ def search(
     limit: LimitOption = 20,
 ) -> None:
     """Find jobs, users, hosts, racks, addresses, switches and findings of a running service by name."""
-    with complaints("prism"), needed():
+    with complaints("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
 
         with Asking(url, token_file) as service:
             found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
-        _print_json(found) if json else service_tables.show_things(found, terminal_report.console())
+        _print_json(found) if json else service_tables.show_results(found, terminal_report.console())
 
 
 def _print_json(found: object) -> None:

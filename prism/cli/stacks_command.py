@@ -9,7 +9,7 @@ import typer
 
 from collectors.cli.errors import complaints
 
-SHOWN = 8  # clusters in the text
+MAX_CLUSTERS = 8  # clusters in the text
 RANKS = 12
 
 
@@ -70,11 +70,11 @@ def _document(folder: str, report: str | None, world: int) -> dict[str, Any]:
 
 def _text(told: dict[str, Any]) -> list[str]:
     out = [f"{told['dumps']} stack dumps, {told['recordings']} Flight Recorder dumps, {len(told['skipped'])} other files"]
-    for one in told["clusters"][:SHOWN]:
+    for one in told["clusters"][:MAX_CLUSTERS]:
         state = "wait in" if one["waits"] else "are in"
         out.append(f"  {len(one['ranks'])} ranks {state} {one['in']}: {_listed(one['ranks'])}")
-    if len(told["clusters"]) > SHOWN:
-        out.append(f"  and {len(told['clusters']) - SHOWN} smaller clusters")
+    if len(told["clusters"]) > MAX_CLUSTERS:
+        out.append(f"  and {len(told['clusters']) - MAX_CLUSTERS} smaller clusters")
     outliers, evict = told["outliers"], told["evict"]
     if not outliers["ranks"]:
         return [*out, f"No outlier: {outliers['why']}."]

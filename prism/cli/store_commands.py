@@ -36,12 +36,12 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(where, make=True) as database:
         from collectors.store import flow_rows, retention
 
-        keep_s = seconds(keep) if keep else None
+        keep_s = parse_seconds(keep) if keep else None
         for table in flow_rows.kept_for(keep_s or flow_rows.KEEP_S):
             database.create(table)
         if keep_s:
             retention.keep(database, keep_s)
-        _tell(retention.status(database))
+        _print_tables(retention.status(database))
 
 
 @app.command()
@@ -62,7 +62,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
         if json:
             typer.echo(jsons.dumps([asdict(table) for table in found.tables]))
         else:
-            _tell(found.tables)
+            _print_tables(found.tables)
         wrong = [table.wrong for table in found.tables if table.wrong]
         if wrong:
             raise StoreError("; ".join(wrong))
@@ -74,14 +74,14 @@ def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(where) as database:
         from collectors.store import retention
 
-        keep_s = seconds(keep) if keep else None
+        keep_s = parse_seconds(keep) if keep else None
         typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
         if keep_s:  # afterwards, because a full disk accepts no new table definition
             retention.keep(database, keep_s)
-        _tell(retention.status(database))
+        _print_tables(retention.status(database))
 
 
-def seconds(text: str) -> int:
+def parse_seconds(text: str) -> int:
     """Parse a time such as 90s, 15m, 12h or 30d to seconds. Raises ValueError."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", text.strip())
     if not found or not int(found[1]):
@@ -108,7 +108,7 @@ def _database(where: str, *, make: bool = False) -> Iterator[Database]:
             database.close()
 
 
-def _tell(tables: Sequence[Status]) -> None:
+def _print_tables(tables: Sequence[Status]) -> None:
     if not tables:
         typer.echo("The store has no tables yet; create them with prism store init.")
     for table in tables:

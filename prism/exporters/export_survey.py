@@ -14,9 +14,9 @@ import numpy as np
 from collectors.columns.record import Flows
 
 S = 1_000_000_000
-CUT = 0.1  # minimum share of records near the maximum duration for which a timeout is inferred
-NEAR = 0.05  # relative spread of cut durations: exporters check about once a second
-SHORTEST_NS = S  # shorter timeouts do not matter, because steps take longer
+MIN_CUT_SHARE = 0.1  # minimum share of records near the maximum duration for which a timeout is inferred
+DURATION_SPREAD = 0.05  # relative spread of cut durations: exporters check about once a second
+MIN_TIMEOUT_NS = S  # shorter timeouts do not matter, because steps take longer
 ROCE = 4791
 
 
@@ -60,7 +60,7 @@ def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
             octets=int(own.octets.sum()),
             first_ns=int(own.start_ns.min()),
             last_ns=int(own.end_ns.max()),
-            timeout_ns=timeout(own),
+            timeout_ns=active_timeout(own),
             offset_ns=None if arrived_ns is None else arrived_ns - int(own.end_ns.max()),
             rates={int(rates[i]): int(counts[i]) for i in most.tolist()},
             roce=int(roce.sum()),
@@ -71,17 +71,17 @@ def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
     return out
 
 
-def timeout(flows: Flows) -> int:
+def active_timeout(flows: Flows) -> int:
     """Infer the active timeout from record durations, ns; 0 if none is visible."""
     length = flows.end_ns - flows.start_ns
     if len(length) < 20:
         return 0
     longest = float(np.percentile(length, 99))
-    near = np.abs(length - longest) <= NEAR * longest
-    return int(np.median(length[near])) if longest >= SHORTEST_NS and near.mean() >= CUT else 0
+    near = np.abs(length - longest) <= DURATION_SPREAD * longest
+    return int(np.median(length[near])) if longest >= MIN_TIMEOUT_NS and near.mean() >= MIN_CUT_SHARE else 0
 
 
-def together(before: Sent, now: Sent) -> Sent:
+def merge_surveys(before: Sent, now: Sent) -> Sent:
     """Merge two surveys of one exporter."""
     if not before.records:
         return now

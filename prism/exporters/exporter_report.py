@@ -5,10 +5,10 @@ from __future__ import annotations
 from prism.exporters.export_survey import Sent
 from prism.exporters.exporter_silence import Heard
 from prism.exporters.live_survey import Port
-from prism.exporters.missing_fields import lacks
+from prism.exporters.missing_fields import missing_fields
 from prism.views.board_views import Json, finite, ns
 
-MOST_PORTS = 512  # interfaces listed per exporter
+MAX_PORTS = 512  # interfaces listed per exporter
 
 
 def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | None, now_ns: int) -> Json:
@@ -25,8 +25,8 @@ def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | Non
         "offset_s": finite(own.offset_ns / 1e9) if own.offset_ns is not None else None,
         "lost": lost,
         "last_ns": ns(own.last_ns),
-        "lacks": [one.to_json() for one in lacks(own, now_ns=now_ns, lost=lost)],
-        "interfaces": [interface(port) for port in ports[:MOST_PORTS]],
+        "lacks": [one.to_json() for one in missing_fields(own, now_ns=now_ns, lost=lost)],
+        "interfaces": [interface(port) for port in ports[:MAX_PORTS]],
     }
 
 

@@ -19,8 +19,11 @@ from prism.tracking.job_liveness import rests
 from prism.tracking.job_tracking import Followed
 from prism.tracking.record_windows import SECOND, Shelf, newest
 
-GIVEN_UP_S = 1800  # seconds until a job that only a silent exporter saw counts as ended
-UNSURE, REFUTED = 0.8, 0.5  # maximum confidence of an outage: without any data from its exporters, and with datagram losses
+MAX_SILENCE_S = 1800  # seconds until a job that only a silent exporter saw counts as ended
+MAX_CONFIDENCE_BLIND, MAX_CONFIDENCE_LOST = (
+    0.8,
+    0.5,
+)  # maximum confidence of an outage: without any data from its exporters, and with datagram losses
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Quiet:
+class SilentExporter:
     """A silent exporter: time of its last record, and the jobs that cannot be judged without it."""
 
     exporter: str
@@ -48,21 +51,21 @@ class Quiet:
         )
 
 
-def reporters(flows: Flows, one: Followed) -> frozenset[str]:
+def job_exporters(flows: Flows, one: Followed) -> frozenset[str]:
     """List the exporters that report payload between members of a job."""
     counts = np.bincount(flows.exporter[_payload(flows, one)], minlength=len(flows.exporters))
     return frozenset(name for name, count in zip(flows.exporters, counts.tolist(), strict=False) if count)
 
 
-def by_some(flows: Flows, exporters: Collection[str]) -> Flows:
+def records_of(flows: Flows, exporters: Collection[str]) -> Flows:
     """Select the records of some exporters; all records if `exporters` is empty or no record names one."""
     wanted = np.isin(np.array(flows.exporters or ("",)), list(exporters))
     return flows if wanted.all() or not wanted.any() else flows.take(wanted[flows.exporter])
 
 
-def quiet(
+def find_silent(
     flows: Flows, followed: Iterable[Followed], heard: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
-) -> Iterator[Quiet]:
+) -> Iterator[SilentExporter]:
     """Find exporters that have fallen silent in the newest records.
 
     An exporter is silent if nothing came for `pauses` times its longest pause, while a job that it saw continued elsewhere for
@@ -82,38 +85,38 @@ def quiet(
         if alive or len(ends) < 8 or silence <= max(pauses * int(np.diff(ends).max()), SECOND):
             continue
         mine = [one for one in jobs if (own & _payload(flows, one)).any()]
-        ahead = {one.id: _ahead(flows, one, since) for one in mine}
+        ahead = {one.id: _steps_since(flows, one, since) for one in mine}
         on = [one for one in mine if ahead[one.id] >= steps]
-        alone = [one for one in mine if reporters(flows, one) == {name}]
+        alone = [one for one in mine if job_exporters(flows, one) == {name}]
         together = alone and all(_ended_with(flows.take(own), one, since) for one in mine)
         if on or together:
-            yield Quiet(name, since, tuple(one.id for one in mine if one in on or one in alone))
+            yield SilentExporter(name, since, tuple(one.id for one in mine if one in on or one in alone))
 
 
-def silenced(
+def silent_exporters(
     shelf: Shelf,
     followed: Collection[Followed],
     heard: Mapping[str, Heard],
-    before: Mapping[str, Quiet],
+    before: Mapping[str, SilentExporter],
     by: Mapping[str, Collection[str]],
     since_ns: int,
     now_ns: int,
-) -> dict[str, Quiet]:
+) -> dict[str, SilentExporter]:
     """List the silent exporters now, from records that start at `since_ns` or later; `before`: the previous result.
 
     `by`: exporters that report each job.
     """
     last = shelf.newest_by
     lagging = [name for name, at in last.items() if since_ns <= at < shelf.heard_ns - SECOND]
-    found = quiet(shelf.between(since_ns, now_ns), followed, heard) if lagging else ()
+    found = find_silent(shelf.between(since_ns, now_ns), followed, heard) if lagging else ()
     still = {name: one for name, one in before.items() if last.get(name, 0) <= one.since_ns}
     for name, one in still.items():  # a job that no other exporter saw
         unseen = tuple(job for job in one.jobs if set(by.get(job, ())) <= still.keys())
-        still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < GIVEN_UP_S * SECOND else ())
+        still[name] = replace(one, jobs=unseen if now_ns - one.since_ns < MAX_SILENCE_S * SECOND else ())
     return {**still, **{one.exporter: one for one in found}}
 
 
-def told_until(
+def observed_until(
     flows: Flows, by: Collection[str], one: Followed, ended_ns: int, now_ns: int, *, heard_ns: int, sent_ns: int, near: bool
 ) -> tuple[int, int]:
     """Return the time until which a job would have been seen, and `blind_ns` for `weighed`, ns.
@@ -124,7 +127,7 @@ def told_until(
     """
     if not one.trusted or now_ns - ended_ns <= one.step_ns:
         return heard_ns, 0
-    own = by_some(flows, by)
+    own = records_of(flows, by)
     heard_ns = min(now_ns, max(int(own.end_ns.max()), sent_ns))
     alive = sent_ns >= ended_ns + 1.5 * one.step_ns
     if alive or near or rests(own.take(own.start_ns < heard_ns), one.job) <= 0.75 * one.step_ns:
@@ -132,7 +135,7 @@ def told_until(
     return now_ns, heard_ns if now_ns > heard_ns + one.step_ns else 0
 
 
-def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
+def lower_confidence(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
     """Lower the confidence of outages if the job's exporters `lost` datagrams meanwhile, or if no data arrived at all.
 
     `blind_ns`: time of the last data if only the job itself shows that records are collected, else 0.
@@ -142,18 +145,22 @@ def weighed(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns:
             n for n, told in lost.items() if told.lost and finding.start_ns <= told.lost_ns <= finding.end_ns + SECOND
         )
         if finding.kind in OUTAGES and gaps:
-            yield _unsure(
+            yield _with_confidence(
                 finding,
-                REFUTED,
+                MAX_CONFIDENCE_LOST,
                 f"datagrams from {', '.join(gaps)} were lost in this time, so the job may have continued unseen",
             )
         elif finding.kind in OUTAGES and 0 < blind_ns <= finding.end_ns:
-            yield _unsure(finding, UNSURE, "no other traffic was recorded in this time either, so collection may have stopped")
+            yield _with_confidence(
+                finding,
+                MAX_CONFIDENCE_BLIND,
+                "no other traffic was recorded in this time either, so collection may have stopped",
+            )
         else:
             yield finding
 
 
-def losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
+def describe_losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
     """Describe the losses of exporters since the previous state."""
     for name, told in sorted(now.items()):
         more = told.lost - (before[name].lost if name in before else 0)
@@ -162,7 +169,7 @@ def losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[st
             yield f"{lost}; results for this time may be incomplete"
 
 
-def _unsure(finding: Finding, most: float, why: str) -> Finding:
+def _with_confidence(finding: Finding, most: float, why: str) -> Finding:
     evidence = {**finding.evidence, "collection": why}
     return replace(finding, confidence=min(finding.confidence, most), message=f"{finding.message}; {why}", evidence=evidence)
 
@@ -172,7 +179,7 @@ def _payload(flows: Flows, one: Followed) -> Mask:
     return members[flows.src] & members[flows.dst] & ~flows.control()
 
 
-def _ahead(flows: Flows, one: Followed, since_ns: int) -> float:
+def _steps_since(flows: Flows, one: Followed, since_ns: int) -> float:
     """Count the steps that a job has continued since a time."""
     ends = flows.end_ns[_payload(flows, one)]
     return float((int(ends.max(initial=since_ns)) - since_ns) / max(one.step_ns, 1.0))

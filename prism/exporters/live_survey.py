@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from collectors.columns.record import Flows
 from collectors.exports.evidence import Counters
-from prism.exporters.export_survey import S, Sent, survey, together
+from prism.exporters.export_survey import S, Sent, merge_surveys, survey
 
 SPAN_NS = 300 * S  # length of a span; one of the two kept spans is always complete
-MOST, MOST_PORTS = 1000, 4096  # exporters, interfaces in total
+MAX_EXPORTERS, MAX_PORTS = 1000, 4096  # exporters, interfaces in total
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Survey:
                 self._spans, self._since = [{}, self._spans[0]], arrived_ns
             now = self._spans[0]
             for name, sent in found.items():
-                if name in now or len(now) < MOST:
-                    now[name] = together(now.get(name, Sent()), sent)
+                if name in now or len(now) < MAX_EXPORTERS:
+                    now[name] = merge_surveys(now.get(name, Sent()), sent)
 
     def count(self, rows: Iterable[Counters]) -> None:
         """Add interface counters that arrived."""
@@ -73,7 +73,7 @@ class Survey:
             ins, outs = ((now - old) * 8 / seconds / 1e9 if now >= old >= 0 else None for now, old in grown)
             made = replace(made, since_ns=before.since_ns, in_gbit_s=ins, out_gbit_s=outs)
         self._ports[name, number] = made
-        if len(self._ports) > MOST_PORTS:
+        if len(self._ports) > MAX_PORTS:
             self._ports.popitem(last=False)
 
     def sent(self) -> dict[str, Sent]:
@@ -81,7 +81,7 @@ class Survey:
         with self._lock:
             now, before = self._spans
             every = {**before, **now}
-            return {name: together(before.get(name, Sent()), now[name]) if name in now else before[name] for name in every}
+            return {name: merge_surveys(before.get(name, Sent()), now[name]) if name in now else before[name] for name in every}
 
     def ports(self) -> dict[str, list[Port]]:
         """Return the interfaces of each exporter by number."""

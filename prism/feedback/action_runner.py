@@ -15,7 +15,7 @@ from collectors.clickhouse.drivers import Database, StoreError, Table, TableColu
 from collectors.operations.logs import say
 from prism.alerts.alert_settings import Hook, Limits
 from prism.alerts.receivers.delivery_results import Delivery
-from prism.feedback.actions import Action, Change, from_rows, landed, post, targets
+from prism.feedback.actions import Action, Change, after_post, from_rows, post, targets
 from prism.notify.webhooks import deliver
 from prism.report.json_report import finding_json
 from prism.tracking.board import Case
@@ -33,11 +33,11 @@ ACTIONS = Table(
     keep_s=730 * 86_400,
     replacing="version",
 )
-MOST = 2000  # actions in memory
-OPEN = 200  # actions that wait for approval
+MAX_ACTIONS = 2000  # actions in memory
+MAX_PENDING = 200  # actions that wait for approval
 
 
-class Desk:
+class ActionRunner:
     """Actions of the configured hooks. Thread-safe. Methods raise StoreError, and ValueError for impossible requests."""
 
     def __init__(
@@ -93,8 +93,8 @@ class Desk:
         if known.dry_run and not dry_run:
             raise ValueError(f"hook {hook} makes dry runs only; dry_run: false in the alerts file lets it act")
         with self._lock:
-            if sum(one.state == "proposed" for one in self._known.values()) >= OPEN:
-                raise ValueError(f"{OPEN} actions wait for approval; approve or reject some first")
+            if sum(one.state == "proposed" for one in self._known.values()) >= MAX_PENDING:
+                raise ValueError(f"{MAX_PENDING} actions wait for approval; approve or reject some first")
             now = self._clock()
             finding: dict[str, Any] = finding_json(case.finding)
             made = Action(
@@ -128,7 +128,7 @@ class Desk:
         except Exception as error:  # any error at all must appear in the trail
             went = Delivery(False, f"internal error {type(error).__name__}")
         with self._lock:
-            over = landed(action, went, self._clock())
+            over = after_post(action, went, self._clock())
             self._known[over.id] = over
             try:
                 self._keep(over)
@@ -148,5 +148,5 @@ class Desk:
             }
             self._database.insert(ACTIONS, row, token=f"actions {action.id} {len(action.trail)}", again=False)
         self._known[action.id] = action
-        while len(self._known) > MOST:
+        while len(self._known) > MAX_ACTIONS:
             del self._known[next(iter(self._known))]

@@ -87,7 +87,7 @@ def post(action: Action, hook: Hook, now_ns: int) -> Post:
     return Post(str(hook.url), tuple(headers), body)
 
 
-def landed(action: Action, went: Delivery, now_ns: int) -> Action:
+def after_post(action: Action, went: Delivery, now_ns: int) -> Action:
     """Update the action after its hook answered or failed."""
     return action.changed("done" if went.ok else "failed", now_ns, "hook", went.why)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from collectors.clickhouse.drivers import Database, Table, TableColumn
-from prism.feedback.remarks import Act, Remark, Standing, cleaned, standing
+from prism.feedback.remarks import Act, Remark, Standing, clean_note, standing
 
-DAYS = 730  # retention: labelled data gains value with time
+KEEP_DAYS = 730  # retention: labelled data gains value with time
 REMARKS = Table(
     name="remarks",
     columns=(
@@ -24,9 +24,9 @@ REMARKS = Table(
     ),
     order=("at_ns", "id"),
     time="at_ns",
-    keep_s=DAYS * 86_400,
+    keep_s=KEEP_DAYS * 86_400,
 )
-MOST = 100_000  # remarks in memory: the newest
+MAX_REMARKS = 100_000  # remarks in memory: the newest
 
 
 class Journal:
@@ -42,7 +42,7 @@ class Journal:
 
     def _load(self, database: Database) -> None:
         sql = "SELECT told FROM remarks ORDER BY at_ns DESC LIMIT {most:UInt64}"
-        for told in reversed(list(database.query(sql, {"most": MOST}).get("told", ()))):
+        for told in reversed(list(database.query(sql, {"most": MAX_REMARKS}).get("told", ()))):
             try:
                 one = Remark(**json.loads(told))
             except (ValueError, TypeError):
@@ -52,7 +52,7 @@ class Journal:
 
     def add(self, case: str, act: Act, *, by: str, text: str = "", known: Mapping[str, Any] | None = None) -> Remark:
         """Store a remark; it is durable when this returns."""
-        made = Remark(secrets.token_hex(8), case, act, self._clock(), by, cleaned(text), known or {})
+        made = Remark(secrets.token_hex(8), case, act, self._clock(), by, clean_note(text), known or {})
         with self._lock:
             if self._database is not None:
                 told = json.dumps(vars(made), allow_nan=False)
@@ -65,7 +65,7 @@ class Journal:
                 }
                 self._database.insert(REMARKS, row, token=f"remarks {made.id}", again=False)
             self._known[made.id] = made
-            while len(self._known) > MOST:
+            while len(self._known) > MAX_REMARKS:
                 del self._known[next(iter(self._known))]
             self.revision += 1
         return made

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 Act = Literal["acknowledge", "release", "right", "false", "note"]
 ACTS: tuple[Act, ...] = get_args(Act)
-LONGEST = 4000  # characters of a note
+MAX_CHARACTERS = 4000  # characters of a note
 MARKS = ("right", "false")
 
 
@@ -50,9 +50,9 @@ def standing(remarks: Iterable[Remark]) -> Standing:
     return Standing(care if care is not None and care.act == "acknowledge" else None, mark, ordered)
 
 
-def cleaned(text: str) -> str:
+def clean_note(text: str) -> str:
     """Clean a note: no control characters except line ends, at most `LONGEST` characters."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:LONGEST])
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:MAX_CHARACTERS])
 
 
 def to_json(one: Remark) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def to_json(one: Remark) -> dict[str, Any]:
     return {"id": one.id, "act": one.act, "at_ns": str(one.at_ns), "by": one.by, "text": one.text}
 
 
-def labelled(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
+def labelled_findings(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
     """List marked findings with their newest mark, as labelled data for calibration.
 
     `confidence`: the claim; `right`: the truth; `evidence`: of the detector.

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from collectors.columns.record import FIN, RST, Flows
 from prism.model import JobDiagnosis
 
-UNANSWERED = 3  # retransmissions to an endpoint after its last payload: with TCP's doubling time-out, three take about a second
-APART = 3.0  # minimum ratio to the retransmissions to any other endpoint
-FEWEST = 3  # minimum number of healthy steps
-STEPS = 60  # number of last steps to look at
+MIN_RETRANSMITS = (
+    3  # retransmissions to an endpoint after its last payload: with TCP's doubling time-out, three take about a second
+)
+MIN_RATIO = 3.0  # minimum ratio to the retransmissions to any other endpoint
+MIN_STEPS = 3  # minimum number of healthy steps
+LAST_STEPS = 60  # number of last steps to look at
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Silence:
         return self.order[0][0] if self.order else ""
 
 
-def fell_silent(flows: Flows, job: JobDiagnosis) -> Silence:
+def find_first_silence(flows: Flows, job: JobDiagnosis) -> Silence:
     """Find the endpoint of a job that stopped first at the end of its traffic; an empty result without payload."""
     members = {address: code for code, address in enumerate(flows.endpoints)}
     codes = np.array([members[one] for one in job.job.endpoints if one in members], np.int64)
@@ -57,7 +59,7 @@ def fell_silent(flows: Flows, job: JobDiagnosis) -> Silence:
         return Silence(tuple((flows.endpoints[codes[i]], int(last[i])) for i in order), 0, 0.0, (), ())
     margin = int(last[order[1]] - last[order[0]])
     usual = _usual_margins(flows, paid, codes, job)
-    confidence = float((usual < margin).mean()) if len(usual) >= FEWEST else 0.5
+    confidence = float((usual < margin).mean()) if len(usual) >= MIN_STEPS else 0.5
     return Silence(
         tuple((flows.endpoints[codes[i]], int(last[i])) for i in order),
         margin,
@@ -75,7 +77,7 @@ def _last(times: NDArray[np.int64], src: NDArray[np.int32], endpoints: int) -> N
 
 def _usual_margins(flows: Flows, paid: NDArray[np.intp], codes: NDArray[np.int64], job: JobDiagnosis) -> NDArray[np.int64]:
     """Measure the lead of the first rank over the second at the end of each completed step, ns."""
-    ends = next((own[:, 1] for own in job.timeline.steps if len(own)), np.zeros(0, np.int64))[-STEPS - 1 :]
+    ends = next((own[:, 1] for own in job.timeline.steps if len(own)), np.zeros(0, np.int64))[-LAST_STEPS - 1 :]
     out = []
     for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         rows = paid[(flows.end_ns[paid] > low) & (flows.end_ns[paid] <= high)]
@@ -95,7 +97,7 @@ def _unanswered(flows: Flows, inside: NDArray[np.bool_], codes: NDArray[np.int64
     out = []
     for place, count in enumerate(again):
         rest = np.delete(counts, place)
-        if count >= UNANSWERED and count > APART * rest.max(initial=0):
+        if count >= MIN_RETRANSMITS and count > MIN_RATIO * rest.max(initial=0):
             out.append(flows.endpoints[int(codes[place])])
     return tuple(out)
 
@@ -109,6 +111,6 @@ def _closed(flows: Flows, inside: NDArray[np.bool_]) -> tuple[str, ...]:
     return (flows.endpoints[int(flows.src[first])],)
 
 
-def joined(parts: Sequence[Silence]) -> Silence | None:
+def most_confident(parts: Sequence[Silence]) -> Silence | None:
     """Choose the most confident result of several jobs."""
     return max((one for one in parts if one.order), key=lambda one: one.confidence, default=None)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.incidents.first_silence import Silence, fell_silent
-from prism.incidents.log_flow_checks import Check, checks
-from prism.incidents.node_mapping import Places, places
+from prism.incidents.first_silence import Silence, find_first_silence
+from prism.incidents.log_flow_checks import Check, compare_facts
+from prism.incidents.node_mapping import NodeMap, map_nodes
 from prism.logs.patterns.log_diagnosis import LogDiagnosis
 from prism.model import Diagnosis, Finding, JobDiagnosis
 from prism.topology import Topology
 
-STRONG = ("only", "silent", "behind")  # log rules that identify a node directly
-SURE = 0.5  # minimum confidence of the order of silence
-SYMPTOMS = ("peer", "killed", "unknown")  # log causes that only show that a peer was gone
+DIRECT_RULES = ("only", "silent", "behind")  # log rules that identify a node directly
+MIN_ORDER_CONFIDENCE = 0.5  # minimum confidence of the order of silence
+SYMPTOM_CAUSES = ("peer", "killed", "unknown")  # log causes that only show that a peer was gone
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,37 @@ class Incident:
     assumed: bool
 
 
-def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
+def join_incident(log_diagnosis: LogDiagnosis, flow_diagnosis: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
     """Join the logs of a run with its flows. Of several jobs in the flows, the job with the ranks in the logs is used."""
-    job = _job(said, seen)
+    job = _job(log_diagnosis, flow_diagnosis)
     if job is None:
-        first = said.suspects[0] if said.suspects else None
+        first = log_diagnosis.suspects[0] if log_diagnosis.suspects else None
         return Incident(
-            said.failed,
+            log_diagnosis.failed,
             "",
             first.name if first else "",
             (),
-            said.cause,
-            said.why,
-            said.confidence,
+            log_diagnosis.cause,
+            log_diagnosis.why,
+            log_diagnosis.confidence,
             None,
             ("flows: no training job was recognised",),
             None,
             (),
             (),
-            said,
+            log_diagnosis,
             assumed=False,
         )
-    placed = places(job.job.endpoints, said.facts, topology)
-    own = tuple(one for one in seen.findings if one.job == job.job.id and one.severity != "info")
-    quiet = fell_silent(_until_it_stopped(flows, job, own), job)
-    told = checks(job, said.facts, said.marks, placed)
-    if not said.failed:
-        return Incident(False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, said, assumed=placed.assumed)
-    node, endpoints, confidence, agrees = _node(said, quiet, placed)
-    cause, why = _cause(said, quiet, endpoints)
+    placed = map_nodes(job.job.endpoints, log_diagnosis.facts, topology)
+    own = tuple(one for one in flow_diagnosis.findings if one.job == job.job.id and one.severity != "info")
+    quiet = find_first_silence(_until_it_stopped(flows, job, own), job)
+    told = compare_facts(job, log_diagnosis.facts, log_diagnosis.marks, placed)
+    if not log_diagnosis.failed:
+        return Incident(
+            False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, log_diagnosis, assumed=placed.assumed
+        )
+    node, endpoints, confidence, agrees = _node(log_diagnosis, quiet, placed)
+    cause, why = _cause(log_diagnosis, quiet, endpoints)
     return Incident(
         True,
         job.job.id,
@@ -78,11 +80,11 @@ def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology |
         why,
         confidence,
         agrees,
-        tuple(_witnesses(said, quiet, placed)),
+        tuple(_witnesses(log_diagnosis, quiet, placed)),
         quiet,
         told,
         own,
-        said,
+        log_diagnosis,
         assumed=placed.assumed,
     )
 
@@ -106,12 +108,12 @@ def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:
     )
 
 
-def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tuple[str, ...], float, bool | None]:
+def _node(said: LogDiagnosis, quiet: Silence, placed: NodeMap) -> tuple[str, tuple[str, ...], float, bool | None]:
     """Choose the node with the stronger evidence; agreement of both raises the confidence."""
     first = said.suspects[0] if said.suspects else None
     mine = placed.endpoints(first.name, first.ranks) if first else ()
-    seen = quiet.first if quiet.confidence >= SURE else ""
-    if first is None or (seen and first.how not in STRONG and seen not in mine):
+    seen = quiet.first if quiet.confidence >= MIN_ORDER_CONFIDENCE else ""
+    if first is None or (seen and first.how not in DIRECT_RULES and seen not in mine):
         node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen) if seen else ""
         return node, (seen,) if seen else (), quiet.confidence if seen else 0.0, False if first and seen else None
     if not seen or not mine:
@@ -127,7 +129,7 @@ def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tupl
 
 def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
     """Return the cause from the logs; if they only show that a peer was gone, derive it from the flows."""
-    if said.cause not in SYMPTOMS or not endpoints:
+    if said.cause not in SYMPTOM_CAUSES or not endpoints:
         return said.cause, said.why
     if set(endpoints) & set(quiet.unanswered):
         return "network", "others sent to it again and again without an answer: its NIC, link or host was gone"
@@ -138,7 +140,7 @@ def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tu
     return said.cause, said.why
 
 
-def _witnesses(said: LogDiagnosis, quiet: Silence, placed: Places) -> list[str]:
+def _witnesses(said: LogDiagnosis, quiet: Silence, placed: NodeMap) -> list[str]:
     out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in said.suspects[:3]]
     if quiet.order:
         rank = placed.rank.get(quiet.first)

@@ -10,9 +10,9 @@ from prism.incidents.incident import Incident
 from prism.logs.parsing.line_cleaning import mask
 from prism.logs.parsing.signatures import CAUSES
 
-LINES = 40  # log lines
-WIDTH = 300  # characters per log line
-BARS = 64  # endpoints in the chart of last payloads
+MAX_LINES = 40  # log lines
+MAX_CHARACTERS = 300  # characters per log line
+MAX_BARS = 64  # endpoints in the chart of last payloads
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1c1f;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:1.8rem}table{border-collapse:collapse;width:100%}
@@ -63,7 +63,7 @@ def _summary(own: Incident) -> Iterator[str]:
 def _list(title: str, rows: tuple[str, ...]) -> Iterator[str]:
     if rows:
         yield f"<h2>{escape(title)}</h2><ul>"
-        yield from (f"<li>{escape(mask(row)[:WIDTH])}</li>" for row in rows)
+        yield from (f"<li>{escape(mask(row)[:MAX_CHARACTERS])}</li>" for row in rows)
         yield "</ul>"
 
 
@@ -71,7 +71,7 @@ def _chart(own: Incident) -> Iterator[str]:
     """Draw the last payloads of the endpoints as bars, earliest first."""
     if own.silence is None or len(own.silence.order) < 2 or not own.failed:
         return
-    order = own.silence.order[:BARS]
+    order = own.silence.order[:MAX_BARS]
     low, high = order[0][1], max(time for _, time in order)
     span = max(high - low, 1)
     yield "<h2>Last payload of each endpoint</h2>"
@@ -109,7 +109,7 @@ def _lines(own: Incident) -> Iterator[str]:
             own.logs.lines,
             key=lambda one: (rank[one.signature.role], -one.signature.strength) if one.signature else (2, 0),
         )
-        for one in order[:LINES]:
+        for one in order[:MAX_LINES]:
             when = "" if one.time_ns is None else datetime.fromtimestamp(one.time_ns / 1e9, UTC).strftime("%H:%M:%S ")
-            yield escape(f"{one.source}:{one.numbers[0]}: {when}{mask(one.text)[:WIDTH]}\n")
+            yield escape(f"{one.source}:{one.numbers[0]}: {when}{mask(one.text)[:MAX_CHARACTERS]}\n")
         yield "</pre>"

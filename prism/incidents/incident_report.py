@@ -9,14 +9,14 @@ from prism.logs import log_report as logs
 from prism.logs.parsing.line_cleaning import mask
 
 SCHEMA = "prism-incident/1"
-LINES = 2000  # log lines in the JSON document
+MAX_LINES = 2000  # log lines in the JSON document
 
 
 def document(own: Incident) -> dict[str, Any]:
     """Convert an incident to plain values for JSON. Secrets are masked."""
     quiet = own.silence
     said = logs.document(own.logs)
-    more = said["more_lines"] + max(len(said["lines"]) - LINES, 0)
+    more = said["more_lines"] + max(len(said["lines"]) - MAX_LINES, 0)
     return {
         "schema": SCHEMA,
         "failed": own.failed,
@@ -33,7 +33,7 @@ def document(own: Incident) -> dict[str, Any]:
         "unanswered": list(quiet.unanswered) if quiet else [],
         "checks": [vars(one) for one in own.checks],
         "findings": [{"kind": one.kind, "ids": list(one.ids), "message": one.message} for one in own.findings],
-        "logs": said | {"lines": said["lines"][:LINES], "more_lines": more},
+        "logs": said | {"lines": said["lines"][:MAX_LINES], "more_lines": more},
     }
 
 

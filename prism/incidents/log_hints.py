@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from prism.incidents.node_mapping import Places
+from prism.incidents.node_mapping import NodeMap
 from prism.logs.parsing.log_facts import Facts
 
 SIZES = ("dp", "pp", "tp", "ep", "cp")
 
 
-def hints(facts: Facts, endpoints: Sequence[str], placed: Places) -> dict[str, Any]:
+def hints(facts: Facts, endpoints: Sequence[str], placed: NodeMap) -> dict[str, Any]:
     """Build the hints document of one job: its endpoints and the sizes from its arguments. Inconsistent sizes are left out."""
     world = facts.sizes.get("world", 0)
     sizes = {kind: facts.sizes[kind] for kind in SIZES if kind in facts.sizes}

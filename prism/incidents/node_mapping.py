@@ -11,7 +11,7 @@ from prism.topology import Topology
 
 
 @dataclass(frozen=True)
-class Places:
+class NodeMap:
     """Endpoints by node, and rank by endpoint. `assumed`: ranks follow the order of addresses, without confirmation."""
 
     of_node: Mapping[str, tuple[str, ...]]
@@ -27,7 +27,7 @@ class Places:
         return tuple(address for address, rank in self.rank.items() if rank in set(ranks))
 
 
-def places(endpoints: Sequence[str], facts: Facts, topology: Topology | None) -> Places:
+def map_nodes(endpoints: Sequence[str], facts: Facts, topology: Topology | None) -> NodeMap:
     """Map ranks of a job to endpoints. A host with several endpoints has its ranks in their order."""
     ordered = sorted(endpoints, key=lambda one: ipaddress.ip_address(one).packed)
     of_node: dict[str, list[str]] = {}
@@ -50,4 +50,4 @@ def places(endpoints: Sequence[str], facts: Facts, topology: Topology | None) ->
         found = [address for address, own in rank.items() if own == number]
         if found:
             of_node.setdefault(host, found)
-    return Places({node: tuple(own) for node, own in of_node.items()}, rank, assumed)
+    return NodeMap({node: tuple(own) for node, own in of_node.items()}, rank, assumed)

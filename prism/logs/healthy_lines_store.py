@@ -15,7 +15,7 @@ from typing import Any
 from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_scanner import Event
-from prism.logs.patterns.healthy_lines import LONGEST, MOST, Healthy, learn_texts
+from prism.logs.patterns.healthy_lines import MAX_CHARACTERS, MAX_TEMPLATES, Healthy, learn_texts
 from prism.storage.live_state import State
 
 DAYS = 730
@@ -53,10 +53,10 @@ class HealthyStore:
         sql = "SELECT argMax(told, version) AS newest, max(version) AS last FROM healthy_logs GROUP BY id"
         sql += " ORDER BY last DESC, id LIMIT {most:UInt64}"
         found: dict[str, int] = {}
-        for told in self._database.query(sql, {"most": MOST}).get("newest", ()):
+        for told in self._database.query(sql, {"most": MAX_TEMPLATES}).get("newest", ()):
             try:
                 row = json.loads(told)
-                found[str(row["template"])[:LONGEST]] = int(row["runs"])
+                found[str(row["template"])[:MAX_CHARACTERS]] = int(row["runs"])
             except (ValueError, TypeError, KeyError):
                 self.unread += 1
         return found
@@ -66,7 +66,7 @@ class HealthyStore:
         before, texts = self._rows(), [event.text for event in events]
         learnt = learn_texts(texts, Healthy(tuple(before), 0))
         drain, now = learnt.drain(), self._clock()
-        own = {str(one)[:LONGEST] for text in texts if (one := drain.match(text)) is not None}
+        own = {str(one)[:MAX_CHARACTERS] for text in texts if (one := drain.match(text)) is not None}
         told = [json.dumps({"template": one, "runs": before.get(one, 0) + 1}) for one in sorted(own)]
         columns: dict[str, Sequence[Any]] = {
             "id": [hashlib.blake2s(one.encode(), digest_size=8).hexdigest() for one in sorted(own)],

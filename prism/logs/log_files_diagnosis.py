@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from prism.logs.log_reader import files, read
+from prism.logs.log_reader import list_files, read
 from prism.logs.parsing.line_prefixes import of_path
 from prism.logs.parsing.log_scanner import Kinds, Scanner, scan
 from prism.logs.patterns.healthy_lines import Healthy
@@ -14,7 +14,7 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
 
 def scan_files(paths: Sequence[str]) -> list[Scanner]:
     """Scan each file with its own scanner; names are relative to the common folder."""
-    found = files(paths)
+    found = list_files(paths)
     kinds = Kinds()
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in found]) if found else ""
     out = []

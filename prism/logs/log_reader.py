@@ -17,8 +17,8 @@ import zstandard
 from prism.logs.parsing.log_envelopes import unwrap
 
 BLOCK = 4 << 20  # octets
-LONGEST = 1 << 20  # octets of a line without an end; the rest of it is dropped
-FILES = 100_000  # files of a folder
+MAX_LINE_OCTETS = 1 << 20  # octets of a line without an end; the rest of it is dropped
+MAX_FILES = 100_000  # files of a folder
 _SKIPPED = (
     ".pcap",
     ".pcapng",
@@ -37,7 +37,7 @@ _SKIPPED = (
 )
 
 
-def files(paths: Iterable[str]) -> list[str]:
+def list_files(paths: Iterable[str]) -> list[str]:
     """List the named files and the files in named folders, in order. Raises FileNotFoundError, ValueError."""
     out: list[str] = []
     for path in paths:
@@ -55,8 +55,8 @@ def files(paths: Iterable[str]) -> list[str]:
         if not own:
             raise ValueError(f"{path}: no log files in this folder")
         out += own
-        if len(out) > FILES:
-            raise ValueError(f"{path}: more than {FILES:,} files; name a folder of one run")
+        if len(out) > MAX_FILES:
+            raise ValueError(f"{path}: more than {MAX_FILES:,} files; name a folder of one run")
     return out
 
 
@@ -107,8 +107,8 @@ def blocks(take: Callable[[int], bytes]) -> Iterator[bytes]:
             rest = got[end:]
         else:
             rest += got
-        if len(rest) > LONGEST:
-            rest, dropping = rest[:LONGEST], True
+        if len(rest) > MAX_LINE_OCTETS:
+            rest, dropping = rest[:MAX_LINE_OCTETS], True
     if rest:
         yield rest
 
@@ -138,7 +138,7 @@ class Tail:
             return got
         end = got.rfind(b"\n") + 1
         if not end:
-            self._rest = (self._rest + got)[:LONGEST]
+            self._rest = (self._rest + got)[:MAX_LINE_OCTETS]
             return b""
         out, self._rest = self._rest + got[:end], got[end:]
         return out

@@ -22,8 +22,8 @@ from prism.model import PHASES, JobDiagnosis
 
 COLLECTIVES = ("dp", "tp", "ep", "cp")
 WORK = ("compute", "forward", "backward", "optimizer")
-FEWEST = 3  # minimum number of steps
-GAP = 0.02  # of a step: a pause of this length separates two transfers of a group
+MIN_STEPS = 3  # minimum number of steps
+MIN_PAUSE_SHARE = 0.02  # of a step: a pause of this length separates two transfers of a group
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetric
     Of each kind, use the first `most_groups` groups only.
     """
     ends = step_ends(job)
-    if len(ends) < FEWEST + 1:
+    if len(ends) < MIN_STEPS + 1:
         return None
     layout = job.parallelism.layout
     found = _Spans(job, ends, most_groups)
@@ -101,7 +101,7 @@ def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetric
         job.job.id,
         {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
         len(job.job.endpoints),
-        spread(_plain(np.diff(ends) / 1e9)),
+        spread(_undisturbed(np.diff(ends) / 1e9)),
         volumes,
         tuple(one for kind in COLLECTIVES if (one := found.lateness(kind)) is not None),
         _void(job),
@@ -113,7 +113,7 @@ def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetric
     )
 
 
-def _plain(durations: NDArray[np.float64]) -> NDArray[np.float64]:
+def _undisturbed(durations: NDArray[np.float64]) -> NDArray[np.float64]:
     """Drop durations that a pause, a hang or a restart prolonged: over twice the median."""
     return durations[durations < 2 * np.median(durations)]
 
@@ -219,7 +219,7 @@ class _Spans:
             rows = self.of(kind, groups[0]) if groups else np.zeros(0, np.intp)
             if len(rows):
                 quiet = self.start[rows][1:] - np.maximum.accumulate(self.end[rows])[:-1]
-                out[kind] = round((1 + int((quiet > GAP * self.period).sum())) / self.steps)
+                out[kind] = round((1 + int((quiet > MIN_PAUSE_SHARE * self.period).sum())) / self.steps)
         return out
 
 

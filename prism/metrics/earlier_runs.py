@@ -16,13 +16,13 @@ import numpy as np
 
 from prism.metrics.aggregate_metrics import aggregate
 from prism.metrics.ettr import step_ends
-from prism.metrics.regressions import Figure, compare, drift, figures, fingerprint, same
+from prism.metrics.regressions import Figure, compare, drift, figures, fingerprint, same_job
 from prism.model import JobDiagnosis, Timeline
 
 _working = threading.Lock()
 _known: WeakKeyDictionary[Timeline, Run | None] = WeakKeyDictionary()  # a timeline never changes
-GROUPS = 16  # groups of a kind that are measured
-COMPARED = 20  # earlier runs, newest first
+MAX_GROUPS = 16  # groups of a kind that are measured
+MAX_RUNS = 20  # earlier runs, newest first
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def from_json(fields: Mapping[str, Any]) -> Run:
     return Run(str(fields["job"]), int(fields["start_ns"]), int(fields["end_ns"]), dict(print_), own)
 
 
-def run_of(found: JobDiagnosis) -> Run | None:
+def summarise_run(found: JobDiagnosis) -> Run | None:
     """Summarise a job as a run; None with too few steps with transfers. Computed once per timeline."""
     with _working:
         if found.timeline not in _known:
@@ -64,35 +64,35 @@ def _run_of(found: JobDiagnosis) -> Run | None:
         return None
     since = int(found.timeline.spans.start_ns[sent].min())
     steps = tuple(own[own[:, 0] >= since] for own in found.timeline.steps)
-    own = aggregate(replace(found, timeline=replace(found.timeline, steps=steps)), most_groups=GROUPS)
+    own = aggregate(replace(found, timeline=replace(found.timeline, steps=steps)), most_groups=MAX_GROUPS)
     if own is None:
         return None
     return Run(found.job.id, found.job.start_ns, found.job.end_ns, fingerprint(own), figures(own))
 
 
-def history(found: JobDiagnosis, runs: Sequence[Run]) -> dict[str, Any]:
+def compare_history(found: JobDiagnosis, runs: Sequence[Run]) -> dict[str, Any]:
     """Compare a job with earlier runs of the same fingerprint, and its last steps with its first.
 
     `changed`: figures that differ by more than chance, worse ones first; `drift`: None if the steps did not change.
     """
-    now = run_of(found)
+    now = summarise_run(found)
     moved = drift(np.diff(step_ends(found)) / 1e9)
     told: dict[str, Any] = {"job": found.job.id, "drift": vars(moved) if moved else None, "runs": [], "changed": []}
     if now is None:
         return told | {"known": False}
     before = (one for one in runs if one.job != now.job and one.end_ns <= now.start_ns)
-    alike = [one for one in before if same(now.fingerprint, one.fingerprint)]
-    chosen = sorted(alike, key=lambda one: -one.end_ns)[:COMPARED]
+    alike = [one for one in before if same_job(now.fingerprint, one.fingerprint)]
+    chosen = sorted(alike, key=lambda one: -one.end_ns)[:MAX_RUNS]
     changed = compare(now.figures, [one.figures for one in chosen])
     return told | {
         "known": True,
-        "runs": [_told(one) for one in chosen],
+        "runs": [_run_json(one) for one in chosen],
         "changed": [vars(one) for one in changed],
         "step_s": _step(now),
     }
 
 
-def _told(run: Run) -> dict[str, Any]:
+def _run_json(run: Run) -> dict[str, Any]:
     return {"job": run.job, "start_ns": str(run.start_ns), "end_ns": str(run.end_ns), "step_s": _step(run)}
 
 

@@ -24,8 +24,8 @@ from prism.model import Event, Finding, JobDiagnosis
 Reason = Literal["warm-up", "hang", "crash", "restart", "repeated"]
 Ints = NDArray[np.int64]
 Stretch = tuple[int, int]  # start and end, ns
-ALIKE = 0.25  # maximum difference of pauses of one kind, relative to their length
-TOUCH = 0.1  # minimum share of a usual step that a hang must cover to count in that step
+MAX_PAUSE_DIFFERENCE = 0.25  # maximum difference of pauses of one kind, relative to their length
+MIN_STEP_SHARE = 0.1  # minimum share of a usual step that a hang must cover to count in that step
 WINDOWS = 60  # points of the sliding ratio
 SHARE = 10  # points per window of the sliding ratio
 
@@ -78,14 +78,14 @@ def step_ends(job: JobDiagnosis) -> Ints:
 def ettr(job: JobDiagnosis, findings: Sequence[Finding] = (), *, until_ns: int | None = None, window_ns: int = 0) -> Ettr:
     """Compute the ratio of one job. `until_ns`: end of the observation, which matters for hangs and crashes."""
     own = [one for one in findings if one.job == job.job.id]
-    return of_steps(
+    return ettr_of_steps(
         step_ends(job),
         job.job.start_ns,
         job.job.end_ns,
         job.timeline.events,
         stops=[(one.start_ns, max(one.end_ns, one.start_ns), one.kind) for one in own if one.kind in ("hang", "crash")],
         silences=_silences(job),
-        rests=job.timeline.unseen,
+        uncollected=job.timeline.unseen,
         until_ns=until_ns,
         window_ns=window_ns,
     )
@@ -103,7 +103,7 @@ def _silences(job: JobDiagnosis) -> Ints:
     return np.stack([quiet[long], begins[long]], axis=1)
 
 
-def of_steps(
+def ettr_of_steps(
     ends: Ints,
     start_ns: int,
     end_ns: int,
@@ -111,7 +111,7 @@ def of_steps(
     *,
     stops: Sequence[tuple[int, int, str]] = (),
     silences: Ints | None = None,
-    rests: Sequence[Stretch] = (),
+    uncollected: Sequence[Stretch] = (),
     until_ns: int | None = None,
     window_ns: int = 0,
 ) -> Ettr:
@@ -131,7 +131,7 @@ def of_steps(
     start_ns = min(start_ns, int(ends[0] - min(usual, ends[1] - ends[0])))  # the first step computes before it sends
     hangs = [(low, high) for low, high, kind in stops if kind == "hang"]
     pauses = [event for event in events if event.kind in ("evaluation", "checkpoint")]
-    quiet, free = _split(silences, pauses, rests, usual)
+    quiet, free = _split(silences, pauses, uncollected, usual)
     lost = _stretches(ends, start_ns, usual, restarts, hangs + quiet, free)
     if stuck:
         lost.append(Lost(int(ends[-1]), end, "hang" if stops[-1][2] == "hang" else "crash"))
@@ -165,7 +165,7 @@ def _split(
     lengths = [one.end_ns - one.start_ns for one in pauses]
     given = [*((one.start_ns, one.end_ns) for one in pauses), *rests]
     reported = [any(begin < high and low < end for begin, end in given) for low, high in long]
-    alike = [any(abs(high - low - length) < ALIKE * length for length in lengths) for low, high in long]
+    alike = [any(abs(high - low - length) < MAX_PAUSE_DIFFERENCE * length for length in lengths) for low, high in long]
     free = [own for own, other, known in zip(long, alike, reported, strict=True) if other and not known]
     return [own for own, other, known in zip(long, alike, reported, strict=True) if not (other or known)], free + given
 
@@ -188,7 +188,7 @@ def _stretches(
         elif i == 0:
             out.append(Lost(begin, begin + over, "warm-up"))
         else:
-            seen = [min(high, end) for low, high in hangs if min(high, end) - max(low, begin) > TOUCH * usual]
+            seen = [min(high, end) for low, high in hangs if min(high, end) - max(low, begin) > MIN_STEP_SHARE * usual]
             if seen:  # its end is visible: traffic resumes. Its start is not: ranks finish independent work first
                 over -= sum(max(min(high, end) - max(low, begin), 0) for low, high in rests)
                 at = max(max(seen) - max(over, 0), begin)

@@ -43,7 +43,7 @@ class Estimate:
     assumption: str
 
 
-def estimates(
+def estimate_model(
     own: JobMetrics,
     *,
     activation_octets: float = 0.0,

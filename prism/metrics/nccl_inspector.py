@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PEERS = 4  # minimum number of ranks for a comparison between them
+MIN_PEERS = 4  # minimum number of ranks for a comparison between them
 SIGMAS = 6.0
-SLOWER = 0.1  # minimum relative loss of bandwidth of a slow rank
+MIN_SLOWDOWN = 0.1  # minimum relative loss of bandwidth of a slow rank
 
 
 class Collective(NamedTuple):
@@ -81,7 +81,7 @@ def _collective(document: Any) -> Collective | None:
     return own if 0 <= own.rank < own.ranks and own.octets >= 0 and own.seconds > 0 else None
 
 
-def measured(collectives: Sequence[Collective]) -> tuple[Measured, ...]:
+def summarise(collectives: Sequence[Collective]) -> tuple[Measured, ...]:
     """Summarise collectives by communicator, kind and size, most octets first."""
     rows: dict[tuple[str, str, int, int], list[Collective]] = defaultdict(list)
     for one in collectives:
@@ -103,10 +103,10 @@ def _slow(own: Sequence[Collective]) -> tuple[tuple[int, str, float], ...]:
     hosts = {one.rank: one.host for one in own}
     for one in own:
         by_rank[one.rank].append(one.bus_bits_per_s)
-    if len(by_rank) < PEERS:
+    if len(by_rank) < MIN_PEERS:
         return ()
     medians = {rank: float(np.median(values)) for rank, values in by_rank.items()}
     middle = float(np.median(list(medians.values())))
-    spread = max(1.4826 * float(np.median([abs(one - middle) for one in medians.values()])), SLOWER / SIGMAS * middle)
+    spread = max(1.4826 * float(np.median([abs(one - middle) for one in medians.values()])), MIN_SLOWDOWN / SIGMAS * middle)
     low = [(rank, hosts[rank], round(one / middle, 3)) for rank, one in medians.items() if middle - one > SIGMAS * spread]
     return tuple(sorted(low, key=lambda one: one[2]))

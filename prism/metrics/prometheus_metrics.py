@@ -22,9 +22,9 @@ _LINE = re.compile(r"^([A-Za-z_:][\w:]{0,199})(?:\{(.{0,4000}?)\})? +([-+.\dA-Za
 _LABEL = re.compile(r'([A-Za-z_]\w{0,99})="((?:[^"\\]|\\.){0,1000})"')
 PEERS = 4
 SIGMAS = 8.0
-APART = 0.1  # minimum relative difference of a series from its peers
+MIN_DIFFERENCE = 0.1  # minimum relative difference of a series from its peers
 
-FAULTS = {  # counters that show a fault if they are not 0
+FAULT_COUNTERS = {  # counters that show a fault if they are not 0
     "DCGM_FI_DEV_XID_ERRORS": "hardware",
     "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "hardware",
     "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL": "hardware",
@@ -33,7 +33,7 @@ FAULTS = {  # counters that show a fault if they are not 0
     "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": "hardware",
     "XPU_TIMER_COMMON_HANG": "hang",
 }
-COMPARED = (  # gauges that should be alike for all ranks of a job
+PEER_GAUGES = (  # gauges that should be alike for all ranks of a job
     "DCGM_FI_DEV_SM_CLOCK",
     "DCGM_FI_DEV_MEM_CLOCK",
     "DCGM_FI_DEV_GPU_TEMP",
@@ -99,14 +99,14 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
         yield Sample(found[1], labels, value)
 
 
-def remarks(samples: Iterable[Sample]) -> tuple[Remark, ...]:
+def notable_series(samples: Iterable[Sample]) -> tuple[Remark, ...]:
     """List faults first, then series that differ from their peers."""
     rows: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
     out = []
     for one in samples:
-        if one.name in FAULTS and one.value > 0:
-            out.append(Remark(one.name, one.place, one.value, FAULTS[one.name], None))
-        elif one.name in COMPARED and np.isfinite(one.value):
+        if one.name in FAULT_COUNTERS and one.value > 0:
+            out.append(Remark(one.name, one.place, one.value, FAULT_COUNTERS[one.name], None))
+        elif one.name in PEER_GAUGES and np.isfinite(one.value):
             rows[one.name, tuple(text for name, text in one.labels if name in _APART)].append(one)
     for own in rows.values():
         out += _apart(own)
@@ -118,7 +118,7 @@ def _apart(own: list[Sample]) -> Iterator[Remark]:
         return
     values = np.array([one.value for one in own])
     middle = float(np.median(values))
-    spread = max(1.4826 * float(np.median(np.abs(values - middle))), APART / SIGMAS * abs(middle), 1e-12)
+    spread = max(1.4826 * float(np.median(np.abs(values - middle))), MIN_DIFFERENCE / SIGMAS * abs(middle), 1e-12)
     for one in own:
         if abs(one.value - middle) > SIGMAS * spread:
             ratio = round(one.value / middle, 3) if middle else None

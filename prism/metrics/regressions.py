@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from prism.metrics.aggregate_metrics import JobMetrics, spread
 
 SIGMAS = 4.0
-FLOOR = 0.02  # measured: see benchmarks/regressions.py
+MIN_DIFFERENCE = 0.02  # measured: see benchmarks/regressions.py
 SAME_VOLUME = 0.02
 RUNS = 3
-FEWEST = 8  # minimum steps in a third of a run
+MIN_STEPS = 8  # minimum steps in a third of a run
 STEP = "step"
 
 
@@ -62,7 +62,7 @@ def fingerprint(own: JobMetrics) -> dict[str, Any]:
     return {"ranks": own.ranks, "layout": dict(own.layout), "volumes": {kind: round(v) for kind, v in own.volumes.items()}}
 
 
-def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def same_job(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Check whether two fingerprints belong to the same job; volumes may differ by less than 2 %."""
     if one["ranks"] != other["ranks"] or one["layout"] != other["layout"]:
         return False
@@ -78,7 +78,7 @@ def drift(durations: NDArray[np.float64]) -> Regression | None:
     """
     plain = durations[durations < 2 * np.median(durations)] if len(durations) else durations
     third = len(plain) // 3
-    if third < FEWEST:
+    if third < MIN_STEPS:
         return None
     first, last = spread(plain[:third]), spread(plain[-third:])
     told = compare([Figure(STEP, last.median, last.error, True)], [[Figure(STEP, first.median, first.error, True)]])
@@ -97,7 +97,7 @@ def compare(now: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[
             continue
         usual = float(np.median([one.value for one in past]))
         error = float(np.hypot(own.error, np.median([one.error for one in past]) / np.sqrt(len(past))))
-        needed = max(FLOOR, SIGMAS * error)
+        needed = max(MIN_DIFFERENCE, SIGMAS * error)
         if len(past) >= RUNS:
             needed = max(needed, SIGMAS * 1.4826 * float(np.median([abs(one.value - usual) for one in past])) / usual)
         ratio = own.value / usual

@@ -30,10 +30,10 @@ METADATA = frozenset(
 )
 
 
-def refused(text: str, allow: Sequence[Network] = ()) -> str:
+def refusal(text: str, allow: Sequence[Network] = ()) -> str:
     """Explain why an address is refused, with the setting that allows it; empty if it is allowed. Raises ValueError."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    inner = tuple(inside(address))
+    inner = tuple(embedded_ipv4(address))
     wrapped = bool(inner) and (address in NAT64 or address in MAPPED)
     for one in inner if wrapped else (address, *inner):
         networks = [network for network in allow if one.version == network.version and one in network]
@@ -50,7 +50,7 @@ def _lifted(address: Address) -> str:
     return f"if that is meant, add allow: [{ipaddress.ip_network(address)}] to this receiver in the alerts file"
 
 
-def inside(address: Address) -> Iterator[ipaddress.IPv4Address]:
+def embedded_ipv4(address: Address) -> Iterator[ipaddress.IPv4Address]:
     """List the IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return

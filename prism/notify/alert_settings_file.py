@@ -34,7 +34,7 @@ from prism.model import Severity
 
 TABLES: Mapping[str, type[Any]] = {"telling": Selection, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
-BIGGEST = 65536  # octets of a file with a secret
+MAX_SECRET_OCTETS = 65536  # octets of a file with a secret
 NEEDS = {"signed": ("secrets",), "pagerduty": ("routing_key",), "opsgenie": ("token",), "email": ("to", "sender")}
 OPSGENIE = "https://api.opsgenie.com"
 WEB = ("http", "https")
@@ -190,7 +190,7 @@ def _secret(value: Any, where: str, folder: Path) -> Secret:
     """Read a secret: text, {file: NAME} or {env: NAME}, stripped. Raises ValueError, OSError."""
     if isinstance(value, dict) and set(value) == {"file"}:
         with open(folder / _text(value["file"], where), encoding="utf-8", errors="replace") as file:
-            text = file.read(BIGGEST)
+            text = file.read(MAX_SECRET_OCTETS)
     elif isinstance(value, dict) and set(value) == {"env"}:
         name = _text(value["env"], where)
         if name not in os.environ:

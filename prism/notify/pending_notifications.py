@@ -12,10 +12,10 @@ from prism.alerts.receivers.slack import headline
 from prism.alerts.receivers.webhook_bodies import rfc3339
 
 LISTING = "outbox.json"  # file that the service writes
-MOST = 10_000  # alerts whose labels are listed
+MAX_FIRING = 10_000  # alerts whose labels are listed
 
 
-def listed(boxes: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
+def list_pending(boxes: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
     """List `receivers`, `waiting`, `dead` (newest first), `muted`, and the labels of open alerts (`firing`)."""
     boxes = list(boxes)
     return {
@@ -27,7 +27,7 @@ def listed(boxes: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mappi
             for alert in alerts
             if alert.fingerprint in muted and alert.firing
         ],
-        "firing": [dict(alert.labels) for alert in alerts if alert.firing][:MOST],
+        "firing": [dict(alert.labels) for alert in alerts if alert.firing][:MAX_FIRING],
     }
 
 

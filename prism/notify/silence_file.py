@@ -15,7 +15,7 @@ from collectors.live.state_file import save
 from prism.alerts.matchers import Matcher, Silence, parse_silence
 
 FILE = "silences.json"
-KEPT_NS = 30 * 86_400 * 10**9  # how long ended silences are shown
+KEEP_NS = 30 * 86_400 * 10**9  # how long ended silences are shown
 BIGGEST = 1 << 24
 
 
@@ -48,7 +48,7 @@ def add(
     made = Silence(secrets.token_hex(4), tuple(matchers), start_ns, end_ns, by, why)
     parse_silence(made.to_json())
     with _alone(folder):
-        oldest = (time.time_ns() if now_ns is None else now_ns) - KEPT_NS
+        oldest = (time.time_ns() if now_ns is None else now_ns) - KEEP_NS
         kept = [one for one in read(folder) if one.end_ns > oldest]
         _write(folder, [*kept, made])
     return made
@@ -69,7 +69,7 @@ def remove(folder: str | Path, name: str, now_ns: int) -> Silence:
     return meant[0]
 
 
-def stamp(folder: str | Path) -> tuple[int, int, int]:
+def file_stamp(folder: str | Path) -> tuple[int, int, int]:
     """Return a value that changes whenever the file does."""
     try:
         found = (Path(folder) / FILE).stat()

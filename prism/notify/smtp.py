@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from prism.alerts.alert_settings import Limits
 from prism.alerts.receivers.delivery_results import Delivery
-from prism.notify.address_check import Network, refused
+from prism.notify.address_check import Network, refusal
 
 PORTS = {"smtp": 587, "smtps": 465}
 
 
 @dataclass(frozen=True)
-class Letter:
+class Mail:
     """A message with sender, recipients and server: smtp://host[:port] or smtps://host[:port]."""
 
     url: str
@@ -36,7 +36,7 @@ class RefusedError(Exception):
 
 
 def send(
-    letter: Letter,
+    letter: Mail,
     *,
     allow: Sequence[Network] = (),
     limits: Limits | None = None,
@@ -64,7 +64,7 @@ def send(
     return Delivery(found.ok, why, found.may_retry, found.after_s, found.gone)
 
 
-def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
+def _sent(letter: Mail, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
     parts = urlsplit(letter.url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     context = ssl.create_default_context(cafile=ca_file or None)
@@ -72,7 +72,7 @@ def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str
     def connected(timeout: float) -> socket.socket:
         addresses = dict.fromkeys(str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         for address in addresses:
-            if why := refused(address, allow):
+            if why := refusal(address, allow):
                 raise RefusedError(f"{host}: {why}" if address != host else why)
         return socket.create_connection((next(iter(addresses)), port), timeout)
 

@@ -14,7 +14,7 @@ from prism.alerts.receivers.webhook_bodies import post
 from prism.notify.delivery import sent
 
 
-def tried(receiver: Receiver, settings: Settings) -> Delivery:
+def send_trial(receiver: Receiver, settings: Settings) -> Delivery:
     """Send an alert and its resolution; return the first failure, else the last result."""
     now = time.time_ns()
     name = secrets.token_hex(6)

@@ -19,9 +19,9 @@ import httpcore
 from prism.alerts.alert_settings import Limits
 from prism.alerts.receivers.delivery_results import Delivery, interpret_status
 from prism.alerts.receivers.webhook_bodies import Post
-from prism.notify.address_check import Network, refused
+from prism.notify.address_check import Network, refusal
 
-SHOWN = 200  # characters of an answer in an error
+MAX_SHOWN = 200  # characters of an answer in an error
 
 
 class RefusedError(Exception):
@@ -46,9 +46,9 @@ def deliver(
     except (httpcore.TimeoutException, TimeoutError):
         found = Delivery(False, f"no answer within {limits.timeout_s:g} s", may_retry=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-        found = Delivery(False, _words(error), may_retry=True)
+        found = Delivery(False, _error_text(error), may_retry=True)
     except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-        found = Delivery(False, _words(error))
+        found = Delivery(False, _error_text(error))
     return Delivery(found.ok, _without(found.why, hidden), found.may_retry, found.after_s, found.gone)
 
 
@@ -64,11 +64,11 @@ def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, 
         found = interpret_status(answer.status, retry_after=retry, now_s=time.time())
         if found.ok:
             return found
-        said = _beginning(answer, limits.answer_octets)
+        said = _read_start(answer, limits.answer_octets)
     return Delivery(False, f"{found.why}: {said}" if said else found.why, found.may_retry, found.after_s, found.gone)
 
 
-def _beginning(answer: httpcore.Response, most: int) -> str:
+def _read_start(answer: httpcore.Response, most: int) -> str:
     """Read the first characters of an answer, as far as they arrive."""
     octets = b""
     try:
@@ -79,7 +79,7 @@ def _beginning(answer: httpcore.Response, most: int) -> str:
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError):
         pass  # the status is known already
     text = " ".join(octets.decode("utf-8", "replace").split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN]
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:MAX_SHOWN]
 
 
 class _Checked(httpcore.NetworkBackend):
@@ -100,10 +100,10 @@ class _Checked(httpcore.NetworkBackend):
         """Connect to an address of a host. Raises RefusedError, OSError, and errors of httpcore."""
         addresses = _resolved(host, port, self._ends)
         for address in addresses:
-            if why := refused(address, self._allow):
+            if why := refusal(address, self._allow):
                 raise RefusedError(f"{host}: {why}" if address != host else why)
         for i, address in enumerate(addresses):
-            left = _left(self._ends, timeout)
+            left = _remaining_s(self._ends, timeout)
             try:
                 stream = self._real.connect_tcp(address, port, left / (len(addresses) - i), local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -122,11 +122,11 @@ class _Timed(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read; see httpcore."""
-        return self._stream.read(max_bytes, _left(self._ends, timeout))
+        return self._stream.read(max_bytes, _remaining_s(self._ends, timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write; see httpcore."""
-        self._stream.write(buffer, _left(self._ends, timeout))
+        self._stream.write(buffer, _remaining_s(self._ends, timeout))
 
     def close(self) -> None:
         """Close; see httpcore."""
@@ -136,14 +136,14 @@ class _Timed(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         """Start TLS; see httpcore."""
-        return _Timed(self._stream.start_tls(ssl_context, server_hostname, _left(self._ends, timeout)), self._ends)
+        return _Timed(self._stream.start_tls(ssl_context, server_hostname, _remaining_s(self._ends, timeout)), self._ends)
 
     def get_extra_info(self, info: str) -> Any:
         """Return details of the connection; see httpcore."""
         return self._stream.get_extra_info(info)
 
 
-def _left(ends: float, timeout: float | None) -> float:
+def _remaining_s(ends: float, timeout: float | None) -> float:
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -163,7 +163,7 @@ def _resolved(host: str, port: int, ends: float) -> list[str]:
 
     threading.Thread(target=ask, name="resolve", daemon=True).start()
     try:
-        found = answers.get(timeout=_left(ends, None))
+        found = answers.get(timeout=_remaining_s(ends, None))
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(found, OSError):
@@ -171,9 +171,9 @@ def _resolved(host: str, port: int, ends: float) -> list[str]:
     return found
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = " ".join(str(error).split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN] or type(error).__name__
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:MAX_SHOWN] or type(error).__name__
 
 
 def _without(text: str, hidden: Iterable[str]) -> str:

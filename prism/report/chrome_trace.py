@@ -22,7 +22,7 @@ import numpy as np
 from prism.graph.wait_causes import waits
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
 from prism.report.json_report import to_json
-from prism.report.traffic_series import moved, transfers
+from prism.report.traffic_series import octets_per_bin, transfers
 from prism.topology import Topology
 from prism.tracking.step_numbers import numbers
 
@@ -63,7 +63,7 @@ def events(
         mine = [_finding_slice(f, shown) for f, shown in findings if f.job == found.job.id]
         process.add("findings", mine)
         process.add("events", [_event_slice(event) for event in found.timeline.events])
-        sent, given = transfers(found.timeline.spans, "pp", most=arrows)
+        sent, given = transfers(found.timeline.spans, "pp", max_transfers=arrows)
         ends = np.zeros(len(found.timeline.spans), np.int64)
         ends[sent] = np.arange(drawn + 1, drawn + 1 + len(sent))
         ends[given] = -ends[sent]
@@ -220,7 +220,7 @@ def _add_counters(process: _Process, found: JobDiagnosis, most: int) -> None:
     for rank, endpoint in enumerate(ranks):
         rows = by_rank[bounds[rank] : bounds[rank + 1]]
         ways = [rows[spans.octets[rows] > 0], rows[spans.octets[rows] < 0]]
-        octets = np.stack([moved(spans.start_ns[r], spans.end_ns[r], np.abs(spans.octets[r]), edges) for r in ways])
+        octets = np.stack([octets_per_bin(spans.start_ns[r], spans.end_ns[r], np.abs(spans.octets[r]), edges) for r in ways])
         rate = np.round(octets * 8 / np.diff(edges), 3)  # octets per nanosecond to Gbit/s
         new = np.flatnonzero(np.any(np.diff(rate, axis=1, prepend=-1.0), axis=0))
         shown = [{"sent": sent, "received": received} for sent, received in rate[:, new].T.tolist()]

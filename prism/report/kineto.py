@@ -31,7 +31,7 @@ COLLECTIVES: Mapping[PairKind, tuple[str, str]] = {  # name of the collective in
     "cp": ("send", "ncclKernel_SendRecv"),
     "unknown": ("", "ncclKernel"),
 }
-FIRST = 1_000_000_000  # launch numbers exceed positions in a file: HolisticTraceAnalysis keeps both in one type
+FIRST_LAUNCH = 1_000_000_000  # launch numbers exceed positions in a file: HolisticTraceAnalysis keeps both in one type
 STREAMS = {kind: WORK_STREAM + 1 + i for i, kind in enumerate(COLLECTIVES)}
 
 
@@ -92,13 +92,13 @@ def _steps(found: JobDiagnosis, rank: int, zero: int) -> Iterator[JSON]:
 
 def _kernels(found: JobDiagnosis, rank: int, own: slice, zero: int) -> Iterator[JSON]:
     """Yield the kernels of a rank, each after its launch."""
-    worked, said = found.timeline.phases, _said(found, rank)
+    worked, said = found.timeline.phases, _collective_metadata(found, rank)
     columns = (worked.start_ns[own], worked.end_ns[own], worked.phase[own])
     for i, (start, end, code) in enumerate(zip(*(column.tolist() for column in columns), strict=True), 1):
         phase, time = PHASES[code], _time(start, end, zero)
         if phase == "idle" or not time["dur"]:
             continue
-        tied = {"correlation": FIRST + i, "External id": i}
+        tied = {"correlation": FIRST_LAUNCH + i, "External id": i}
         launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1}
         yield launch | {"ts": time["ts"], "dur": 0, "args": tied}
         if phase in WORK:
@@ -109,7 +109,7 @@ def _kernels(found: JobDiagnosis, rank: int, own: slice, zero: int) -> Iterator[
         yield kernel | {"args": {"device": 0, "context": 1, "stream": stream, **tied, **more}}
 
 
-def _said(found: JobDiagnosis, rank: int) -> dict[PairKind, JSON]:
+def _collective_metadata(found: JobDiagnosis, rank: int) -> dict[PairKind, JSON]:
     """Describe the collective of each kind as Kineto does; without a group if the rank is in several of that kind."""
     number = {endpoint: i for i, endpoint in enumerate(found.job.endpoints)}
     by_kind: dict[GroupKind, list[tuple[int, Group]]] = {}

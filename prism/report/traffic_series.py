@@ -11,7 +11,7 @@ from prism.model import PHASES, Phase, Spans
 Rows = NDArray[np.intp]
 
 
-def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
+def octets_per_bin(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
     """Compute the octets transferred between consecutive `edges` (sorted times, ns); each span counts evenly over its length.
 
     Returns float64[len(edges) - 1]. If the edges cover all spans, the sum is that of `octets`, except for rounding.
@@ -29,7 +29,7 @@ def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
     )
 
 
-def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
+def transfers(spans: Spans, kind: Phase, *, max_transfers: int) -> tuple[Rows, Rows]:
     """Match spans of `kind` in which something was sent with the span of the receiver: rows, of equal length.
 
     At most `most`, longest first; spans of length 0 and spans without a counterpart are left out.
@@ -39,7 +39,7 @@ def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
         return none, none
     asked = (spans.phase == PHASES.index(kind)) & (spans.end_ns > spans.start_ns)
     sent = np.flatnonzero(asked & (spans.octets > 0))
-    sent = sent[np.argsort(spans.start_ns[sent] - spans.end_ns[sent], kind="stable")[:most]]
+    sent = sent[np.argsort(spans.start_ns[sent] - spans.end_ns[sent], kind="stable")[:max_transfers]]
     given = np.flatnonzero(asked & (spans.octets < 0) & np.isin(spans.start_ns, spans.start_ns[sent]))
     waiting: dict[tuple[int, ...], list[int]] = {}
     for row, key in zip(given.tolist(), _keys(spans, given, spans.peer, spans.rank), strict=True):

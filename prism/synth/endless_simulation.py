@@ -15,18 +15,18 @@ import numpy as np
 
 from prism.synth.capture.collection_losses import window
 from prism.synth.capture.other_traffic import disturbances
-from prism.synth.capture.packet_trains import departures, departures_between
-from prism.synth.capture.transfer_records import Rows, rows_between, rows_of
+from prism.synth.capture.packet_trains import departures, rdma_departures
+from prism.synth.capture.transfer_records import Rows, attempt_records, rdma_records
 from prism.synth.scenario.cluster import Plant, build
 from prism.synth.scenario.specification import Job, Spec
 from prism.synth.training.fabric import Batch, Window
-from prism.synth.training.job_run import FAR, NETWORK, Attempt, Run
+from prism.synth.training.job_run import FAR_NS, NETWORK, Attempt, Run
 from prism.synth.truth import truth_of
 
 Extent = tuple[float, float]
 
 
-class Play:
+class EndlessRun:
     """A run that can be played once. `packets`: rows for `packet_trains`, else records. `most`: transfers stored at once.
 
     After `pieces` is exhausted, `attempts` has the simulated attempts, and `rng` the random state for degradation.
@@ -41,13 +41,13 @@ class Play:
 
     def pieces(self) -> Iterator[tuple[list[Rows], float]]:
         """Yield rows with a time, ns: all rows of a piece start before it, and all later rows start at or after it."""
-        whole = performed(self.spec, self.plant, self.seed, self.most)
+        whole = simulate_attempts(self.spec, self.plant, self.seed, self.most)
         if whole is not None:
             self.attempts = whole
             parts = [rows for done in whole for rows in self._rows(done)]
             parts += disturbances(self.spec, whole, self.plant, self.rng)
             self._see(_extent(parts))
-            yield parts, FAR
+            yield parts, FAR_NS
             return
         rehearsed, extent = self._rehearsed() if _needs_rehearsal(self.spec) else ([], (0.0, 0.0))
         other = disturbances(self.spec, rehearsed, self.plant, self.rng) if rehearsed else []
@@ -65,7 +65,7 @@ class Play:
             self.seen = window((round(life[0]), round(life[1])), self.spec.degradation.keep)
 
     def _rows(self, done: Attempt) -> list[Rows]:
-        return departures(done) if self.packets else rows_of(done)
+        return departures(done) if self.packets else attempt_records(done)
 
     def _rehearsed(self) -> tuple[list[Attempt], Extent]:
         """Simulate all attempts without their transfers; return also the time of the first and last transfer."""
@@ -73,29 +73,29 @@ class Play:
         extents: list[Extent] = []
         for number, job in in_order(self.spec):
             windows = [w for done in attempts for w in done.windows]
-            for run in tries(self.spec, number, self.plant, self.seed, windows):
+            for run in job_attempts(self.spec, number, self.plant, self.seed, windows):
                 for _ in run.steps():
-                    extents += _extents(run.fabric.sent) + _extents(run.fabric.told)
+                    extents += _extents(run.fabric.sent) + _extents(run.fabric.messages)
                     run.taken()
                 done = run.finish()
-                extents += _extents(done.sent) + _extents(done.told)
+                extents += _extents(done.sent) + _extents(done.messages)
                 extents += [(done.begin, done.over + 5e4)] if job.transport == "tcp" else []
-                done.sent, done.told = [], []
+                done.sent, done.messages = [], []
                 attempts.append(done)
         return attempts, _joint(extents)
 
     def _played(self, number: int, windows: list[Window], attempts: list[Attempt]) -> Iterator[tuple[list[Rows], float]]:
         """Yield rows of a job after each step, with the time, ns, after which all others start. Adds to the attempts."""
         job = self.spec.jobs[number]
-        between = departures_between if self.packets else rows_between
-        for run in tries(self.spec, number, self.plant, self.seed, windows):
+        between = rdma_departures if self.packets else rdma_records
+        for run in job_attempts(self.spec, number, self.plant, self.seed, windows):
             crash = min((f.first for f in run.faults if f.kind == "crash"), default=job.steps)
             for step, later in enumerate(run.steps()):
                 if job.transport == "rdma" and step < crash:
                     yield between(job, *run.taken()), later
             done = run.finish()
             attempts.append(done)
-            rows, done.sent, done.told = self._rows(done), [], []
+            rows, done.sent, done.messages = self._rows(done), [], []
             yield rows, run.again
 
     def _merged(self, rehearsed: list[Attempt], other: list[Rows]) -> Iterator[tuple[list[Rows], float]]:
@@ -116,14 +116,14 @@ class Play:
             for i, rows in enumerate(parts):
                 waiting.setdefault((number, i), []).append(rows)
                 count += len(rows)
-            if later[number] >= FAR:
+            if later[number] >= FAR_NS:
                 del later[number]
             if count >= self.most and later:
                 edge = self._edge(min(later.values()))
                 yield _split(waiting, edge), edge
                 count = sum(len(rows) for some in waiting.values() for rows in some)
         self.attempts = [done for number, _ in order for done in own[number]]
-        yield _split(waiting, FAR), FAR
+        yield _split(waiting, FAR_NS), FAR_NS
 
     def _edge(self, until: float) -> float:
         """Round the end of a piece: to whole nanoseconds, or to the end of a bin if records are summed."""
@@ -146,25 +146,25 @@ def _split(waiting: dict[tuple[int, int], list[Rows]], edge: float) -> list[Rows
     return out
 
 
-def tries(spec: Spec, number: int, plant: Plant, seed: int, windows: list[Window]) -> Iterator[Run]:
+def job_attempts(spec: Spec, number: int, plant: Plant, seed: int, windows: list[Window]) -> Iterator[Run]:
     """Yield the attempts of a job, to be stepped and finished one after the other. `windows`: network faults of other jobs."""
     job, rng = spec.jobs[number], np.random.default_rng([seed, number])
     faults = tuple(f for f in spec.faults if f.job == job.name)
     run = Run(job, plant, faults, windows, rng, job.begin_s * 1e9, job.name)
     yield run
-    while run.again < FAR:
+    while run.again < FAR_NS:
         windows = windows + run.own
         run = Run(job, plant, (), windows, rng, run.again, f"{job.name}-restart")
         yield run
 
 
-def performed(spec: Spec, plant: Plant, seed: int, most: float = np.inf) -> list[Attempt] | None:
+def simulate_attempts(spec: Spec, plant: Plant, seed: int, most: float = np.inf) -> list[Attempt] | None:
     """Simulate all attempts of all jobs with their transfers; None if they make more than `most` records."""
     attempts: list[Attempt] = []
     count = 0
     for number, job in in_order(spec):
         windows = [w for done in attempts for w in done.windows]
-        for run in tries(spec, number, plant, seed, windows):
+        for run in job_attempts(spec, number, plant, seed, windows):
             known = 0
             for _ in run.steps():
                 fresh = run.fabric.sent[known:]

@@ -22,8 +22,8 @@ from prism.views.step_sums import sums
 Json = dict[str, Any]
 Mode = Literal["live", "replay"]
 KINDS = ("dp", "pp", "tp", "ep", "cp")
-SPARKS = 60  # durations in a sparkline
-PHASED = 2000  # ranks in one answer up to which phases are included
+MAX_SPARKLINE = 60  # durations in a sparkline
+MAX_PHASE_RANKS = 2000  # ranks in one answer up to which phases are included
 NOWHERE = Endpoint(None, None, None)
 
 Item = TypeVar("Item")
@@ -80,7 +80,7 @@ def jobs(shown: Board, some: Iterable[JobStatus] | None = None) -> list[Json]:
     """Summarise every job, or `some` jobs, in order of start and id."""
     by_job = _cases(shown)
     asked = sorted(shown.jobs, key=job_key) if some is None else some
-    return [summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
+    return [job_summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
 
 
 def job_key(job: JobStatus) -> tuple[int, str]:
@@ -95,7 +95,7 @@ def _cases(shown: Board) -> Mapping[str, list[Case]]:
     return found
 
 
-def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = None) -> Json:
+def job_summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = None) -> Json:
     """Summarise a job; `cases`: those of this job; `booking`: its scheduler entry."""
     found, cases = status.found, list(cases)
     job, layout = found.job, found.parallelism.layout
@@ -103,7 +103,7 @@ def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = 
     return {
         "id": job.id,
         "name": job.name or (booking.name if booking else "") or None,
-        "scheduler": scheduled(booking) if booking else None,
+        "scheduler": booking_json(booking) if booking else None,
         "state": status.state,
         "endpoints": len(job.endpoints),
         "hosts": len(job.hosts),
@@ -117,7 +117,7 @@ def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = 
     }
 
 
-def scheduled(booking: Booking) -> Json:
+def booking_json(booking: Booking) -> Json:
     """Convert the scheduler entry of a job; `end_ns` is None while it runs, `start_ns` if unknown."""
     texts = {name: getattr(booking, name) or None for name in ("name", "user", "queue")}
     times = {name: ns(getattr(booking, name)) if getattr(booking, name) else None for name in ("start_ns", "end_ns")}
@@ -134,12 +134,12 @@ def _steps(found: JobDiagnosis) -> Json:
             "median": finite(np.median(durations)) if len(durations) else None,
             "p95": finite(np.percentile(durations, 95)) if len(durations) else None,
         },
-        "sparkline": [finite(ms) for ms in worst(durations, SPARKS)],
+        "sparkline": [finite(ms) for ms in binned_maxima(durations, MAX_SPARKLINE)],
         "phases": {phase: round(share, 4) for phase, share in shares(known.spent.sum(axis=0)).items()},
     }
 
 
-def worst(values: np.ndarray[Any, np.dtype[np.float64]], most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def binned_maxima(values: np.ndarray[Any, np.dtype[np.float64]], most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Reduce to at most `most` values, the maximum of each run, so that no peak is lost."""
     if len(values) <= most:
         return values
@@ -154,7 +154,7 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
     found, cases = status.found, _cases(shown).get(id_, [])
     most = len(found.job.endpoints)
     first, last = (min(rank, most) for rank in ranks or (0, most))
-    return summary(status, cases, shown.bookings.get(id_)) | {
+    return job_summary(status, cases, shown.bookings.get(id_)) | {
         "alternatives": [_alternative(one) for one in found.parallelism.alternatives],
         "groups": [_group(group) for group in found.parallelism.groups],
         "ranks": _ranks(found, shown.topology, first, last),
@@ -194,7 +194,7 @@ def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int
     """
     member, known, stages = membership(found), sums(found), found.parallelism.stages
     unknown = 0 if found.parallelism.layout.pp == 1 else None
-    whole = last - first <= PHASED
+    whole = last - first <= MAX_PHASE_RANKS
     out = []
     for rank in range(first, last):
         endpoint = found.job.endpoints[rank]
@@ -259,7 +259,7 @@ def finite(number: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def page(
+def select_page(
     items: Sequence[Item], key: Callable[[Item], tuple[int, str]], *, after: tuple[int, str] | None = None, limit: int | None
 ) -> tuple[list[Item], tuple[int, str] | None]:
     """Select at most `limit` items (sorted by `key`) after the key `after`.

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from prism.model import JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, finite, membership, ns
-from prism.views.rank_deviation import middle
-from prism.views.step_cells import Floats, Stretch, gridded, measured
+from prism.views.rank_deviation import row_medians
+from prism.views.step_cells import CellRange, Floats, cell_values, step_grid
 
-EACH = 64  # ranks up to which each has a row
+MAX_SINGLE_RANKS = 64  # ranks up to which each has a row
 SINGLES = 24  # single rows of a larger job
 ROWS = 96  # rows at most; the last one contains all remaining ranks
 COLUMNS = 400
@@ -34,10 +34,10 @@ class _Row(NamedTuple):
     group: Group
 
 
-def arranged(
+def arrange_rows(
     found: JobDiagnosis,
     begin_ns: int,
-    asked: Stretch,
+    asked: CellRange,
     *,
     measure: str = "work",
     blamed: Collection[int] = (),
@@ -48,13 +48,13 @@ def arranged(
     `value`: a row per row of `rows`, a column per step, or per `binned` steps with the largest deviation.
     """
     many = len(found.job.endpoints)
-    grid = gridded(found.timeline, range(many), asked)
-    values = measured(found.timeline, 0, many, grid, measure)
+    grid = step_grid(found.timeline, range(many), asked)
+    values = cell_values(found.timeline, 0, many, grid, measure)
     begins = np.where(grid.there, grid.begin, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     since = begins >= begin_ns
     stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
-    usual, now = middle(values[:, ~since]), middle(values[:, since])
-    base = np.where(np.isfinite(usual), usual, _of_stage(now if since.any() else middle(values), stages))
+    usual, now = row_medians(values[:, ~since]), row_medians(values[:, since])
+    base = np.where(np.isfinite(usual), usual, _of_stage(now if since.any() else row_medians(values), stages))
     off = values - base[:, None]
     more = now - base
     rows = _rows(found, more, set(blamed))
@@ -63,7 +63,7 @@ def arranged(
     return {
         "zero_ns": ns(max(int(found.job.start_ns), asked.start_ns)),
         "measure": measure,
-        "rows": [_told(found, row, more, topology) for row in rows],
+        "rows": [_row_json(found, row, more, topology) for row in rows],
         "steps": [
             [grid.first + at, grid.first + min(at + by_step, off.shape[1]) - 1] for at in range(0, off.shape[1], by_step)
         ],
@@ -92,7 +92,7 @@ def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
     far = np.where(np.isfinite(more), more, -np.inf)
     order = sorted(range(many), key=lambda rank: (rank not in blamed, -far[rank], rank))
     place = {rank: at for at, rank in enumerate(order)}
-    alone = set(order) if many <= EACH else set(order[: max(SINGLES, min(len(blamed), EACH))])
+    alone = set(order) if many <= MAX_SINGLE_RANKS else set(order[: max(SINGLES, min(len(blamed), MAX_SINGLE_RANKS))])
     out: list[_Row] = []
     for group in sorted(groups, key=lambda one: min(place[rank] for rank in groups[one])):
         own = sorted(groups[group], key=place.__getitem__)
@@ -108,7 +108,7 @@ def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
 
 def _median(values: Floats) -> Floats:
     """Compute the median of each column; NaN without any."""
-    return values[0] if len(values) == 1 else middle(values.T)
+    return values[0] if len(values) == 1 else row_medians(values.T)
 
 
 def _furthest(values: Floats, by_step: int) -> Floats:
@@ -120,7 +120,7 @@ def _furthest(values: Floats, by_step: int) -> Floats:
     return np.where(np.abs(low) > np.abs(high), low, high)
 
 
-def _told(found: JobDiagnosis, row: _Row, more: Floats, topology: Topology | None) -> Json:
+def _row_json(found: JobDiagnosis, row: _Row, more: Floats, topology: Topology | None) -> Json:
     stage, group = row.group
     own = more[row.ranks]
     about: Json = {

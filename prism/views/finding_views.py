@@ -10,14 +10,14 @@ from prism.model import Finding, Severity
 from prism.report import json_report
 from prism.topology import Topology
 from prism.tracking.board import Board, Case
-from prism.views.board_views import Json, finite, job_of, ns, summary
+from prism.views.board_views import Json, finite, job_of, job_summary, ns
 
 RANKS = {severity: i for i, severity in enumerate(Severity)}
 Order = Literal["begun", "closed"]
-UNLIKELY = 0.01  # suspects below this probability are not listed among the hosts to isolate
+MIN_PROBABILITY = 0.01  # suspects below this probability are not listed among the hosts to isolate
 
 
-def told(shown: Board, some: Sequence[Case]) -> list[Json]:
+def case_list(shown: Board, some: Sequence[Case]) -> list[Json]:
     """Convert cases with their findings as in the report, times as text, and the blamed `ranks` of their jobs."""
     by_job: dict[str, list[Case]] = {}
     for one in some:
@@ -52,16 +52,16 @@ def _case(followed: Case, topology: Topology | None) -> Json:
         "opened_ns": ns(followed.opened_ns),
         "updated_ns": ns(followed.updated_ns),
         "closed_ns": ns(followed.closed_ns) if followed.closed_ns else None,
-        "finding": worded(json_report.finding_json(followed.finding, topology)),
+        "finding": times_as_text(json_report.finding_json(followed.finding, topology)),
     }
 
 
-def worded(value: Any, key: str = "") -> Any:
+def times_as_text(value: Any, key: str = "") -> Any:
     """Convert whole numbers under names that end in `_ns` to text."""
     if isinstance(value, dict):
-        return {name: worded(item, name) for name, item in value.items()}
+        return {name: times_as_text(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [worded(item, key) for item in value]
+        return [times_as_text(item, key) for item in value]
     return str(value) if key.endswith("_ns") and isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -117,8 +117,8 @@ def finding(shown: Board, id_: str) -> Json | None:
         return None
     status = job_of(shown, found.finding.job)
     own = [one for one in shown.cases if one.finding.job == found.finding.job]
-    return told(shown, [found])[0] | {
-        "job": summary(status, own, shown.bookings.get(status.id)) if status else None,
+    return case_list(shown, [found])[0] | {
+        "job": job_summary(status, own, shown.bookings.get(status.id)) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
         "advice": advice.steps(found.finding),
     }
@@ -154,6 +154,6 @@ def _host(host: str, claims: Iterable[tuple[Case, float]]) -> Json:
 
 def _suspects(found: Finding, switches: set[str]) -> Mapping[str, float]:
     """Return the probability of each host for a finding; switches are no hosts."""
-    alone = {names[0]: share for names, share in found.isolate.alternatives if len(names) == 1 and share >= UNLIKELY}
+    alone = {names[0]: share for names, share in found.isolate.alternatives if len(names) == 1 and share >= MIN_PROBABILITY}
     together = dict.fromkeys(found.isolate.hosts, found.isolate.confidence)
     return {host: share for host, share in (together | alone).items() if host not in switches | set(found.isolate.parts)}

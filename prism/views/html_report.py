@@ -20,10 +20,10 @@ from prism.tracking.flow_sources import Records
 from prism.views import board_views, finding_views, step_cells, timeline_views, traffic_views
 
 WEB = files("prism") / "web"
-DETAILED = 12  # jobs with pictures: those with the largest loss; the others have a line in the table
+MAX_DETAILED_JOBS = 12  # jobs with pictures: those with the largest loss; the others have a line in the table
 CELLS, BARS = 10_000, 16_000  # of a heat, of a timeline; the timelines of all jobs share four times as many bars
 ROWS = 48  # ranks of a timeline that does not fit as a whole
-LOOKED_AT = 2_000_000  # flow records from which switches are counted
+MAX_RECORDS = 2_000_000  # flow records from which switches are counted
 
 _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "([^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
@@ -32,7 +32,7 @@ _EXPORT = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MU
 def dumps(board: Board, records: Records | None = None) -> str:
     """Write the file as text."""
     style = (WEB / "style.css").read_text("utf-8")
-    early, script = (WEB / "theme.js").read_text("utf-8"), bundled("js/report.js")
+    early, script = (WEB / "theme.js").read_text("utf-8"), bundle_modules("js/report.js")
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(early)} {_hash(script)}"
     icon = base64.b64encode((WEB / "icon.svg").read_bytes()).decode()
     return f"""<!doctype html>
@@ -48,7 +48,7 @@ def dumps(board: Board, records: Records | None = None) -> str:
 </head>
 <body>
 <noscript>This report draws its pictures with JavaScript.</noscript>
-<script type="application/json" id="documents">{embedded(documents(board, records))}</script>
+<script type="application/json" id="documents">{embed_json(documents(board, records))}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -58,17 +58,19 @@ def dumps(board: Board, records: Records | None = None) -> str:
 def documents(board: Board, records: Records | None = None) -> dict[str, Any]:
     """Return the REST answers that the pages need, by path."""
     source = board.source
-    flows = records.between(source.start_ns, source.end_ns + 1, limit=LOOKED_AT) if records else None
+    flows = records.between(source.start_ns, source.end_ns + 1, limit=MAX_RECORDS) if records else None
     cases = sorted(board.cases, key=finding_views.case_key)
     told: dict[str, Any] = {
         "/board": board_views.board(board),
         "/jobs": {"items": board_views.jobs(board), "next": None},
-        "/findings": {"items": finding_views.told(board, cases), "next": None},
+        "/findings": {"items": finding_views.case_list(board, cases), "next": None},
         "/hosts": {"items": finding_views.hosts(board)},
         "/switches": traffic_views.switches(board, flows),
     }
     told |= {f"/findings/{one.id}": finding_views.finding(board, one.id) for one in cases}
-    detailed = sorted(board.jobs, key=lambda job: (-_lost(board, job), -len(job.found.job.endpoints), job.id))[:DETAILED]
+    detailed = sorted(board.jobs, key=lambda job: (-_lost(board, job), -len(job.found.job.endpoints), job.id))[
+        :MAX_DETAILED_JOBS
+    ]
     for job in detailed:
         told |= _job(board, job, min(BARS, 4 * BARS // len(detailed)))
     return told
@@ -82,7 +84,7 @@ def _lost(board: Board, job: JobStatus) -> float:
 def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     """Return the answers that the pages of one job need."""
     path, found = f"/jobs/{job.id}", job.found
-    spent = board_views.summary(job, ())["phases"]
+    spent = board_views.job_summary(job, ())["phases"]
     words = [word for word in spent if word not in step_cells.OWN_WORK]
     words += ["work"] if len(words) < len(spent) else []
     cases = [one for one in board.cases if one.finding.job == job.id]
@@ -117,7 +119,7 @@ def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     around = worst.start_ns if worst else found.job.end_ns
     step = int(1e6 * (board_views.finite(float(_median_ms(job))) or 1000.0))
     for steps in (64, 32, 16, 8, 4, 2):
-        asked = step_cells.Stretch(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
+        asked = step_cells.CellRange(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
         part = timeline_views.timeline(found, asked, topology=board.topology, max_spans=bars, level="phases")
         if part["level"] == "phases" and not part["truncated"]:
             break
@@ -129,13 +131,13 @@ def _median_ms(job: JobStatus) -> float:
     return durations[len(durations) // 2] if durations else 1000.0
 
 
-def embedded(value: Any) -> str:
+def embed_json(value: Any) -> str:
     """Encode JSON for a script element: no character in it is markup."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def bundled(entry: str) -> str:
+def bundle_modules(entry: str) -> str:
     """Bundle `entry` and the modules it imports into one script, dependencies first.
 
     Modules import by name and export at the declaration, one import per line; see `prism/web/js`. Raises ValueError for other

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from prism.model import PHASES, JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, membership, ns
-from prism.views.step_cells import Floats, Ints, Stretch
+from prism.views.step_cells import CellRange, Floats, Ints
 
 MAX_ROWS, MAX_SINGLES, BINS = 48, 48, 300
 MS = 1e6
@@ -24,7 +24,7 @@ MS = 1e6
 
 def shares(
     found: JobDiagnosis,
-    asked: Stretch,
+    asked: CellRange,
     *,
     singles: Sequence[int] = (),
     alone: bool = False,

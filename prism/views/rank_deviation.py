@@ -11,7 +11,7 @@ import numpy as np
 from prism.model import JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, finite, membership
-from prism.views.step_cells import Floats, Stretch, gridded, measured
+from prism.views.step_cells import CellRange, Floats, cell_values, step_grid
 
 SPARKS = 60  # steps of a row's picture
 
@@ -30,9 +30,9 @@ def deviations(
     Raises ValueError for an unknown measure.
     """
     many = len(found.job.endpoints)
-    before = middle(_values(found, Stretch(found.job.start_ns, max(begin_ns, 1)), measure))
-    values = _values(found, Stretch(begin_ns, max(end_ns, begin_ns + 1)), measure)
-    now = middle(values)
+    before = row_medians(_values(found, CellRange(found.job.start_ns, max(begin_ns, 1)), measure))
+    values = _values(found, CellRange(begin_ns, max(end_ns, begin_ns + 1)), measure)
+    now = row_medians(values)
     stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
     peers = np.full(many, np.nan)
     for stage in np.unique(stages):
@@ -40,7 +40,7 @@ def deviations(
         peers[own] = np.nanmedian(now[own]) if np.isfinite(now[own]).any() else np.nan
     more = np.fmin(now - before, now - peers) if np.isfinite(before).any() else now - peers
     order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:most]
-    member, shown = membership(found), _values(found, Stretch(), measure)[:, -SPARKS:]
+    member, shown = membership(found), _values(found, CellRange(), measure)[:, -SPARKS:]
     rows = []
     for rank in order.tolist():
         endpoint = found.job.endpoints[rank]
@@ -60,12 +60,12 @@ def deviations(
     return rows
 
 
-def _values(found: JobDiagnosis, asked: Stretch, measure: str) -> Floats:
+def _values(found: JobDiagnosis, asked: CellRange, measure: str) -> Floats:
     many = len(found.job.endpoints)
-    return measured(found.timeline, 0, many, gridded(found.timeline, range(many), asked), measure)
+    return cell_values(found.timeline, 0, many, step_grid(found.timeline, range(many), asked), measure)
 
 
-def middle(values: Floats) -> Floats:
+def row_medians(values: Floats) -> Floats:
     """Compute the median of each row; NaN without any."""
     out = np.full(len(values), np.nan)
     if not values.size:

@@ -22,7 +22,7 @@ MEASURES = ("duration", "work", *PHASES)
 EVER = (0, 2**63 - 1)
 
 
-class Stretch(NamedTuple):
+class CellRange(NamedTuple):
     """Requested time [start_ns, end_ns) and ranks [first, last)."""
 
     start_ns: int = EVER[0]
@@ -31,7 +31,7 @@ class Stretch(NamedTuple):
     last: int | None = None
 
 
-ALL = Stretch()
+ALL = CellRange()
 
 
 class Grid(NamedTuple):
@@ -47,7 +47,7 @@ class Grid(NamedTuple):
     first: int
 
 
-def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> Grid:
+def step_grid(timeline: Timeline, ranks: Sequence[int], asked: CellRange = ALL) -> Grid:
     """Arrange the steps of some ranks in the requested time."""
     wide = len(job_ends(timeline))
     own = [timeline.steps[rank] for rank in ranks]
@@ -67,7 +67,7 @@ def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> G
     return Grid(table[:, part, 0], table[:, part, 1], there[:, part], timeline.first + int(part.start))
 
 
-def measured(timeline: Timeline, first: int, last: int, grid: Grid, measure: str) -> Floats:
+def cell_values(timeline: Timeline, first: int, last: int, grid: Grid, measure: str) -> Floats:
     """Compute a value for each cell of the grid of ranks [first, last), ms.
 
     NaN if there is none, or phases are no longer known. `measure`: `duration`, the name of a phase, or `work` for all own work

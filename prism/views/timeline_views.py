@@ -17,7 +17,7 @@ from prism.topology import Topology
 from prism.tracking.board import Case
 from prism.views import usual_step_times
 from prism.views.board_views import NOWHERE, Json, finite, membership, ns
-from prism.views.step_cells import ALL, EVER, Floats, Ints, Stretch, gridded, measured
+from prism.views.step_cells import ALL, EVER, CellRange, Floats, Ints, cell_values, step_grid
 from prism.views.step_sums import sums
 
 Level = Literal["spans", "phases", "steps"]
@@ -26,7 +26,7 @@ MAX_CELLS, MAX_SPANS = 40_000, 20_000
 
 def steps(
     found: JobDiagnosis,
-    asked: Stretch = ALL,
+    asked: CellRange = ALL,
     *,
     max_cells: int = MAX_CELLS,
     measure: str = "duration",
@@ -41,13 +41,13 @@ def steps(
     (`usual_step_times.told`), for any requested range. Incomplete steps have no time. Raises ValueError for an unknown measure.
     """
     first, last = _ranks(found, asked)
-    grid = gridded(found.timeline, range(first, last), asked)
+    grid = step_grid(found.timeline, range(first, last), asked)
     many, wide = grid.there.shape
-    values = measured(found.timeline, first, last, grid, measure)
+    values = cell_values(found.timeline, first, last, grid, measure)
     by_rank, by_step = _bins(many, wide, max_cells)
     zero = _zero(found, asked)
     number, starts, durations = _job_steps(found, asked)
-    usual = usual_step_times.told(found, cases, measure, finding)
+    usual = usual_step_times.usual_times(found, cases, measure, finding)
     return {
         "zero_ns": ns(zero),
         "measure": measure,
@@ -66,13 +66,13 @@ def steps(
     }
 
 
-def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
+def _ranks(found: JobDiagnosis, asked: CellRange) -> tuple[int, int]:
     most = len(found.job.endpoints)
     first = min(asked.first, most)
     return first, most if asked.last is None else max(min(asked.last, most), first)
 
 
-def _zero(found: JobDiagnosis, asked: Stretch) -> int:
+def _zero(found: JobDiagnosis, asked: CellRange) -> int:
     """Return the zero of times: the start of the shown range."""
     return max(int(found.job.start_ns), asked.start_ns)
 
@@ -106,7 +106,7 @@ def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
     return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
 
 
-def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
+def _job_steps(found: JobDiagnosis, asked: CellRange) -> tuple[int, Ints, Floats]:
     """Return the number of the job's first step in the requested time, and start, ns, and duration, ms, of each."""
     known = sums(found)
     inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
@@ -116,7 +116,7 @@ def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
 
 def timeline(
     found: JobDiagnosis,
-    asked: Stretch = ALL,
+    asked: CellRange = ALL,
     *,
     topology: Topology | None = None,
     max_spans: int = MAX_SPANS,
@@ -133,7 +133,7 @@ def timeline(
     cut = _chosen(found, asked, first, last, max_spans, level)
     truncated = cut is None
     if cut is None:
-        rows, cut = _few(found, asked, first, last, max_spans)
+        rows, cut = _reduced(found, asked, first, last, max_spans)
     zero = _zero(found, asked)
     row = np.searchsorted(rows, cut.rank)
     return {
@@ -164,7 +164,7 @@ class _Cut(NamedTuple):
     peer: NDArray[Any]
 
 
-def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
+def _chosen(found: JobDiagnosis, asked: CellRange, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
     """Choose the bars of the finest level that fits; None if no level does."""
     line = found.timeline
     if level in (None, "spans") and len(line.spans):
@@ -178,7 +178,7 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
         rows = _inside(p, own, asked, None, most)
         if rows is not None:
             return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
-    grid = gridded(line, range(first, last), asked)
+    grid = step_grid(line, range(first, last), asked)
     if np.count_nonzero(grid.there) > most:
         return None
     rank, _ = np.nonzero(grid.there)
@@ -187,7 +187,7 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
 
 
 def _inside(
-    bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
+    bars: Spans | Phases, part: slice, asked: CellRange, ranks: tuple[int, int] | None, most: int
 ) -> NDArray[np.intp] | None:
     """Select the places of bars in `part` within the requested time and `ranks`; None if there are more than `most`."""
     start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
@@ -199,13 +199,13 @@ def _inside(
     return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
 
 
-def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
+def _reduced(found: JobDiagnosis, asked: CellRange, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
     """Select fewer ranks and join steps, so that at most `most` bars are left."""
     slow = np.nan_to_num(sums(found).median_ms[first:last])
     wide = max(map(len, found.timeline.steps[first:last]))
     by_rank = max(_bins(last - first, wide, most)[0], 1)
     shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
-    grid = gridded(found.timeline, (first + shown).tolist(), asked)
+    grid = step_grid(found.timeline, (first + shown).tolist(), asked)
     by_step = 1
     while len(shown) * -(-grid.there.shape[1] // by_step) > most:
         by_step += 1

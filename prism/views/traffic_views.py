@@ -18,11 +18,11 @@ from prism.tracking.flow_sources import Records
 from prism.views.board_views import Json, ns
 
 By = Literal["endpoint", "host", "leaf"]
-MOST = 500  # readable number of nodes of a graph
+MAX_NODES = 500  # readable number of nodes of a graph
 
 
 def graph(
-    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, most: int = MOST
+    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, most: int = MAX_NODES
 ) -> Json:
     """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `most` nodes by the next coarser level."""
     pairs = [pair for pair in found.parallelism.pairs if kind in (None, pair.kind)]

@@ -18,11 +18,11 @@ from prism.findings.same_finding import loud
 from prism.model import PHASES, Finding, JobDiagnosis
 from prism.tracking.board import Case
 from prism.tracking.case_tracking import Trail
-from prism.views.step_cells import OWN_WORK, Stretch, gridded, measured
+from prism.views.step_cells import OWN_WORK, CellRange, cell_values, step_grid
 from prism.views.step_sums import sums
 
 STEP = "step"  # the measure of the job's own steps
-MOST, LEAST = 64, 3  # steps
+MAX_STEPS, MIN_STEPS = 64, 3  # steps
 
 
 class Usual(NamedTuple):
@@ -33,11 +33,11 @@ class Usual(NamedTuple):
     case: str | None
 
 
-def frozen(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
+def with_usual_times(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
     """Add usual times to the trails of open cases that have none; `jobs` by id."""
     trails = tuple(trails)
     return tuple(
-        replace(trail, case=replace(case, usual=before(found, case, [other.case for other in trails])))
+        replace(trail, case=replace(case, usual=usual_before(found, case, [other.case for other in trails])))
         if trail.told and not case.usual and case.state == "open" and found is not None
         else trail
         for trail in trails
@@ -46,7 +46,7 @@ def frozen(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[T
     )
 
 
-def told(found: JobDiagnosis, cases: Collection[Case], measure: str, asked: str | None = None) -> Usual:
+def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, asked: str | None = None) -> Usual:
     """Choose the usual times of a job for a measure: before the case `asked`, else before a claim, else of all steps.
 
     Of the job's `cases`, the first open claim counts, else the newest closed one.
@@ -57,11 +57,13 @@ def told(found: JobDiagnosis, cases: Collection[Case], measure: str, asked: str 
     if chosen is None:
         values = _medians(found, np.arange(1, len(sums(found).start_ns)), (measure,))
     else:
-        values = dict(chosen.usual) or before(found, chosen, claims, (measure,))
+        values = dict(chosen.usual) or usual_before(found, chosen, claims, (measure,))
     return Usual(values.get(STEP), values.get(measure), chosen.id if chosen else None)
 
 
-def before(found: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Iterable[str] | None = None) -> dict[str, float]:
+def usual_before(
+    found: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Iterable[str] | None = None
+) -> dict[str, float]:
     """Compute the usual times before a case, by measure (default: all of the job's); empty with too few known steps.
 
     Ranks end a step at slightly different times, so a step is before a time if three quarters of it are.
@@ -73,7 +75,7 @@ def before(found: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Ite
     for other in cases:
         if other.id != case.id and other.finding.job == finding.job and loud(other.finding):
             quiet &= (most <= _begin(other.finding)) | (most > other.finding.end_ns + 0.5e6 * known.duration_ms)
-    return _medians(found, np.flatnonzero(quiet)[-MOST:], measures)
+    return _medians(found, np.flatnonzero(quiet)[-MAX_STEPS:], measures)
 
 
 def _begin(finding: Finding) -> float:
@@ -85,19 +87,19 @@ def _medians(found: JobDiagnosis, places: NDArray[np.intp], measures: Iterable[s
     """Compute the median of each measure over some complete steps of a job, by place."""
     known, line, ranks = sums(found), found.timeline, len(found.job.endpoints)
     places = places[np.isfinite(known.duration_ms[places])]
-    if len(places) < LEAST:
+    if len(places) < MIN_STEPS:
         return {}
     words = [word for word, spent in zip(PHASES, known.spent.sum(axis=0), strict=True) if spent > 0]
     every = ["duration", *words, *(["work"] if set(words) & set(OWN_WORK) else [])]
     first, last = int(places[0]), int(places[-1])
     begin = int(known.start_ns[first] + 0.25e6 * known.duration_ms[first])
     end = int(known.start_ns[last] + 0.75e6 * known.duration_ms[last])
-    grid = gridded(line, range(ranks), Stretch(begin, end))
+    grid = step_grid(line, range(ranks), CellRange(begin, end))
     columns = places + line.first - grid.first
     columns = columns[(columns >= 0) & (columns < grid.there.shape[1])]
     out = {STEP: float(np.median(known.duration_ms[places]))}
     for measure in every if measures is None else set(every) & set(measures):
-        values = measured(line, 0, ranks, grid, measure)[:, columns]
+        values = cell_values(line, 0, ranks, grid, measure)[:, columns]
         values = values[np.isfinite(values)]
         if len(values):
             out[measure] = round(float(np.median(values)), 6)

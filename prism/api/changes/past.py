@@ -9,12 +9,12 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.requests.moments import EXAMPLE, LAST, ns
-from prism.api.requests.problem_details import absent
-from prism.api.requests.request_parameters import ReplayQuery, ServiceAsked, shown
-from prism.api.requests.responses import JSON, Shown, answer, encoded
+from prism.api.requests.moments import EXAMPLE, LAST, parse_time
+from prism.api.requests.problem_details import not_found
+from prism.api.requests.request_parameters import ReplayQuery, ServiceParameter, requested_board
+from prism.api.requests.responses import JSON, RequestedBoard, answer, encode_json
 from prism.api.schemas import job_schemas, service_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 from prism.inventory.operator_hints import parse as parse_hints
 from prism.model import JobDiagnosis
 from prism.past.job_comparison import compared
@@ -86,9 +86,9 @@ class Comparison(job_schemas.Model):
     "/diagnoses",
     status_code=202,
     response_model=service_schemas.Replay,
-    responses=one("replay", 404, 409, 413, 503, status=202),
+    responses=item_responses("replay", 404, 409, 413, 503, status=202),
 )
-def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
+def diagnose(request: Request, service: ServiceParameter, body: Asked) -> Response:
     """Diagnose a past time range again. Add `?replay=ID` to any other request to read the result once it is `done`.
 
     A repeated request for the same range and hints returns the kept result.
@@ -96,7 +96,7 @@ def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
     if service.uploads is None or service.records is None:
         raise HTTPException(404, "this service keeps no records that could be diagnosed again; prism serve --data FOLDER does")
     try:
-        start, end = (int(ns(value)) for value in (body.start, body.end))
+        start, end = (int(parse_time(value)) for value in (body.start, body.end))
         if not 0 <= start < end <= LAST:
             raise ValueError("end must be after start")
         text = json.dumps(body.hints, sort_keys=True) if body.hints else ""
@@ -121,10 +121,10 @@ def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
     except StoreError as error:
         raise HTTPException(503, str(error)) from None
     headers = {"Cache-Control": "no-store", "Location": request.url_for("replay", id=made.id).path}
-    return Response(encoded(made.to_json()), 202, headers, JSON)
+    return Response(encode_json(made.to_json()), 202, headers, JSON)
 
 
-@router.get("/compare", response_model=Comparison, responses=one("compare", 404))
+@router.get("/compare", response_model=Comparison, responses=item_responses("compare", 404))
 def compare(
     request: Request,
     a: Annotated[str, Query(max_length=200, description="Id of a job.", examples=["job-1"])],
@@ -136,7 +136,7 @@ def compare(
 
     `replay_a` and `replay_b` are uploads or diagnoses; by default a job is read from the newest board.
     """
-    first, second = shown(request, replay_a), shown(request, replay_b)
+    first, second = requested_board(request, replay_a), requested_board(request, replay_b)
     (one_, own), (other, others) = _job(first, a), _job(second, b)
 
     def make() -> board_views.Json:
@@ -145,9 +145,9 @@ def compare(
     return answer(request, first, make, tagged=False)
 
 
-def _job(shown: Shown, id_: str) -> tuple[JobDiagnosis, board_views.Json]:
+def _job(shown: RequestedBoard, id_: str) -> tuple[JobDiagnosis, board_views.Json]:
     """Find a job and its summary. Raises HTTPException 404."""
     status = board_views.job_of(shown.board, id_)
     if status is None:
-        raise absent("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
+        raise not_found("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
     return status.found, board_views.jobs(shown.board, [status])[0]

@@ -14,21 +14,21 @@ _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def with_times(value: Any) -> Any:
+def add_time_texts(value: Any) -> Any:
     """Add to every time `NAME_ns` a companion `NAME_time`: RFC 3339 in UTC, or null if there is none."""
     if isinstance(value, list | tuple):
-        return [with_times(one) for one in value] if value and isinstance(value[0], dict) else value
+        return [add_time_texts(one) for one in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
     out: dict[str, Any] = {}
     for name, one in value.items():
-        out[name] = with_times(one)
-        if is_moment(name) and (one is None or re.fullmatch(r"[0-9]{1,19}", str(one))):
+        out[name] = add_time_texts(one)
+        if is_time(name) and (one is None or re.fullmatch(r"[0-9]{1,19}", str(one))):
             out[name.removesuffix(NS) + TIME] = rfc3339(int(one or 0))
     return out
 
 
-def is_moment(name: str) -> bool:
+def is_time(name: str) -> bool:
     """Check whether a field is a time and not a duration."""
     return name.endswith(NS) and name not in DURATIONS
 
@@ -39,7 +39,7 @@ def rfc3339(time_ns: int) -> str | None:
     return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}.{rest:09}Z" if 0 < time_ns <= LAST else None
 
 
-def ns(value: Any) -> Any:
+def parse_time(value: Any) -> Any:
     """Parse a time to nanoseconds since the epoch; other types are returned unchanged.
 
     Times before 1970 become 0, times after 2262 the last one. A "+" of an offset that a client did not encode arrives as a

@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import HTTPException, Request, Response
 
-from prism.api.requests.moments import with_times
+from prism.api.requests.moments import add_time_texts
 from prism.tracking.board import Board
 from prism.tracking.flow_sources import Records
 from prism.views.board_views import Json, Mode
@@ -21,12 +21,12 @@ from prism.views.board_views import Json, Mode
 PARQUET, CSV, JSON = "application/vnd.apache.parquet", "text/csv", "application/json"
 TABLES = (JSON, CSV, PARQUET)
 VARY = {"Vary": "Accept, Authorization, Cookie"}
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that spreadsheets compute
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that spreadsheets compute
 _STARTED = secrets.token_hex(4)  # revisions restart with each process
 
 
 @dataclass(frozen=True)
-class Shown:
+class RequestedBoard:
     """The board that a request reads, and its records; `name` distinguishes boards of one process."""
 
     board: Board
@@ -36,49 +36,49 @@ class Shown:
     age_s: float | None = None
 
 
-def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: bool = True) -> Response:
+def answer(request: Request, shown: RequestedBoard, make: Callable[[], Any], *, tagged: bool = True) -> Response:
     """Answer with the result of `make` as JSON; answer 304 without calling it if the client has it already.
 
     Not `tagged`: answers from records, which may grow under one board, and answers with an age.
     """
-    form_of(request, (JSON,))
+    choose_form(request, (JSON,))
     tag = _tag(shown, "j") if tagged else None
-    return _unchanged(request, tag) or _tagged(Response(encoded(with_times(make())), media_type=JSON), tag)
+    return _unchanged(request, tag) or _tagged(Response(encode_json(add_time_texts(make())), media_type=JSON), tag)
 
 
-def listed(
-    request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
+def answer_list(
+    request: Request, shown: RequestedBoard, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
 ) -> Response:
     """Answer with a page of a list in the client's preferred form, and the link to the next page. `tagged`: as in `answer`."""
-    form = form_of(request)
+    form = choose_form(request)
     tag = _tag(shown, form[-4:]) if tagged else None
     unchanged = _unchanged(request, tag)
     if unchanged:
         return unchanged
     found, cursor = make()
-    items = with_times(list(found))
-    response = Response(as_form(items, cursor, form), media_type=form)
+    items = add_time_texts(list(found))
+    response = Response(encode_list(items, cursor, form), media_type=form)
     if cursor:
         there = request.url.include_query_params(cursor=cursor)
         response.headers["Link"] = f'<{there.path}?{there.query}>; rel="next"'
     return _tagged(response, tag)
 
 
-def as_form(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
+def encode_list(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
     """Encode items as JSON with the cursor of the next page, as CSV, or as Parquet."""
     if form == CSV:
         return as_csv(items)
     if form == PARQUET:
         return as_parquet(items)
-    return encoded({"items": items, "next": cursor})
+    return encode_json({"items": items, "next": cursor})
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode compact JSON. Raises ValueError on numbers that are not finite."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _tag(shown: Shown, form: str) -> str:
+def _tag(shown: RequestedBoard, form: str) -> str:
     return f'W/"{_STARTED}-{shown.name}-{shown.board.revision}-{form}"'
 
 
@@ -102,7 +102,7 @@ def _tagged(response: Response, tag: str | None) -> Response:
     return response
 
 
-def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
+def preferred_form(accept: str, forms: Sequence[str] = TABLES) -> str | None:
     """Choose the form that a client prefers (RFC 9110 section 12.5.1), the first of equals; None if it accepts none.
 
     The most specific matching range counts. Invalid ranges are ignored; without any range all forms match.
@@ -115,12 +115,12 @@ def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
             ranges[kind] = max(weight, ranges.get(kind, 0.0))
     if not ranges:
         return forms[0]
-    weights = {form: _fit(form, ranges) for form in forms}
+    weights = {form: _form_weight(form, ranges) for form in forms}
     best = max(forms, key=lambda form: weights[form])
     return best if weights[best] > 0 else None
 
 
-def _fit(form: str, ranges: Mapping[str, float]) -> float:
+def _form_weight(form: str, ranges: Mapping[str, float]) -> float:
     """Return the weight of the most specific range that matches a form; 0 if none does."""
     return next((ranges[kind] for kind in (form, f"{form.split('/')[0]}/*", "*/*") if kind in ranges), 0.0)
 
@@ -129,10 +129,10 @@ def _weight(text: str) -> float | None:
     return min(float(text), 1.0) if re.fullmatch(r"[01](\.\d{0,3})?", text) else None
 
 
-def form_of(request: Request, forms: Sequence[str] = TABLES) -> str:
+def choose_form(request: Request, forms: Sequence[str] = TABLES) -> str:
     """Choose the form of an answer. Raises HTTPException 406 with the available forms if the client accepts none."""
     accept = ", ".join(request.headers.getlist("accept"))
-    form = preferred(accept, forms)
+    form = preferred_form(accept, forms)
     if form is None:
         raise HTTPException(406, f"the answer is {' or '.join(forms)}, and Accept names none of them", VARY)
     return form
@@ -143,7 +143,7 @@ def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
 
     Texts that a spreadsheet would compute start with an apostrophe (OWASP, CSV injection). Numbers stay unchanged.
     """
-    rows = [{inert(name): inert(value) for name, value in flat(item).items()} for item in items]
+    rows = [{escape_formula(name): escape_formula(value) for name, value in flatten(item).items()} for item in items]
     out = io.StringIO()
     table = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\r\n")
     table.writeheader()
@@ -151,9 +151,9 @@ def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
-def inert(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """Escape a value that a spreadsheet would take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
@@ -161,7 +161,7 @@ def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [flat(item) for item in items]
+    rows = [flatten(item) for item in items]
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = io.BytesIO()
     pq.write_table(pa.table({name: _column([row.get(name) for row in rows]) for name in names}), out)
@@ -178,12 +178,12 @@ def _column(values: list[Any]) -> list[Any]:
     return [None if value is None else str(value) for value in values]
 
 
-def flat(item: Mapping[str, Any], under: str = "") -> dict[str, Any]:
+def flatten(item: Mapping[str, Any], under: str = "") -> dict[str, Any]:
     """Flatten nested dicts: names are joined by dots, lists become JSON."""
     out: dict[str, Any] = {}
     for name, value in item.items():
         if isinstance(value, Mapping):
-            out |= flat(value, f"{under}{name}.")
+            out |= flatten(value, f"{under}{name}.")
         else:
             out[under + name] = json.dumps(value) if isinstance(value, list) else value
     return out

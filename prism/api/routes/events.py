@@ -12,9 +12,9 @@ from fastapi import APIRouter, Depends, Header, HTTPException, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from prism.api.requests.board_events import Hub
-from prism.api.requests.moments import with_times
-from prism.api.requests.request_parameters import ServiceAsked, hub
-from prism.api.schemas.openapi import errors
+from prism.api.requests.moments import add_time_texts
+from prism.api.requests.request_parameters import ServiceParameter, hub
+from prism.api.schemas.openapi import error_responses
 from prism.live.board_changes import changed
 from prism.service.service_settings import Service
 from prism.tracking.board import Board
@@ -25,7 +25,7 @@ RETRY_MS = 2000
 LATEST_S = 2.0
 
 
-def _room(request: Request, service: ServiceAsked) -> Hub:
+def _free_hub(request: Request, service: ServiceParameter) -> Hub:
     """Return the hub if it has room for one more stream. Raises HTTPException 503 before the answer starts."""
     found = hub(request)
     if found.closed:
@@ -36,10 +36,10 @@ def _room(request: Request, service: ServiceAsked) -> Hub:
     return found
 
 
-@router.get("/events", response_class=EventSourceResponse, responses=errors(503))
+@router.get("/events", response_class=EventSourceResponse, responses=error_responses(503))
 async def events(
-    service: ServiceAsked,
-    hub: Annotated[Hub, Depends(_room)],
+    service: ServiceParameter,
+    hub: Annotated[Hub, Depends(_free_hub)],
     last_event_id: Annotated[str | None, Header(max_length=100, description="The id of the last event that was seen.")] = None,
 ) -> AsyncIterable[ServerSentEvent]:
     """Stream events: `board` for every new board, `replay` for progress of uploads (data: as `GET /replays/{id}`).
@@ -58,9 +58,9 @@ async def events(
             changed = hub.changing()
             board = service.boards.newest
             if str(board.revision) != seen:
-                yield _of_board(board, before, seen)
+                yield _board_event(board, before, seen)
                 seen, before = str(board.revision), board
-            for event in _of_replays(service, told):
+            for event in _replay_events(service, told):
                 yield event
             with suppress(TimeoutError):  # a lost wake-up only delays an event
                 await asyncio.wait_for(changed.wait(), LATEST_S)
@@ -68,7 +68,7 @@ async def events(
         hub.streams -= 1
 
 
-def _of_board(board: Board, before: Board | None, seen: str | None) -> ServerSentEvent:
+def _board_event(board: Board, before: Board | None, seen: str | None) -> ServerSentEvent:
     """Build the event of a new board for a stream that last sent `before` and whose client has revision `seen`."""
     last = int(seen) if seen and re.fullmatch("[0-9]{1,18}", seen) else None
     data = {
@@ -78,10 +78,10 @@ def _of_board(board: Board, before: Board | None, seen: str | None) -> ServerSen
         "missed": None if last is None or last >= board.revision else board.revision - last - 1,
         "changed": None if before is None else changed(before, board),
     }
-    return ServerSentEvent(event="board", id=str(board.revision), data=with_times(data), retry=RETRY_MS)
+    return ServerSentEvent(event="board", id=str(board.revision), data=add_time_texts(data), retry=RETRY_MS)
 
 
-def _of_replays(service: Service, told: dict[str, object]) -> Iterator[ServerSentEvent]:
+def _replay_events(service: Service, told: dict[str, object]) -> Iterator[ServerSentEvent]:
     """Yield the progress of uploads that changed since this stream sent it (`told`)."""
     for one in service.uploads.all() if service.uploads else ():
         state = one.to_json()

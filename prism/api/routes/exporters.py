@@ -6,10 +6,10 @@ import time
 
 from fastapi import APIRouter, Request, Response
 
-from prism.api.changes.remark_routes import fresh
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.changes.remark_routes import uncached_list
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import many
+from prism.api.schemas.openapi import list_responses
 from prism.exporters.export_survey import Sent, survey
 from prism.exporters.exporter_report import exporter
 
@@ -58,8 +58,8 @@ class Exporter(job_schemas.Model):
     interfaces: list[Interface]
 
 
-@router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=many("exporters", 404))
-def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
+@router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=list_responses("exporters", 404))
+def exporters(request: Request, shown: BoardParameter, service: ServiceParameter) -> Response:
     """List the exporters with their traffic and missing data: of the last minutes live, else of the newest window."""
     live = service.survey is not None and shown.name == "live"
     sent: dict[str, Sent] = {}
@@ -72,4 +72,4 @@ def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Res
     heard = service.heard() if live else {}
     now = time.time_ns() if live else 0
     names = sorted({*sent, *ports, *heard})
-    return fresh(request, [exporter(one, sent.get(one), ports.get(one, []), heard.get(one), now) for one in names])
+    return uncached_list(request, [exporter(one, sent.get(one), ports.get(one, []), heard.get(one), now) for one in names])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
 from prism.api.requests.responses import answer
 from prism.api.routes.boards import IdPath, job_of
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
-from prism.metrics.earlier_runs import history
+from prism.api.schemas.openapi import item_responses
+from prism.metrics.earlier_runs import compare_history
 
 router = APIRouter()
 
@@ -48,11 +48,11 @@ class History(job_schemas.Model):
     drift: Changed | None
 
 
-@router.get("/jobs/{id}/history", response_model=History, responses=one("history", 404))
-def compared_with_earlier(request: Request, shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
+@router.get("/jobs/{id}/history", response_model=History, responses=item_responses("history", 404))
+def compared_with_earlier(request: Request, shown: BoardParameter, service: ServiceParameter, id: IdPath) -> Response:  # noqa: A002
     """Compare a job with earlier runs of the same fingerprint, and its last steps with its first ones.
 
     A difference is reported from 2 %, if it exceeds chance and the spread of the runs.
     """
     found = job_of(shown, id).found
-    return answer(request, shown, lambda: history(found, service.runs()), tagged=False)
+    return answer(request, shown, lambda: compare_history(found, service.runs()), tagged=False)

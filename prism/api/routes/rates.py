@@ -8,10 +8,10 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from collectors.columns.record import Flows
 from prism.api.changes.remark_routes import CaseId, case_of
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked, TimeQuery
-from prism.api.requests.responses import Shown, answer
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter, TimeQuery
+from prism.api.requests.responses import RequestedBoard, answer
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 from prism.model import Phase
 from prism.rates.culprit_rates import beside_peers
 from prism.rates.link_speeds import learnt, speed
@@ -21,8 +21,8 @@ from prism.views import board_views
 from prism.views.board_views import Json, finite, ns
 
 router = APIRouter()
-MOST_NS = 3600 * 10**9  # maximum time range of records around a finding
-EARLIER = 0.5  # time before a finding, as a share of its duration
+MAX_RANGE_NS = 3600 * 10**9  # maximum time range of records around a finding
+SHARE_BEFORE = 0.5  # time before a finding, as a share of its duration
 NO_RECORDS = "flow records: this service keeps none; start it with --data or a store to keep them"
 
 
@@ -83,11 +83,11 @@ class Beside(job_schemas.Model):
     edges: list[Edge]
 
 
-@router.get("/rates", response_model=Rates, responses=one("rates", 404))
+@router.get("/rates", response_model=Rates, responses=item_responses("rates", 404))
 def rates(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
+    shown: BoardParameter,
+    service: ServiceParameter,
     by: By = "endpoint",
     start_ns: TimeQuery = None,
     end_ns: TimeQuery = None,
@@ -123,16 +123,16 @@ def rates(
     return answer(request, shown, make, tagged=False)
 
 
-@router.get("/findings/{id}/rates", response_model=Beside, responses=one("beside", 404))
-def finding_rates(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
+@router.get("/findings/{id}/rates", response_model=Beside, responses=item_responses("beside", 404))
+def finding_rates(request: Request, shown: BoardParameter, service: ServiceParameter, id: CaseId) -> Response:  # noqa: A002
     """Compare the rates of a finding's culprit with its peers and with its own usual rate."""
     case = case_of(shown, id)
     status = board_views.job_of(shown.board, case.finding.job)
     if status is None:
         raise HTTPException(404, f"job {case.finding.job} of this finding is no longer known")
     found = case.finding
-    length = min(max(found.end_ns - found.start_ns, 10**9), MOST_NS)
-    begin = max(found.start_ns - round(max(EARLIER * length, 10**10)), status.found.job.start_ns)
+    length = min(max(found.end_ns - found.start_ns, 10**9), MAX_RANGE_NS)
+    begin = max(found.start_ns - round(max(SHARE_BEFORE * length, 10**10)), status.found.job.start_ns)
     flows, start, end, _ = _records(shown, begin, found.start_ns + length, service.limits.looked_at, found.job)
     return answer(
         request, shown, lambda: beside_peers(flows, found, status.found.job, shown.board.topology, start, end), tagged=False
@@ -182,8 +182,8 @@ class OneStep(job_schemas.Model):
     lanes: list[StepLane]
 
 
-@router.get("/findings/{id}/step", response_model=OneStep, responses=one("onestep", 404))
-def finding_step(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
+@router.get("/findings/{id}/step", response_model=OneStep, responses=item_responses("onestep", 404))
+def finding_step(request: Request, shown: BoardParameter, service: ServiceParameter, id: CaseId) -> Response:  # noqa: A002
     """Compare one step of a finding's culprit with the same step of a healthy peer: transfers, times and rates."""
     case = case_of(shown, id)
     status = board_views.job_of(shown.board, case.finding.job)
@@ -197,7 +197,9 @@ def finding_step(request: Request, shown: ShownAsked, service: ServiceAsked, id:
     return answer(request, shown, lambda: told, tagged=False)
 
 
-def _records(shown: Shown, start: int | None, end: int | None, most: int, job: str | None) -> tuple[Flows, int, int, bool]:
+def _records(
+    shown: RequestedBoard, start: int | None, end: int | None, max_records: int, job: str | None
+) -> tuple[Flows, int, int, bool]:
     """Read the first `most` records of a time range. Raises HTTPException 404 without stored records, or for an unknown job."""
     if shown.records is None:
         raise HTTPException(404, NO_RECORDS)
@@ -211,5 +213,5 @@ def _records(shown: Shown, start: int | None, end: int | None, most: int, job: s
         if status is None:
             raise HTTPException(404, f"no job has the id {job!r}; GET /api/v1/jobs lists them")
         endpoints = status.found.job.endpoints
-    flows = shown.records.between(first, last, endpoints=endpoints, limit=most)
-    return flows, first, last, len(flows) >= most
+    flows = shown.records.between(first, last, endpoints=endpoints, limit=max_records)
+    return flows, first, last, len(flows) >= max_records

@@ -10,12 +10,12 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.changes.remark_routes import fresh
+from prism.api.changes.remark_routes import uncached_list
 from prism.api.requests.moments import LAST
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked, TimeQuery
-from prism.api.requests.responses import Shown
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter, TimeQuery
+from prism.api.requests.responses import RequestedBoard
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import errors, many
+from prism.api.schemas.openapi import error_responses, list_responses
 from prism.lost_time.effective_time import effective
 from prism.lost_time.lost_hours import BYS, By, lost
 from prism.lost_time.lost_time_mail import page
@@ -42,14 +42,19 @@ class Lost(job_schemas.Model):
     last_ns: job_schemas.Ns
 
 
-@router.get("/reports/lost", response_model=job_schemas.Listed[Lost], responses=many("lost", 404, 503))
+@router.get("/reports/lost", response_model=job_schemas.Listed[Lost], responses=list_responses("lost", 404, 503))
 def lost_hours(
-    request: Request, shown: ShownAsked, service: ServiceAsked, by: By = "cause", days: Days = 7, end_ns: TimeQuery = None
+    request: Request,
+    shown: BoardParameter,
+    service: ServiceParameter,
+    by: By = "cause",
+    days: Days = 7,
+    end_ns: TimeQuery = None,
 ) -> Response:
     """List the GPU-hours that claims cost, largest first. Claims marked as false do not count."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
-    return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
+    return uncached_list(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
 
 
 class Effective(job_schemas.Model):
@@ -72,11 +77,13 @@ class Effective(job_schemas.Model):
     end_ns: job_schemas.Ns
 
 
-@router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=many("ettr", 404, 503))
-def ratios(request: Request, shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+@router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=list_responses("ettr", 404, 503))
+def ratios(
+    request: Request, shown: BoardParameter, service: ServiceParameter, days: Days = 7, end_ns: TimeQuery = None
+) -> Response:
     """Return the share of time in which each job trained (ETTR): without warm-up, hangs, restarts and repeated steps."""
     cases, start, end = _cases(shown, service, days, end_ns)
-    return fresh(request, effective(shown.board, cases, start, end + 1))
+    return uncached_list(request, effective(shown.board, cases, start, end + 1))
 
 
 class Annotation(job_schemas.Model):
@@ -95,11 +102,11 @@ JobsQuery = Annotated[
 ]
 
 
-@router.get("/annotations", response_model=job_schemas.Listed[Annotation], responses=many("annotations", 404, 503))
+@router.get("/annotations", response_model=job_schemas.Listed[Annotation], responses=list_responses("annotations", 404, 503))
 def on_dashboards(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
+    shown: BoardParameter,
+    service: ServiceParameter,
     since_ns: TimeQuery = None,
     until_ns: TimeQuery = None,
     jobs: JobsQuery = "",
@@ -110,11 +117,11 @@ def on_dashboards(
     url = service.feedback.settings.external_url if service.feedback else ""
     cases = known_cases(shown, service, since)
     given: dict[str, Any] = {"jobs": named, "topology": shown.board.topology, "external_url": url}
-    return fresh(request, annotated(cases, since, until, **given))
+    return uncached_list(request, annotated(cases, since, until, **given))
 
 
-@router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))
-def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+@router.get("/reports/lost.html", response_class=HTMLResponse, responses=error_responses(404, 503))
+def letter(shown: BoardParameter, service: ServiceParameter, days: Days = 7, end_ns: TimeQuery = None) -> Response:
     """Return the same reports as one HTML page for a mail."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
@@ -126,7 +133,7 @@ def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: Tim
     return HTMLResponse(page(tables, start, end, url, ratios=own), headers={"Cache-Control": "no-store"})
 
 
-def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
+def _cases(shown: RequestedBoard, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
     """List the cases of a time range that nobody marked as false."""
     live = shown.mode == "live" and shown.name == "live"
     end = end_ns if end_ns is not None else time.time_ns() if live and service.history is not None else shown.board.at_ns
@@ -136,7 +143,7 @@ def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tup
     return [one for one in known_cases(shown, service, start) if one.id not in wrong], start, end
 
 
-def known_cases(shown: Shown, service: Service, since_ns: int) -> Sequence[Case]:
+def known_cases(shown: RequestedBoard, service: Service, since_ns: int) -> Sequence[Case]:
     """List the cases that were open at or after a time, from the store and the board. Raises HTTPException 503."""
     live = shown.mode == "live" and shown.name == "live"
     try:

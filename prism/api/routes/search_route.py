@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from prism.api.requests.request_parameters import ShownAsked
-from prism.api.requests.responses import listed
+from prism.api.requests.request_parameters import BoardParameter
+from prism.api.requests.responses import answer_list
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import many
+from prism.api.schemas.openapi import list_responses
 from prism.views.search import Kind
 from prism.views.search import search as run
 
@@ -28,13 +28,13 @@ class Result(job_schemas.Model):
     endpoints: list[str]
 
 
-@router.get("/search", response_model=job_schemas.Listed[Result], responses=many("search", 404))
+@router.get("/search", response_model=job_schemas.Listed[Result], responses=list_responses("search", 404))
 def search(
     request: Request,
-    shown: ShownAsked,
+    shown: BoardParameter,
     q: Annotated[str, Query(max_length=200, description="A name, or part of one.", examples=["server3"])],
     type: Annotated[Kind | None, Query(description="Only things of this type.")] = None,  # noqa: A002
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
     """Search by name: exact matches first, then prefixes, then names that contain the text."""
-    return listed(request, shown, lambda: (run(shown.board, q, kind=type, limit=limit), None))
+    return answer_list(request, shown, lambda: (run(shown.board, q, kind=type, limit=limit), None))

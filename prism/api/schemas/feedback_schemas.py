@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from prism.alerts.notifications import State as NotificationState
 from prism.api.schemas.job_schemas import Model, Ns, Number
 from prism.feedback.actions import State as ActionState
-from prism.feedback.remarks import LONGEST, Act
+from prism.feedback.remarks import MAX_CHARACTERS, Act
 
-Text = Annotated[str, Field(max_length=LONGEST)]
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class Asked(BaseModel):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from prism.api.requests.moments import NS, TIME, is_moment
+from prism.api.requests.moments import NS, TIME, is_time
 from prism.model import EventKind, GroupKind, PairKind, Phase
 from prism.tracking.board import GapReason, JobState
 from prism.views.board_views import Mode
@@ -39,7 +39,7 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
         schema = handler.resolve_ref_schema(handler(core))
-        for name in [name for name in schema.get("properties", {}) if is_moment(name)]:
+        for name in [name for name in schema.get("properties", {}) if is_time(name)]:
             text = {"type": "string", "format": "date-time"}
             about = {"description": f"The moment of {name}, RFC 3339 in UTC.", "anyOf": [text, {"type": "null"}]}
             schema["properties"][name.removesuffix(NS) + TIME] = about

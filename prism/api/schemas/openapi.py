@@ -11,14 +11,14 @@ from fastapi.openapi.utils import get_openapi
 
 from collectors.columns.record import Flows
 from collectors.store.retention import Status
-from prism.api.requests.moments import with_times
+from prism.api.requests.moments import add_time_texts
 from prism.api.requests.problem_details import PROBLEM
 from prism.api.requests.responses import CSV, JSON, PARQUET
 from prism.api.schemas.job_schemas import Problem
 from prism.exporters.export_survey import survey
 from prism.exporters.exporter_report import exporter
 from prism.exporters.live_survey import Port
-from prism.feedback.remarks import Remark, labelled
+from prism.feedback.remarks import Remark, labelled_findings
 from prism.feedback.remarks import to_json as remark_json
 from prism.inventory.bookings import Booking
 from prism.lost_time.effective_time import effective
@@ -49,11 +49,11 @@ from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, Gap, told
 from prism.views import board_views, finding_views, timeline_views, traffic_views
 from prism.views.board_views import Json
-from prism.views.deviation_rows import arranged
+from prism.views.deviation_rows import arrange_rows
 from prism.views.phase_shares import shares
 from prism.views.rank_deviation import deviations
 from prism.views.search import search
-from prism.views.step_cells import Stretch
+from prism.views.step_cells import CellRange
 
 MARK, LIST = "example:", "[]"
 MS, START = 1_000_000, 1_795_214_542_677_184_076
@@ -75,7 +75,7 @@ REASONS = {
 EVERYWHERE = (400, 401, 403, 421, 422, 429)
 
 
-def errors(*more: int) -> dict[int | str, Json]:
+def error_responses(*more: int) -> dict[int | str, Json]:
     """List the errors of a route: those of all routes, and `more`."""
     schema = Problem.model_json_schema()
     out: dict[int | str, Json] = {}
@@ -86,20 +86,20 @@ def errors(*more: int) -> dict[int | str, Json]:
     return out
 
 
-def one(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
+def item_responses(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
     """Describe the responses of a route that answers with one item."""
-    return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, 406, *more)
+    return {status: {"content": {JSON: {"example": MARK + example}}}} | error_responses(304, 406, *more)
 
 
-def many(example: str, *more: int) -> dict[int | str, Json]:
+def list_responses(example: str, *more: int) -> dict[int | str, Json]:
     """Describe the responses of a route that answers with a list, in any of three forms."""
     text, octets = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(
+    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | error_responses(
         304, 406, *more
     )
 
 
-def described(app: FastAPI) -> Json:
+def openapi_document(app: FastAPI) -> Json:
     """Generate the OpenAPI document. Examples are added last, because FastAPI drops their null values."""
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     for ways in told["paths"].values():
@@ -110,7 +110,7 @@ def described(app: FastAPI) -> Json:
                         content["schema"] = {"type": "string"}
                     mark = str(content.get("example", ""))
                     if mark.startswith(MARK):
-                        content["example"] = with_times(_example(mark.removeprefix(MARK)))
+                        content["example"] = add_time_texts(_example(mark.removeprefix(MARK)))
     return told
 
 
@@ -146,13 +146,13 @@ def examples() -> dict[str, Json]:
         "switches": stretch | traffic_views.switches(board, flows),
         "links": traffic_views.switches(board, flows)["links"][0],
         "flows": traffic_views.flow_rows(flows)[0],
-        "findings": finding_views.told(board, [case])[0],
+        "findings": finding_views.case_list(board, [case])[0],
         "finding": finding_views.finding(board, case.id) or {},
         "hosts": finding_views.hosts(board)[0],
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
-        "arranged": arranged(found, START + 1000 * MS, Stretch(START, START + 2000 * MS), topology=board.topology),
+        "arranged": arrange_rows(found, START + 1000 * MS, CellRange(START, START + 2000 * MS), topology=board.topology),
         **incident_examples(),
         "history": {
             "job": "job-1",
@@ -162,7 +162,7 @@ def examples() -> dict[str, Json]:
             "changed": [{"name": "step", "now": 1.03, "before": 1.0, "ratio": 1.03, "needed": 0.02, "worse": True}],
             "drift": None,
         },
-        "shares": shares(found, Stretch(START, START + 1000 * MS), bins=2, topology=board.topology),
+        "shares": shares(found, CellRange(START, START + 1000 * MS), bins=2, topology=board.topology),
         "ettr": effective(board, [case], START, START + 3000 * MS)[0],
         "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
@@ -256,7 +256,7 @@ def feedback_examples() -> dict[str, Json]:
     at, case = {"at_ns": str(START)}, "323230027bb9"
     mark = Remark("0123456789abcdef", case, "right", START, "ada", "replaced the fan")
     known = {"finding": finding_views.finding(_board(), _board().cases[0].id) or {}}
-    label = labelled([replace(mark, known=known["finding"])])[0]
+    label = labelled_findings([replace(mark, known=known["finding"])])[0]
     trail = [{"state": "proposed", **at, "by": "ada", "text": ""}, {"state": "done", **at, "by": "hook", "text": "HTTP 200"}]
     times = {"start_ns": str(START), "end_ns": str(START + 2 * 3600 * 1000 * MS)}
     sent = {"made_ns": str(START), "next_ns": None, "done_ns": str(START + MS), "error": ""}

@@ -8,10 +8,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.routing import compile_path
 
 from prism.api.requests.parameter_check import ANYWHERE
-from prism.api.requests.request_parameters import ServiceAsked
-from prism.api.requests.responses import JSON, encoded
+from prism.api.requests.request_parameters import ServiceParameter
+from prism.api.requests.responses import JSON, encode_json
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 
 BASE = "/api/v1"
 LINKS = (
@@ -61,15 +61,17 @@ class Index(job_schemas.Model):
     perfetto: str | None
 
 
-@router.get(BASE, response_model=Index, responses=one("index"))
+@router.get(BASE, response_model=Index, responses=item_responses("index"))
 @root.get(f"{BASE}/", response_model=Index)
-def index(request: Request, service: ServiceAsked) -> Response:
+def index(request: Request, service: ServiceParameter) -> Response:
     """Return the version of the API and links to its collections; `store`, `rates` and remarks only if they are kept."""
     absent = [] if service.store is not None else ["store"]
     absent += [] if service.records is not None else ["rates"]
     absent += [] if service.uploads is not None else ["incidents"]
     absent += [] if service.feedback is not None else FEEDBACK
-    return Response(encoded(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON)
+    return Response(
+        encode_json(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON
+    )
 
 
 def contents(version: str, *, without: Collection[str] = (), perfetto: str | None = None) -> dict[str, object]:
@@ -90,7 +92,7 @@ def contents(version: str, *, without: Collection[str] = (), perfetto: str | Non
 @root.get(f"{BASE}/openapi.json")
 def description(request: Request) -> Response:
     """Return the OpenAPI description, at its usual place and below the API."""
-    return Response(encoded(request.app.openapi()), media_type=JSON)
+    return Response(encode_json(request.app.openapi()), media_type=JSON)
 
 
 @root.api_route(ANYWHERE, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])

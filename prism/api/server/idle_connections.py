@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 5.0  # seconds for the head of a request, which a client sends with its first packets
 IDLE_S = 30.0  # seconds between requests, as long as browsers keep connections for the next click
-MOST = 256  # waiting connections: a quarter of the files that a process may open by default
+MAX_WAITING = 256  # waiting connections: a quarter of the files that a process may open by default
 
 Waiting = OrderedDict["Connection", asyncio.TimerHandle]
 
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         self._stop_waiting()
         waiting = self._waiting()
         waiting[self] = self.loop.call_later(seconds, self._close)
-        if len(waiting) > MOST:
+        if len(waiting) > MAX_WAITING:
             next(iter(waiting))._close()
 
     def _stop_waiting(self) -> None:

@@ -11,12 +11,12 @@ from prometheus_client.exposition import choose_encoder
 
 from collectors.clickhouse.store_error import StoreError
 from collectors.operations.metrics import Count, registry
-from prism.api.requests.moments import with_times
+from prism.api.requests.moments import add_time_texts
 from prism.api.requests.problem_details import problem
-from prism.api.requests.request_parameters import ServiceAsked, hub
-from prism.api.requests.responses import JSON, encoded
+from prism.api.requests.request_parameters import ServiceParameter, hub
+from prism.api.requests.responses import JSON, encode_json
 from prism.api.schemas import service_schemas
-from prism.api.schemas.openapi import errors, one
+from prism.api.schemas.openapi import error_responses, item_responses
 from prism.service.service_settings import Service
 from prism.views import board_views
 
@@ -24,8 +24,8 @@ router = APIRouter()
 root = APIRouter()
 
 
-@router.get("/health", response_model=service_schemas.Health, responses=one("health"))
-def health(request: Request, service: ServiceAsked) -> Response:
+@router.get("/health", response_model=service_schemas.Health, responses=item_responses("health"))
+def health(request: Request, service: ServiceParameter) -> Response:
     """Return the state of collectors, spool, store and analysis: counters by stage and reason, and details of each part."""
     counters = [
         {"name": count.name, "labels": dict(zip(count.labels, values, strict=True)), "value": number}
@@ -35,11 +35,11 @@ def health(request: Request, service: ServiceAsked) -> Response:
     parts = {str(name): part for name, part in service.health().items()}
     board = {"revision": service.boards.newest.revision, "age_s": round(hub(request).age_s(), 3)}
     body = {"ok": _ok(parts), "mode": service.mode, "board": board, "parts": parts, "counters": counters}
-    return Response(encoded(body), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(encode_json(body), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
-@router.get("/store", response_model=service_schemas.Store, responses=one("store", 404, 503))
-def store(service: ServiceAsked) -> Response:
+@router.get("/store", response_model=service_schemas.Store, responses=item_responses("store", 404, 503))
+def store(service: ServiceParameter) -> Response:
     """List the tables of the store: rows, octets on disk, times, retention; `wrong`: why one accepts no rows."""
     if service.store is None:
         return problem(404, "this service has no store; start it with --data FOLDER or --store URL")
@@ -48,23 +48,23 @@ def store(service: ServiceAsked) -> Response:
     except StoreError as error:
         return problem(503, str(error))
     shown = [asdict(table) | {"first_ns": str(table.first_ns), "last_ns": str(table.last_ns)} for table in tables]
-    return Response(encoded(with_times({"tables": shown})), media_type=JSON, headers={"Cache-Control": "no-store"})
+    return Response(encode_json(add_time_texts({"tables": shown})), media_type=JSON, headers={"Cache-Control": "no-store"})
 
 
 def _ok(parts: dict[str, Any]) -> bool:
     return all(part.get("ok", True) for part in parts.values() if isinstance(part, dict))
 
 
-@root.get("/metrics", response_class=PlainTextResponse, responses=errors())
-def metrics(request: Request, service: ServiceAsked) -> Response:
+@root.get("/metrics", response_class=PlainTextResponse, responses=error_responses())
+def metrics(request: Request, service: ServiceParameter) -> Response:
     """Return counters of all parts, jobs and exporters for Prometheus; with exemplars in OpenMetrics."""
     known = request.app.state.job_metrics
     encode, kind = choose_encoder(request.headers.get("accept", ""))
-    found = registry(lambda: [*service.counts(), *_own(service), *known.counts(service.boards.newest)])
+    found = registry(lambda: [*service.counts(), *_board_counts(service), *known.counts(service.boards.newest)])
     return Response(encode(found), media_type=kind)
 
 
-def _own(service: Service) -> list[Count]:
+def _board_counts(service: Service) -> list[Count]:
     """Count jobs and findings of the board."""
     board = service.boards.newest
     counts = board_views.counts(board)
@@ -76,14 +76,14 @@ def _own(service: Service) -> list[Count]:
     ]
 
 
-@root.get("/healthz", response_model=service_schemas.Ok, responses=errors())
+@root.get("/healthz", response_model=service_schemas.Ok, responses=error_responses())
 def healthz() -> dict[str, bool]:
     """Return 200 while the process answers."""
     return {"ok": True}
 
 
-@root.get("/readyz", response_model=service_schemas.Ready, responses=errors(503))
-def readyz(service: ServiceAsked) -> Response:
+@root.get("/readyz", response_model=service_schemas.Ready, responses=error_responses(503))
+def readyz(service: ServiceParameter) -> Response:
     """Return 200 if every part is ready, else 503."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
     if bad:
@@ -91,4 +91,4 @@ def readyz(service: ServiceAsked) -> Response:
     compiling = service.health().get("compiling", {})
     going_on = compiling.get("state") == "running" and compiling.get("total")
     told = {"compiling": f"{compiling['done']} of {compiling['total']} loops"} if going_on else {}
-    return Response(encoded({"ok": True, **told}), media_type=JSON)
+    return Response(encode_json({"ok": True, **told}), media_type=JSON)

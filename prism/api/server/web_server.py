@@ -33,7 +33,7 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
     `proxies`: CIDRs whose X-Forwarded-For and X-Forwarded-Proto are trusted. Raises ValueError if other hosts could connect
     without tokens, OSError if the port is in use.
     """
-    check(service, host)
+    check_access(service, host)
     made = app(service)
     config = uvicorn.Config(
         made,
@@ -63,10 +63,10 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
         listening.close()
 
 
-def check(service: Service, host: str) -> None:
+def check_access(service: Service, host: str) -> None:
     """Check that tokens protect the service from other hosts. Raises ValueError if not, or for invalid tokens; OSError."""
     known = service.tokens.all() if service.tokens else ()
-    if known or loopback(host):
+    if known or is_loopback(host):
         return
     who = f"{host or '*'}: others than this host could ask"
     if service.tokens is None:
@@ -77,7 +77,7 @@ def check(service: Service, host: str) -> None:
     raise ValueError(f"{who}, and {path} has no token yet: prism token create NAME --tokens {path}")
 
 
-def loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Check whether only this host can reach a listening address."""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -115,7 +115,7 @@ class Wish:
 
 
 @contextmanager
-def shown(service: Service, wish: Wish) -> Iterator[str]:
+def serve(service: Service, wish: Wish) -> Iterator[str]:
     """Serve with these options while the context lasts; yields the address. Raises ValueError, OSError."""
     where = endpoint("pages", wish.at)
     proxies = [str(network) for network in networks(wish.proxies)]
@@ -123,14 +123,14 @@ def shown(service: Service, wish: Wish) -> Iterator[str]:
     with ExitStack() as stack:
         uploads = stack.enter_context(Uploads(wish.uploads, wish.bounds)) if wish.uploads else None
         if uploads is not None:
-            stack.enter_context(_arriving(uploads.folder))
+            stack.enter_context(_request_buffers(uploads.folder))
         whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))
         port = stack.enter_context(served(whole, where.host, where.port, proxies=proxies))
         yield f"http://{replace(where, port=port)}"
 
 
 @contextmanager
-def _arriving(folder: Path) -> Iterator[None]:
+def _request_buffers(folder: Path) -> Iterator[None]:
     """Buffer request bodies in unnamed files on this disk, because /tmp may be small or in memory."""
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 8192  # octets kept of a line: stack lines and argument dumps are shorter, binary data is not
+MAX_OCTETS = 8192  # octets kept of a line: stack lines and argument dumps are shorter, binary data is not
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROLS = bytes(octet for octet in range(32) if octet not in (9, 10, 13)) + b"\x7f"
@@ -44,8 +44,8 @@ def segments(block: bytes, first: int) -> tuple[list[bytes], list[int] | range]:
     A progress bar that rewrites its line gives several lines with one number.
     """
     lines = block.split(b"\n")
-    if len(block) > LONGEST and max(map(len, lines)) > LONGEST:
-        lines = [line[:LONGEST] for line in lines]
+    if len(block) > MAX_OCTETS and max(map(len, lines)) > MAX_OCTETS:
+        lines = [line[:MAX_OCTETS] for line in lines]
     if b"\r" not in block:
         return lines, range(first, first + len(lines))
     parts: list[bytes] = []

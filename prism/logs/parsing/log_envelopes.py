@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-LONGEST = 1 << 20  # octets of one field
+MAX_OCTETS = 1 << 20  # octets of one field
 _KEPT = ("MESSAGE", "_HOSTNAME", "SYSLOG_IDENTIFIER", "__REALTIME_TIMESTAMP", "_COMM")
 
 
@@ -58,12 +58,11 @@ def _json_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _of_fields(fields: dict[str, Any]) -> str:
     if "log" in fields:  # container runtimes
-        return (
-            f"{fields.get('time', '')!s:.40} {fields.get('stream', 'stdout')!s:.6} F {str(fields['log'])[:LONGEST].rstrip()}\n"
-        )
+        text = str(fields["log"])[:MAX_OCTETS].rstrip()
+        return f"{fields.get('time', '')!s:.40} {fields.get('stream', 'stdout')!s:.6} F {text}\n"
     message = fields.get("MESSAGE", "")
     if isinstance(message, list):  # octets that are not text
-        message = bytes(one & 255 for one in message[:LONGEST] if isinstance(one, int)).decode("utf-8", "replace")
+        message = bytes(one & 255 for one in message[:MAX_OCTETS] if isinstance(one, int)).decode("utf-8", "replace")
     program = fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM") or "journal"
     return plain(_micros(fields.get("__REALTIME_TIMESTAMP")), str(fields.get("_HOSTNAME", "")), str(program), str(message))
 
@@ -90,7 +89,7 @@ def _journal_export(blocks: Iterable[bytes]) -> Iterator[bytes]:
                 at = end + 1
             else:  # a binary field: its name, a length of 64 bits, the octets
                 size = int.from_bytes(data[end + 1 : end + 9], "little")
-                if size > LONGEST or (len(data) < end + 10 + size and len(data) - at > 2 * LONGEST):
+                if size > MAX_OCTETS or (len(data) < end + 10 + size and len(data) - at > 2 * MAX_OCTETS):
                     at = end + 1  # damaged: no length
                     continue
                 if len(data) < end + 10 + size:

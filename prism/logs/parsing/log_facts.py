@@ -42,7 +42,7 @@ _SUMMARY_HOST = re.compile(r"^\s+host +: (\S+)")
 _SUMMARY_RANK = re.compile(r"^\s+rank +: (\d+) \(local_rank: \d+\)")
 _WORK = re.compile(r"last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)")
 _GROUP = re.compile(r"\[PG (?:ID )?(\d+)\b")
-NEAR = 0.9  # minimum ratio of sequence numbers within one process group
+SAME_GROUP_RATIO = 0.9  # minimum ratio of sequence numbers within one process group
 _TIMEOUT = re.compile(r"WorkNCCL\(SeqNum=(\d+), OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?, Timeout\(ms\)=(\d+)\)")
 _ANY = (_ARGUMENT, _BOOTSTRAP, _COMM, _RING, _HCA, _SUMMARY_HOST, _SUMMARY_RANK, _WORK, _TIMEOUT)
 
@@ -92,7 +92,7 @@ class Facts:
         for ranks in sorted(self.work.values(), key=len, reverse=True):
             low, high = min(ranks.values()), max(ranks.values())
             late = sorted(rank for rank, number in ranks.items() if number == low)
-            if high * NEAR <= low < high and len(late) <= len(ranks) / 2:
+            if high * SAME_GROUP_RATIO <= low < high and len(late) <= len(ranks) / 2:
                 return late
         return []
 

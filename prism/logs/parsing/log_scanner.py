@@ -16,9 +16,9 @@ from prism.logs.parsing.iterations import Mark, duration_s, iteration
 from prism.logs.parsing.line_cleaning import clean, mask, segments
 from prism.logs.parsing.line_prefixes import prefix
 from prism.logs.parsing.log_facts import Facts, is_fact
-from prism.logs.parsing.signatures import Signature, recognize, severe
-from prism.logs.parsing.timestamps import since_boot, stamp
-from prism.logs.parsing.tracebacks import Block, names_error, starts
+from prism.logs.parsing.signatures import Signature, is_severe, recognize
+from prism.logs.parsing.timestamps import parse_boot_time, parse_timestamp
+from prism.logs.parsing.tracebacks import Block, names_error, start_block
 
 FIRST, LAST = 64, 64  # kept lines per skeleton and stream: the first ones, and the last ones
 DENSE, THIN = 2_000, 64  # progress lines read per stream: all of the first DENSE, then one of THIN
@@ -91,11 +91,11 @@ class Kinds:
         text = line.decode("utf-8", "replace")
         rest = prefix(text).rest
         found = recognize(rest)
-        if starts(text) is not None or (found is not None and found.role in ("root", "symptom")):
+        if start_block(text) is not None or (found is not None and found.role in ("root", "symptom")):
             kind = 2
         elif iteration(rest) is not None:
             kind = 1
-        elif found is not None or severe(rest):
+        elif found is not None or is_severe(rest):
             kind = 2
         else:
             kind = 3 if is_fact(rest) else 0
@@ -203,7 +203,7 @@ class Scanner:
 
     def _begin(self, own: tuple[int, bytes, int, int | None]) -> None:
         text = own[1].decode("utf-8", "replace")
-        if len(self._at) < HOT and (block := starts(text)) is not None:
+        if len(self._at) < HOT and (block := start_block(text)) is not None:
             block.numbers.append(own[0])
             self._open.append(block)
             self._at.append((block, own[1], own[2], own[3]))
@@ -231,7 +231,7 @@ class Scanner:
             count = iteration(text)
         if count is None:
             return
-        self.last = Mark(number, count, stamp(text, self.year), duration_s(own.rest))
+        self.last = Mark(number, count, parse_timestamp(text, self.year), duration_s(own.rest))
         if len(self.marks) < MARKS:
             self.marks.append(self.last)
 
@@ -278,8 +278,8 @@ class Scanner:
             own.level,
             self.rank if own.rank is None else own.rank,
             own.host or self.host,
-            stamp(line, self.year) or before,
-            since_boot(line),
+            parse_timestamp(line, self.year) or before,
+            parse_boot_time(line),
             count,
             tuple(mask(one) for one in frames),
             str(template) if template else "",

@@ -71,6 +71,6 @@ def recognize(text: str) -> Signature | None:
     return next((one for one, pattern in zip(SIGNATURES, _ONE, strict=True) if pattern.search(text)), None)
 
 
-def severe(text: str) -> bool:
+def is_severe(text: str) -> bool:
     """Check whether a line without a signature contains a severity word."""
     return _SEVERE.search(text) is not None

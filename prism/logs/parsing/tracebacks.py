@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from prism.logs.parsing.line_prefixes import Prefix, prefix
 
-LONGEST = 400  # lines of one block
-BLANKS = 3  # empty lines after the error that end the block
-FOREIGN = 200  # lines of other writers between two lines of a block
+MAX_LINES = 400  # lines of one block
+MAX_BLANKS = 3  # empty lines after the error that end the block
+MAX_FOREIGN = 200  # lines of other writers between two lines of a block
 
 _START = re.compile(
     r"Traceback \(most recent call last\)|\(most recent call first\):\s*$|^\s*frame #\d+:|^Exception raised from "
@@ -41,7 +41,7 @@ class Block:
         own = prefix(text)
         if own.key != self.key and text.strip():
             self.foreign += 1
-            self.open = self.foreign < FOREIGN
+            self.open = self.foreign < MAX_FOREIGN
             return False
         if self.rules >= 0:
             return self._summary(number, own.rest)
@@ -69,7 +69,7 @@ class Block:
             self.blanks += 1
             if own.level:
                 self._add(number, own.rest)
-            self.open = self.blanks < BLANKS
+            self.open = self.blanks < MAX_BLANKS
             return True
         if own.rest == "At:" or ((self.frames[-1] == "At:" or _AT.match(self.frames[-1])) and _AT.match(own.rest)):
             self._add(number, own.rest)
@@ -87,12 +87,12 @@ class Block:
     def _add(self, number: int, rest: str) -> None:
         self.foreign = 0
         self.numbers.append(number)
-        if len(self.frames) < LONGEST:
+        if len(self.frames) < MAX_LINES:
             self.frames.append(rest)
-        self.open = len(self.numbers) < LONGEST
+        self.open = len(self.numbers) < MAX_LINES
 
 
-def starts(text: str) -> Block | None:
+def start_block(text: str) -> Block | None:
     """Start a block if the line begins one; add its number afterwards."""
     own = prefix(text)
     if not _START.search(own.rest):

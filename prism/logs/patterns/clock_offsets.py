@@ -8,7 +8,7 @@ import numpy as np
 
 from prism.logs.parsing.iterations import Mark
 
-SHARED = 3  # minimum number of common iterations of two streams
+MIN_SHARED = 3  # minimum number of common iterations of two streams
 QUARTER = 900 * 1_000_000_000  # time zones differ by quarters of an hour
 
 
@@ -26,7 +26,7 @@ def offsets(marks: Mapping[str, Sequence[Mark]]) -> dict[str, int]:
     step = _step(list(base.values()))
     for name, own in times.items():
         shared = sorted(own.keys() & base.keys())
-        if name != reference and len(shared) >= SHARED:
+        if name != reference and len(shared) >= MIN_SHARED:
             ahead = int(np.median([own[i] - base[i] for i in shared]))
             out[name] = ahead if abs(ahead) > step else 0
     return out
@@ -37,7 +37,7 @@ def _step(times: Sequence[int]) -> int:
     return int(np.median(gaps)) if len(gaps) else 0
 
 
-def said(name: str, ahead_ns: int) -> str:
+def describe_offset(name: str, ahead_ns: int) -> str:
     """Describe a corrected clock."""
     quarters = round(ahead_ns / QUARTER)
     zone = quarters != 0 and abs(ahead_ns - quarters * QUARTER) < 60 * 1_000_000_000

@@ -10,8 +10,8 @@ from prism.logs.parsing.drain import Drain
 from prism.logs.parsing.log_scanner import Event
 
 SCHEMA = "prism-healthy-logs/1"
-MOST = 20_000  # templates
-LONGEST = 4096  # characters of a template
+MAX_TEMPLATES = 20_000  # templates
+MAX_CHARACTERS = 4096  # characters of a template
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Healthy:
 
     def drain(self) -> Drain:
         """Make a parser with these templates."""
-        out = Drain(most=MOST)
+        out = Drain(most=MAX_TEMPLATES)
         out.load(self.templates)
         return out
 
@@ -39,7 +39,7 @@ def learn_texts(texts: Iterable[str], earlier: Healthy | None = None) -> Healthy
     drain = earlier.drain()
     for text in texts:
         drain.add(text)
-    return Healthy(tuple(str(one)[:LONGEST] for one in drain.templates), earlier.runs + 1)
+    return Healthy(tuple(str(one)[:MAX_CHARACTERS] for one in drain.templates), earlier.runs + 1)
 
 
 def dumps(healthy: Healthy) -> str:
@@ -56,8 +56,8 @@ def loads(text: str, name: str) -> Healthy:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f"{name}: not a file of healthy logs (schema {SCHEMA}); write it with prism logs --learn")
     templates, runs = document.get("templates"), document.get("runs")
-    if not isinstance(templates, list) or not all(isinstance(one, str) for one in templates) or len(templates) > MOST:
-        raise ValueError(f"{name}: templates: must be a list of at most {MOST} texts")
+    if not isinstance(templates, list) or not all(isinstance(one, str) for one in templates) or len(templates) > MAX_TEMPLATES:
+        raise ValueError(f"{name}: templates: must be a list of at most {MAX_TEMPLATES} texts")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 0:
         raise ValueError(f"{name}: runs: must be a whole number")
     return Healthy(tuple(templates), runs)

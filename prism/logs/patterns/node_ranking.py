@@ -12,11 +12,20 @@ from prism.logs.parsing.log_scanner import Event, Scanner
 from prism.logs.patterns.log_causes import cause_of
 
 _PEER = re.compile(r"(?:peer|Read error|Write error|from|to|remote) \[?([0-9a-fA-F]*[.:][0-9a-fA-F.:]{3,42}?)\]?[:<]\d{2,5}")
-ALL = 0.5  # maximum share of nodes with a root: beyond it, the root is no single node's
+MAX_ROOT_SHARE = 0.5  # maximum share of nodes with a root: beyond it, the root is no single node's
 # Shares of correct claims in development (benchmarks/logs.py prints them). "only": just this node has a root; "first": the
 # earliest of several with a root; "silent": it prints nothing while others wait; "behind": it lags in its collectives; "named":
 # its peers report it.
-SURE = {"only": 0.97, "single": 0.5, "first": 0.7, "everywhere": 0.5, "silent": 0.9, "behind": 0.9, "named": 0.75, "last": 0.3}
+RULE_CONFIDENCE = {
+    "only": 0.97,
+    "single": 0.5,
+    "first": 0.7,
+    "everywhere": 0.5,
+    "silent": 0.9,
+    "behind": 0.9,
+    "named": 0.75,
+    "last": 0.3,
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,7 @@ class Suspect:
     why: str
 
 
-def names(scanners: Sequence[Scanner], facts: Facts) -> dict[tuple[str, int | None, str], str]:
+def node_names(scanners: Sequence[Scanner], facts: Facts) -> dict[tuple[str, int | None, str], str]:
     """Map each writer (source, rank, host) to a node name: its host if known, else its rank, else its stream."""
     out: dict[tuple[str, int | None, str], str] = {}
     for one in scanners:
@@ -99,7 +108,7 @@ def _by_roots(roots: Mapping[str, Event], everyone: Sequence[str]) -> tuple[list
     equal = [node for node in ranked if order(node)[0] == top]
     if len(equal) == 1:
         return ranked, "only"
-    return ranked, "everywhere" if len(equal) > ALL * max(len(everyone), 2) else "first"
+    return ranked, "everywhere" if len(equal) > MAX_ROOT_SHARE * max(len(everyone), 2) else "first"
 
 
 def _by_waiting(
@@ -110,7 +119,7 @@ def _by_waiting(
     if late:
         return [facts.hosts.get(rank, f"rank {rank}") for rank in late], "behind"
     killed = [node for node, own in by_node.items() if any(e.signature and e.signature.name == "killed by signal" for e in own)]
-    if killed and len(killed) <= ALL * max(len(everyone), 2):
+    if killed and len(killed) <= MAX_ROOT_SHARE * max(len(everyone), 2):
         return killed, "only"
     silent = [node for node in everyone if not _waits(by_node.get(node, ()))]
     named = _named(by_node, facts, addresses)
@@ -162,4 +171,4 @@ def _suspect(node: str, how: str, facts: Facts, by_node: Mapping[str, Sequence[E
     best = _root(own) or (own[0] if own else None)
     host = node if node in facts.ranks or not node.startswith("rank ") else facts.hosts.get(int(node[5:]), "")
     why = best.text if best is not None else "prints nothing while others wait"
-    return Suspect(node, host, tuple(sorted(ranks)), how, round(SURE[how] * 0.5**place, 3), why)
+    return Suspect(node, host, tuple(sorted(ranks)), how, round(RULE_CONFIDENCE[how] * 0.5**place, 3), why)

@@ -21,7 +21,7 @@ class Collection:
         self.asked, self.seen, self.rng = asked, seen, rng
         self.off: Ints | None = None
 
-    def kept(self, flows: Flows, transits: Transits) -> tuple[Flows, Transits]:
+    def degrade(self, flows: Flows, transits: Transits) -> tuple[Flows, Transits]:
         """Return the records and transits that this collection would deliver."""
         asked, rng = self.asked, self.rng
         if asked.keep < 1:

@@ -125,7 +125,7 @@ def _roce(t: Table, addresses: Ints) -> tuple[NDArray[Any], Ints]:
     return f, 34 + above
 
 
-def mirrored(
+def wrap_erspan(
     built: tuple[Matrix, Ints, Ints], number: Ints, ends: tuple[int, int], session: int, snaplen: int = SNAPLEN
 ) -> tuple[Matrix, Ints, Ints]:
     """Wrap frames in ERSPAN type II from a switch to the collector (`ends`), with sequence numbers of a session."""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from collectors.columns.partial_records import Table, mixed, run_sizes, run_starts, running_max
 from collectors.columns.record import ACK, FIN, SYN, TCP
 from collectors.packets.headers import CNP
-from prism.synth.capture.packet_trains import by
+from prism.synth.capture.packet_trains import take_rows
 from prism.synth.scenario.cluster import Ints
 from prism.synth.training.fabric import SEGMENT
-from prism.synth.training.job_run import FAR
+from prism.synth.training.job_run import FAR_NS
 
 FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE = 6, 7, 8, 10, 17  # RC WRITEs, IBTA volume 1 table "OpCode field"
 LONG = 4096  # packets of a train that are expanded at once
@@ -38,26 +38,26 @@ class Packets:
         self.begun: Table = {}
         self.numbering = _Numbering()
 
-    def add(self, trains: Table, until: float = FAR) -> Iterator[tuple[Table, float]]:
+    def add(self, trains: Table, until: float = FAR_NS) -> Iterator[tuple[Table, float]]:
         """Add trains, sorted by start; later trains start at `until` or later.
 
         Yields packets by time, complete up to a time.
         """
         fresh = _cut(trains, self.ends_only)
         waiting = {name: np.concatenate([self.waiting[name], fresh[name]]) for name in fresh} if self.waiting else fresh
-        waiting = by(waiting, np.argsort(waiting["start"], kind="stable"))
+        waiting = take_rows(waiting, np.argsort(waiting["start"], kind="stable"))
         while True:
             ready = int(np.searchsorted(waiting["start"], until))
             take = min(ready, int(np.searchsorted(np.cumsum(waiting["count"]), self.most)) + 1)
             edge = min(until, float(waiting["start"][take])) if take < len(waiting["start"]) else until
-            laid = _laid(by(waiting, slice(take)))
-            waiting = by(waiting, slice(take, None))
+            laid = _laid(take_rows(waiting, slice(take)))
+            waiting = take_rows(waiting, slice(take, None))
             rows = {name: np.concatenate([self.begun[name], laid[name]]) for name in laid} if self.begun else laid
             over = rows["time"] < edge
-            self.begun = by(rows, ~over)
-            rows = by(rows, over)
+            self.begun = take_rows(rows, ~over)
+            rows = take_rows(rows, over)
             if len(rows["time"]):
-                yield self.numbering.numbered(by(rows, np.argsort(rows["time"], kind="stable"))), edge
+                yield self.numbering.numbered(take_rows(rows, np.argsort(rows["time"], kind="stable"))), edge
             if take == ready:
                 break
         self.waiting = waiting
@@ -73,7 +73,7 @@ def _cut(t: Table, ends_only: bool) -> Table:
     parts = np.where(brief, 1, -(-many // LONG))
     row = np.repeat(np.arange(len(many)), parts)
     part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
-    out = by(t, row)
+    out = take_rows(t, row)
     out["pace"] = (out["end"] - out["start"]) / np.maximum(out["packets"] - 1, 1)
     out["at"] = part * LONG
     out["brief"] = brief[row]

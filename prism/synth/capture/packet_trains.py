@@ -16,14 +16,14 @@ from collectors.columns.record import ACK, PSH, TCP, UDP, Mask
 from collectors.packets.headers import CNP
 from prism.synth.capture.transfer_records import (
     Rows,
+    connection_number,
     connections,
-    joined,
+    control_records,
+    merge_batches,
     messages,
-    number,
-    pieces,
     ports_of,
     queue_of,
-    signals,
+    split_messages,
 )
 from prism.synth.scenario.cluster import Ints, Plant
 from prism.synth.scenario.specification import Job
@@ -48,26 +48,26 @@ def departures(done: Attempt) -> list[Rows]:
     Adds the queues on the path and the QP of the reverse path.
     """
     if done.job.transport == "rdma":
-        return departures_between(done.job, done.sent, done.told)
-    b, lane = joined(done.sent)
-    return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.told), connections(done)]
+        return rdma_departures(done.job, done.sent, done.messages)
+    b, lane = merge_batches(done.sent)
+    return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.messages), connections(done)]
 
 
-def departures_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+def rdma_departures(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
     """Convert some RDMA transfers of a job in the same way."""
-    b, lane = joined(sent)
-    row, place = pieces(b, job.message_octets)
+    b, lane = merge_batches(sent)
+    row, place = split_messages(b, job.message_octets)
     rows = _queued(messages(b, lane, job, row, place), b, row, lane)
-    back = number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
-    said, (t, spoke) = _said(job, told), joined(told)
+    back = connection_number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
+    said, (t, spoke) = _said(job, told), merge_batches(told)
     beside = spoke * 64 + 63  # credits have their own QPs, so that they do not split messages
-    ends = {"dst_qp": number(t.dst, t.src, beside), "back_qp": number(t.src, t.dst, beside)}
+    ends = {"dst_qp": connection_number(t.dst, t.src, beside), "back_qp": connection_number(t.src, t.dst, beside)}
     return [Rows(rows.columns | {"back_qp": back}), Rows(said.columns | ends)]
 
 
 def _said(job: Job, told: Sequence[Batch]) -> Rows:
-    t, lane = joined(told)
-    return _queued(signals(job, told), t, np.arange(len(t.src)), lane)
+    t, lane = merge_batches(told)
+    return _queued(control_records(job, told), t, np.arange(len(t.src)), lane)
 
 
 def _queued(rows: Rows, b: Batch, row: Ints, lane: Ints) -> Rows:
@@ -82,19 +82,19 @@ def _transfers(b: Batch, lane: Ints) -> Rows:
         {
             "start_ns": b.start, "end_ns": b.end, "src": b.src, "dst": b.dst, "src_port": src_port, "dst_port": dst_port,
             "protocol": np.full(len(b.src), TCP), "octets": b.octets, "packets": -(-b.octets // SEGMENT["tcp"]),
-            "retransmits": b.again, "tcp_flags": full, "spine": b.spine,
+            "retransmits": b.retransmits, "tcp_flags": full, "spine": b.spine,
         }
     )  # fmt: skip
 
 
-def trains_of(parts: Sequence[Rows], plant: Plant) -> Table:
+def make_trains(parts: Sequence[Rows], plant: Plant) -> Table:
     """Convert all rows to trains with acknowledgments, by start. RDMA messages of one queue pair follow each other."""
     tables = [_train(part, plant) for part in parts if len(part)]
     if not tables:
         return {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-    t = _in_turn(stacked(tables))
-    t = stacked([t, *_answers(t, plant)])
-    return by(t, np.argsort(t["start"], kind="stable"))
+    t = _in_turn(concatenate(tables))
+    t = concatenate([t, *_answers(t, plant)])
+    return take_rows(t, np.argsort(t["start"], kind="stable"))
 
 
 def _train(rows: Rows, plant: Plant) -> Table:
@@ -151,7 +151,7 @@ def _answers(t: Table, plant: Plant) -> tuple[Table, Table]:
     Notifications have CNP in the column of flags.
     """
     rows = np.flatnonzero(t["octets"] > 0)
-    d = by(t, rows)
+    d = take_rows(t, rows)
     udp = d["protocol"] == UDP
     many = np.where(udp, 1, -(-d["octets"] // TCP_ACKS))
     behind = d["up"] + d["down"] + plant.cluster.latency_us * 1e3
@@ -165,20 +165,20 @@ def _answers(t: Table, plant: Plant) -> tuple[Table, Table]:
         "octets": zero, "packets": many, "again": zero, "flags": np.where(udp, 0, ACK), "way": 1 - d["way"],
         "up": idle, "down": idle, **_hops(plant, src, dst, spine),
     }  # fmt: skip
-    queued = np.flatnonzero(udp & marked(d)[1])
+    queued = np.flatnonzero(udp & marked_packets(d)[1])
     length = (d["end"] - d["start"])[queued] // NOTICES
     start = (d["start"] + behind)[queued]
     ours = {"start": start, "end": start + length * NOTICES, "packets": length + 1, "flags": np.full(len(queued), CNP)}
-    return told, by(told, queued) | ours
+    return told, take_rows(told, queued) | ours
 
 
-def marked(t: Table) -> tuple[Mask, Mask]:
+def marked_packets(t: Table) -> tuple[Mask, Mask]:
     """Find the packets that carry a congestion mark at their second, and at their third switch."""
     second = t["up"] > MARKED
     return second, second | (t["down"] > MARKED)
 
 
-def stacked(tables: Iterable[Table]) -> Table:
+def concatenate(tables: Iterable[Table]) -> Table:
     """Concatenate tables, in the types of `COLUMNS`; columns: those of `COLUMNS` and `back_qp`."""
     tables = list(tables)
     kinds: dict[str, type] = COLUMNS | {name: np.int64 for name in ("back_qp",) if all(name in t for t in tables)}
@@ -187,6 +187,6 @@ def stacked(tables: Iterable[Table]) -> Table:
     }
 
 
-def by(t: Table, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
+def take_rows(t: Table, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
     """Select rows of a table."""
     return {name: column[rows] for name, column in t.items()}

@@ -30,20 +30,20 @@ class Rows:
         return len(self.columns["start_ns"])
 
 
-def rows_of(done: Attempt) -> list[Rows]:
+def attempt_records(done: Attempt) -> list[Rows]:
     """Make the records of one attempt."""
     if done.job.transport == "tcp":
-        return [_bursts(done), signals(done.job, done.told), connections(done)]
-    return rows_between(done.job, done.sent, done.told)
+        return [_bursts(done), control_records(done.job, done.messages), connections(done)]
+    return rdma_records(done.job, done.sent, done.messages)
 
 
-def rows_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+def rdma_records(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
     """Make the records of some RDMA transfers of a job. Each message is one record, independent of earlier ones."""
-    b, lane = joined(sent)
-    return [messages(b, lane, job, *pieces(b, job.message_octets)), signals(job, told)]
+    b, lane = merge_batches(sent)
+    return [messages(b, lane, job, *split_messages(b, job.message_octets)), control_records(job, told)]
 
 
-def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
+def merge_batches(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     """Merge batches to one; return it with the lane of each row."""
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
@@ -54,7 +54,7 @@ def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     return Batch(lane=0, **whole), lanes
 
 
-def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
+def split_messages(b: Batch, most: int) -> tuple[Ints, Ints]:
     """Split transfers into messages of at most `most` octets; return the transfer of each message, and its position in it."""
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
@@ -76,7 +76,7 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
     per = (b.end - b.start)[row] / np.maximum(b.octets[row], 1)
     start = b.start[row] + place * most * per
     end = start + octets * per
-    again = b.again[row] * (place + 1) // count[row] - b.again[row] * place // count[row]
+    again = b.retransmits[row] * (place + 1) // count[row] - b.retransmits[row] * place // count[row]
     return Rows(
         {
             "start_ns": start,
@@ -85,7 +85,7 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
             "dst": b.dst[row],
             "protocol": np.full(len(row), UDP),
             "dst_port": np.full(len(row), 4791),
-            "dst_qp": number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
+            "dst_qp": connection_number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
             "octets": octets,
             "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),
@@ -101,7 +101,7 @@ def _bursts(done: Attempt) -> Rows:
 
     A pause is longer than the time to send eight units; up to the time of two units counts as sending.
     """
-    b, lane = joined(done.sent)
+    b, lane = merge_batches(done.sent)
     order = np.lexsort((b.start, b.dst, b.src, lane))
     start, end, octets = b.start[order], b.end[order], b.octets[order]
     key = np.stack([lane, b.src, b.dst])[:, order]
@@ -131,7 +131,7 @@ def _bursts(done: Attempt) -> Rows:
             "octets": octets,
             "packets": -(-octets // SEGMENT["tcp"]),
             "messages": np.zeros(len(firsts), np.int64),
-            "retransmits": total(b.again[order]),
+            "retransmits": total(b.retransmits[order]),
             "tcp_flags": np.full(len(firsts), PSH | ACK),
             "busy_ns": total(end - b.start[order] + gap),
             "spine": b.spine[order][firsts],
@@ -139,9 +139,9 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def signals(job: Job, told: Sequence[Batch]) -> Rows:
+def control_records(job: Job, told: Sequence[Batch]) -> Rows:
     """Make one record per control message."""
-    b, lane = joined(told)
+    b, lane = merge_batches(told)
     tcp = job.transport == "tcp"
     ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
@@ -154,7 +154,7 @@ def signals(job: Job, told: Sequence[Batch]) -> Rows:
             "src_port": ports[0] if tcp else zero,
             "dst_port": ports[1] if tcp else zero + 4791,
             "protocol": zero + (TCP if tcp else UDP),
-            "dst_qp": zero if tcp else number(b.dst, b.src, lane * 64),
+            "dst_qp": zero if tcp else connection_number(b.dst, b.src, lane * 64),
             "octets": b.octets,
             "packets": zero + 1,
             "messages": zero + 1,
@@ -166,7 +166,7 @@ def signals(job: Job, told: Sequence[Batch]) -> Rows:
 
 def connections(done: Attempt) -> Rows:
     """Open every used connection at the start of the job, and close it when the first of its ends closes."""
-    b, lane = joined([*done.sent, *done.told])
+    b, lane = merge_batches([*done.sent, *done.messages])
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
     lane, low, high = used.T if len(used) else np.zeros((3, 0), np.int64)
     closes = np.zeros(int(done.ranks.endpoint.max()) + 1)
@@ -189,7 +189,7 @@ def connections(done: Attempt) -> Rows:
     )  # fmt: skip
 
 
-def number(a: Ints, b: Ints, lane: Ints) -> Ints:
+def connection_number(a: Ints, b: Ints, lane: Ints) -> Ints:
     """Compute a constant number of a connection, below 2^24."""
     mixed = (a * 2654435761 + b * 40503 + lane * 2246822519 + 12345) & 0xFFFFFFFF
     return np.asarray((mixed ^ (mixed >> 13)) % ((1 << 24) - 100) + 64)
@@ -198,7 +198,7 @@ def number(a: Ints, b: Ints, lane: Ints) -> Ints:
 def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
     """Compute the TCP ports of a pair's connection at source and destination."""
     low, high = np.minimum(src, dst), np.maximum(src, dst)
-    one, other = number(low, high, lane) % 28000 + 32768, number(high, low, lane + 1000) % 28000 + 32768
+    one, other = connection_number(low, high, lane) % 28000 + 32768, connection_number(high, low, lane + 1000) % 28000 + 32768
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
@@ -237,7 +237,7 @@ def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tupl
 
 def transits_of(attempts: Sequence[Attempt], plant: Plant, start_ns: int) -> Transits:
     """Measure delays from leaf to spine and from spine to leaf, by time bin."""
-    b, _ = joined([x for done in attempts for x in (*done.sent, *done.told)])
+    b, _ = merge_batches([x for done in attempts for x in (*done.sent, *done.messages)])
     over = b.spine >= 0
     parts = []
     for hop, ends in enumerate(((plant.leaf[b.src], b.spine), (b.spine, plant.leaf[b.dst]))):

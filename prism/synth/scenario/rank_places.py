@@ -38,7 +38,7 @@ class Ranks:
         return {kind: own.tolist() if own.shape[1] > 1 else [] for kind, own in kinds.items()}
 
 
-def lay_out(job: Job, plant: Plant) -> Ranks:
+def place_ranks(job: Job, plant: Plant) -> Ranks:
     """Place the ranks of a job. Raises ValueError if they do not fit."""
     grid = np.arange(job.world).reshape(job.pp, job.dp, job.cp, job.tp)
     if job.dp % job.ep:

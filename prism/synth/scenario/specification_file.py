@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from collectors.files.documents import Object, load_json, load_yaml
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.pipeline_schedule import levels
-from prism.synth.scenario.rank_places import check_apart, lay_out
+from prism.synth.scenario.rank_places import check_apart, place_ranks
 from prism.synth.scenario.specification import Bounds, Fault, Job, Spec
 
 NOTHING = ("", "null", "~", "none")
@@ -41,10 +41,10 @@ def parse(text: str, name: str) -> Spec:
     """Parse a specification; `name` is its file, for the format (.json, else YAML) and for errors."""
     text = text.removeprefix("\ufeff")
     document = load_json(text, name) if name.lower().endswith(".json") else load_yaml(text, name)
-    return checked(_record(Spec, {} if document is None else document, _Place(name)), name)
+    return check_consistency(_record(Spec, {} if document is None else document, _Place(name)), name)
 
 
-def overridden(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec:
+def apply_settings(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec:
     """Apply settings PLACE=VALUE in order, such as jobs.0.dp=16 or faults.0={kind: hang, ranks: [2]}.
 
     An index one past the end of a list appends to it. `name` is for errors.
@@ -57,7 +57,7 @@ def overridden(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec
         if not equals or not place.strip():
             raise ValueError(f"{name} {setting}: must be PLACE=VALUE, such as jobs.0.dp=16")
         _put(document, place.strip().split("."), load_yaml(value, f"{name} {setting}"), _Place(f"{name} {setting}"))
-    return checked(_record(Spec, document, _Place(name)), name)
+    return check_consistency(_record(Spec, document, _Place(name)), name)
 
 
 def _put(document: Any, way: list[str], value: Any, place: _Place) -> None:
@@ -170,7 +170,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def checked(spec: Spec, name: str) -> Spec:
+def check_consistency(spec: Spec, name: str) -> Spec:
     """Check that the parts of a specification fit together. Raises ValueError with the place."""
     place = _Place(name)
     if not spec.jobs:
@@ -187,7 +187,7 @@ def checked(spec: Spec, name: str) -> Spec:
         if job.mode == "fsdp" and job.world != job.dp:
             raise where.wrong("mode fsdp has no pp, tp and cp")
         try:
-            ranks.append(lay_out(job, plant))
+            ranks.append(place_ranks(job, plant))
             levels(job.schedule, job.pp, job.micro, job.chunks)
         except ValueError as error:
             raise where.wrong(str(error)) from None

@@ -17,16 +17,16 @@ from prism.synth.training.fabric import Fabric, Floats
 
 
 @dataclass
-class Talk:
+class Collectives:
     """Collectives over a fabric for the ranks of one job; `endpoint` maps rank to endpoint.
 
-    `done[r]` and `sent[r]` of an operation are the times, ns, at which rank r has all it needs. `polite`: senders wait for the
-    receiver's readiness (TCP), else they run ahead by up to the window.
+    `done[r]` and `sent[r]` of an operation are the times, ns, at which rank r has all it needs. `waits_for_receiver`: senders wait
+    for the receiver's readiness (TCP), else they run ahead by up to the window.
     """
 
     fabric: Fabric
     endpoint: Ints
-    polite: bool
+    waits_for_receiver: bool
 
     def send(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats, posted: Floats) -> Floats:
         """Send messages; return their arrival times.
@@ -35,7 +35,7 @@ class Talk:
         """
         a, b = self.endpoint[src], self.endpoint[dst]
         small = octets <= self.fabric.job.window_octets
-        if self.polite or small.all() or not small.any():
+        if self.waits_for_receiver or small.all() or not small.any():
             return self._push(lane, a, b, octets, ready, posted)
         arrived = np.empty(len(a))
         for some in (small, ~small):
@@ -47,22 +47,22 @@ class Talk:
 
         Either all messages fit the window, or none.
         """
-        window = 0 if self.polite else self.fabric.job.window_octets
+        window = 0 if self.waits_for_receiver else self.fabric.job.window_octets
         if octets[:1].max(initial=0) <= window:
             return self.fabric.move(lane, a, b, octets, ready)[1]
         end = ready
         if window:
             _, end = self.fabric.move(lane, a, b, np.full(len(a), window), ready)
-        gate = self.welcome(lane, a, b, end, posted)
+        gate = self.grant(lane, a, b, end, posted)
         return self.fabric.move(lane, a, b, octets - window, gate)[1]
 
-    def welcome(self, lane: int, a: Ints, b: Ints, ready: Floats, posted: Floats) -> Floats:
+    def grant(self, lane: int, a: Ints, b: Ints, ready: Floats, posted: Floats) -> Floats:
         """Return when senders may start: they are ready, and know that the receiver is ready (a credit, over RDMA)."""
-        if self.polite:
-            self.fabric.tell(lane, a, b, ready)
-            return np.maximum(ready, self.fabric.tell(lane, b, a, posted))
+        if self.waits_for_receiver:
+            self.fabric.send_messages(lane, a, b, ready)
+            return np.maximum(ready, self.fabric.send_messages(lane, b, a, posted))
         if self.fabric.job.credits:
-            return np.maximum(ready, self.fabric.tell(lane, b, a, posted, 64))
+            return np.maximum(ready, self.fabric.send_messages(lane, b, a, posted, 64))
         return np.maximum(ready, posted + 2e3 * self.fabric.plant.cluster.latency_us)
 
     def reduce(
@@ -91,14 +91,14 @@ class Talk:
         i, j = np.nonzero(~np.eye(n, dtype=np.bool_))
         src, dst = groups[:, i].ravel(), groups[:, j].ravel()
         a, b = self.endpoint[src], self.endpoint[dst]
-        far = self.polite or int(octets.max(initial=0)) > self.fabric.job.window_octets
-        gate = self.welcome(lane, a, b, joined[src], joined[dst]) if far else joined[src]
+        far = self.waits_for_receiver or int(octets.max(initial=0)) > self.fabric.job.window_octets
+        gate = self.grant(lane, a, b, joined[src], joined[dst]) if far else joined[src]
         _, end = self.fabric.move(lane, a, b, octets[:, i, j].ravel().astype(np.int64), gate)
         np.maximum.at(done, dst, end)
         np.maximum.at(done, src, end)
         return done
 
-    def around(self, lane: int, groups: Ints, octets: int, joined: Floats) -> Floats:
+    def ring_pass(self, lane: int, groups: Ints, octets: int, joined: Floats) -> Floats:
         """Pass blocks once around rings (context parallelism): n − 1 rounds of `octets` each."""
         return self._ring(lane, groups, octets * groups.shape[1], joined, groups.shape[1] - 1)
 
@@ -110,13 +110,13 @@ class Talk:
         n = groups.shape[1]
         few = min(rounds, self.fabric.job.most_rounds)
         size = max(octets * rounds // (n * few), 1)
-        way = -1 if self.polite else 1  # gloo sends to rank − 1, NCCL to rank + 1
+        way = -1 if self.waits_for_receiver else 1  # gloo sends to rank − 1, NCCL to rank + 1
         src, dst = groups, np.roll(groups, -way, axis=1)
         a, b = self.endpoint[src].ravel(), self.endpoint[dst].ravel()
         join = joined[groups]
         peer = np.roll(join, -way, axis=1)
         have, free = join, join  # time at which a member has its next data, and at which it has sent the last
-        ahead = 2 if self.polite else max(self.fabric.job.window_octets // size, 1)
+        ahead = 2 if self.waits_for_receiver else max(self.fabric.job.window_octets // size, 1)
         heard = [join]
         for k in range(few):
             posted = np.roll(heard[max(k + 1 - ahead, 0)], -way, axis=1) if k >= ahead else peer
@@ -126,7 +126,7 @@ class Talk:
             if k < ahead:
                 end = self._push(lane, a, b, np.full(len(a), size), ready.ravel(), posted.ravel())
             else:  # the window is full of earlier rounds
-                gate = self.welcome(lane, a, b, ready.ravel(), posted.ravel())
+                gate = self.grant(lane, a, b, ready.ravel(), posted.ravel())
                 _, end = self.fabric.move(lane, a, b, np.full(len(a), size), gate)
             free = end.reshape(groups.shape)
             have = np.maximum(np.roll(free, way, axis=1), join)
@@ -143,7 +143,7 @@ class Talk:
             both = np.maximum(now, now[:, partner])
             a, b = self.endpoint[groups].ravel(), self.endpoint[groups[:, partner]].ravel()
             size = octets * reach // n
-            gate = both if self.polite or size > self.fabric.job.window_octets else now
+            gate = both if self.waits_for_receiver or size > self.fabric.job.window_octets else now
             _, end = self.fabric.move(lane, a, b, np.full(len(a), size), gate.ravel())
             sent = end.reshape(groups.shape)
             now = np.maximum(sent, sent[:, partner])

@@ -16,7 +16,7 @@ from prism.synth.scenario.specification import Fault, Job
 
 Floats = NDArray[np.float64]
 SEGMENT = {"rdma": 4096, "tcp": 1448}  # octets of payload in a full packet
-NEVER = 1e15  # ns; later events do not happen
+NEVER_NS = 1e15  # ns; later events do not happen
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Window:
     endpoints: Ints
     leaf: int
     begin: float
-    end: float = NEVER
+    end: float = NEVER_NS
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Batch:
     dst: Ints
     octets: Ints
     lane: int
-    again: Ints
+    retransmits: Ints
     spine: Ints
     queue: Floats  # ns waited at the leaf's uplink, and at the spine's downlink: float64[n, 2]
     turn: Ints  # number of earlier messages of the pair, modulo its queue pairs
@@ -58,7 +58,7 @@ class Fabric:
     rng: np.random.Generator
     windows: list[Window] = field(default_factory=list)
     sent: list[Batch] = field(default_factory=list)
-    told: list[Batch] = field(default_factory=list)
+    messages: list[Batch] = field(default_factory=list)
     epoch: int = 0
     turns: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class Fabric:
         wait = cluster.latency_us * 1e3 * (1 + (spine >= 0)) * (0.8 + self.rng.exponential(0.2, len(src)))
         start = ready + np.where(inside, 1e3, wait)
         end = start + octets * 8 / bound * slow
-        real = ~inside & (end < NEVER)
+        real = ~inside & (end < NEVER_NS)
         packets = octets // SEGMENT[self.job.transport] + 1
         again = self.rng.binomial(packets, np.minimum(lossy + self.job.retransmit, 0.5))
         queue = np.stack([self._queued(up, rate, octets), self._queued(down, rate, octets)], axis=1)
@@ -99,15 +99,15 @@ class Fabric:
         self.sent.append(Batch(*whole, turn))
         return start, end
 
-    def tell(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
+    def send_messages(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
         """Send small messages; return their arrival times."""
         arrives = when + self.plant.cluster.latency_us * 1e3 * (1 + self.rng.exponential(0.3, len(src)))
-        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER / 2)
+        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER_NS / 2)
         n = int(real.sum())
         sizes, none = np.full(n, octets, np.int64), np.zeros(n, np.int64)
         spine = self.plant.spine(src, dst, np.full(len(src), lane))
         idle = np.full((n, 2), 1e3)
-        self.told.append(
+        self.messages.append(
             Batch(when[real], when[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
         )
         return np.asarray(arrives)

@@ -8,7 +8,7 @@ import numpy as np
 
 from prism.synth.scenario.cluster import Ints
 from prism.synth.scenario.specification import Fault, Job
-from prism.synth.training.fabric import NEVER, Floats
+from prism.synth.training.fabric import NEVER_NS, Floats
 
 
 @dataclass
@@ -17,12 +17,12 @@ class Stall:
 
     fault: Fault
     pending: bool = True
-    begin: float = NEVER
+    begin: float = NEVER_NS
 
     @property
     def length(self) -> float:
         """Duration, ns."""
-        return NEVER if self.fault.kind == "crash" else self.fault.seconds * 1e9
+        return NEVER_NS if self.fault.kind == "crash" else self.fault.seconds * 1e9
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Work:
         self.step = step
         factor = self.usual.copy()
         for fault in self.faults:
-            if fault.kind == "compute_slow" and fault.first <= step < (NEVER if fault.stop is None else fault.stop):
+            if fault.kind == "compute_slow" and fault.first <= step < (NEVER_NS if fault.stop is None else fault.stop):
                 factor[list(fault.ranks)] *= fault.factor
         if self.job.foreign:
             loaded = np.unique(self.host)[self.rng.random(len(np.unique(self.host))) < self.job.foreign]
@@ -63,15 +63,15 @@ class Work:
         spread = self.job.micro_lengths
         return np.asarray(self.length * np.exp(self.rng.normal(0, spread, n)) if spread else np.full(n, self.length))
 
-    def loaded(self) -> Floats:
+    def data_wait(self) -> Floats:
         """Draw the data waiting time of each rank, ns."""
-        took, job = self.took(np.arange(self.job.world), self.job.load_ms), self.job
+        took, job = self.work_time(np.arange(self.job.world), self.job.load_ms), self.job
         if not job.stall_chance:
             return took
         late = self.rng.random(job.world) < job.stall_chance
         return np.asarray(took + late * job.stall_ms * 1e6 * self.rng.uniform(0.5, 1.5, job.world))
 
-    def took(self, ranks: Ints, ms: Floats | float) -> Floats:
+    def work_time(self, ranks: Ints, ms: Floats | float) -> Floats:
         """Compute the duration of a piece of `ms` of undisturbed work for the given ranks, ns."""
         n, job = len(ranks), self.job
         noise = np.exp(self.rng.normal(0, job.jitter, n))

@@ -22,18 +22,18 @@ class ShardedTrainer(Trainer):
             line = clock.now.copy()  # time at which a rank's communication stream is free
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
-            clock.heard(line)
-        clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
+            clock.wait_until(line)
+        clock.work("optimizer", self.work.work_time(np.arange(job.world), job.optimizer_ms))
 
     def _gather(self, line: Floats, asked: Floats) -> Floats:
         size = self.job.gradient_octets // self.job.layers
         return self.talk.reduce(LANES["dp"], self.ranks.dp, size, np.maximum(line, asked), self.job.algorithm, half=True)
 
     def _compute(self, clock: Clock, kind: str, needs: Floats, *, stall: bool = False) -> None:
-        clock.heard(needs)
+        clock.wait_until(needs)
         everyone, begun = np.arange(self.job.world), clock.now
         ms = self.job.forward_ms if kind == "forward" else self.job.backward_ms
-        clock.work(kind, self.work.took(everyone, ms * float(self.lengths[0]) / self.job.layers))
+        clock.work(kind, self.work.work_time(everyone, ms * float(self.lengths[0]) / self.job.layers))
         clock.now = clock.now + (self.work.stalled(everyone, begun, clock.now)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:

@@ -11,7 +11,7 @@ from prism.synth.scenario.cluster import Ints
 from prism.synth.scenario.pipeline_schedule import Task, levels
 from prism.synth.scenario.rank_places import Ranks
 from prism.synth.scenario.specification import Job
-from prism.synth.training.collectives import Talk
+from prism.synth.training.collectives import Collectives
 from prism.synth.training.fabric import Floats
 from prism.synth.training.faults import Work
 
@@ -30,10 +30,13 @@ class Piece(NamedTuple):
 
 @dataclass
 class Clock:
-    """Current time of every rank, ns: `now` in its work, `talked` at the end of its last communication; `worked`: its work."""
+    """Current time of every rank, ns: `now` in its work, `communicated` at the end of its last communication.
+
+    `worked`: its work.
+    """
 
     now: Floats
-    talked: Floats
+    communicated: Floats
     worked: list[Piece] = field(default_factory=list)
 
     def work(self, kind: str, took: Floats) -> None:
@@ -41,16 +44,16 @@ class Clock:
         self.worked.append(Piece(kind, np.arange(len(took)), self.now, self.now + took))
         self.now = self.now + took
 
-    def heard(self, done: Floats) -> None:
+    def wait_until(self, done: Floats) -> None:
         """Advance all ranks to `done`, the end of their communication."""
-        self.talked = np.maximum(self.talked, done)
+        self.communicated = np.maximum(self.communicated, done)
         self.now = np.maximum(self.now, done)
 
 
 class Trainer:
     """Simulates the steps of a job with pipeline, tensor, context, expert and data parallelism."""
 
-    def __init__(self, job: Job, ranks: Ranks, talk: Talk, work: Work, rng: np.random.Generator) -> None:
+    def __init__(self, job: Job, ranks: Ranks, talk: Collectives, work: Work, rng: np.random.Generator) -> None:
         self.job, self.ranks, self.talk, self.work, self.rng = job, ranks, talk, work, rng
         self.levels = levels(job.schedule, job.pp, job.micro, job.chunks)
         self.lengths = np.ones(job.micro)  # sequence lengths of the micro-batches, relative to the usual
@@ -68,11 +71,11 @@ class Trainer:
         self.reduce(clock, ready)
         if job.tied_octets and job.pp > 1:
             ends = self.ranks.pp[:, [0, -1]]
-            clock.heard(self.talk.reduce(LANES["tied"], ends, job.tied_octets, clock.now, "ring"))
-        clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
+            clock.wait_until(self.talk.reduce(LANES["tied"], ends, job.tied_octets, clock.now, "ring"))
+        clock.work("optimizer", self.work.work_time(np.arange(job.world), job.optimizer_ms))
         if job.zero1:
             gathered = self.talk.reduce(LANES["dp"], self.ranks.dp, job.gradient_octets, clock.now, job.algorithm, half=True)
-            clock.heard(gathered)
+            clock.wait_until(gathered)
 
     def pipeline(self, clock: Clock) -> Floats:
         """Simulate all micro-batches of a step; return when each bucket of gradients was ready on each rank, ns."""
@@ -86,7 +89,7 @@ class Trainer:
             ranks = np.concatenate([self.of_stage[t.stage] for t in tasks])
             arrived = self._arrivals(clock, tasks, done, busy)
             begun = np.maximum(clock.now[ranks], arrived)
-            clock.talked[ranks] = np.maximum(clock.talked[ranks], arrived)
+            clock.communicated[ranks] = np.maximum(clock.communicated[ranks], arrived)
             ended = self._work(clock, ranks, tasks, begun)
             stop, at = self.work.stalled(ranks, begun, ended) if number >= len(self.levels) // 2 else (begun * 0, 1.0)
             span, ended = ended - begun, ended + stop
@@ -118,7 +121,7 @@ class Trainer:
             end = self.talk.send(LANES["pp"], src, dst, octets, ready, (clock.now if job.batched or back else free)[dst])
             free[src] = np.maximum(free[src], end)
             busy[int(back), dst] = end
-            clock.talked[src] = np.maximum(clock.talked[src], end)
+            clock.communicated[src] = np.maximum(clock.communicated[src], end)
             arrived[needy] = end.reshape(len(needy), self.beside)
         return arrived.ravel()
 
@@ -132,7 +135,7 @@ class Trainer:
         pieces = max(calls, rounds, 1)
         whole = np.full(job.world, -1.0)
         for k in range(pieces):
-            ended = now + self.work.took(ranks, ms / pieces)
+            ended = now + self.work.work_time(ranks, ms / pieces)
             clock.worked += self._pieces(tasks, ranks, now, ended)
             now = ended
             whole[:] = clock.now
@@ -146,11 +149,11 @@ class Trainer:
             if k < rounds:
                 whole = self._experts(ranks, whole)
             if k == 0 and job.cp > 1 and job.context_octets:
-                whole = self.talk.around(
+                whole = self.talk.ring_pass(
                     LANES["cp"], self._active(self.ranks.cp, ranks), self._grown(job.context_octets), whole
                 )
             if pieces > 1 or job.cp > 1:
-                clock.talked[ranks] = np.maximum(clock.talked[ranks], whole[ranks])
+                clock.communicated[ranks] = np.maximum(clock.communicated[ranks], whole[ranks])
             now = whole[ranks]
         return now
 
@@ -195,4 +198,4 @@ class Trainer:
             done = self.talk.reduce(LANES["dp"], ranks.dp, size, joined, job.algorithm, half=job.zero1)
             if job.ep > 1:
                 done = self.talk.reduce(LANES["edp"], ranks.edp, size, done, job.algorithm)
-        clock.heard(done)
+        clock.wait_until(done)

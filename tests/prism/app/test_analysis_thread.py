@@ -54,7 +54,7 @@ def shown(board):
     """What pages show of findings and of the past, which a restart does not change."""
     jobs = [status.found for status in board.jobs]
     return {
-        "findings": finding_views.told(board, sorted(board.cases, key=finding_views.case_key)),
+        "findings": finding_views.case_list(board, sorted(board.cases, key=finding_views.case_key)),
         "windows": board_views.windows(board),
         "steps": [timeline_views.steps(found)["job"]["duration_ms"][:5] for found in jobs],
     }

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from prism.alerts.alert_settings import Limits
-from prism.notify.smtp import Letter, send
+from prism.notify.smtp import Mail, send
 
 LOCAL = (ipaddress.ip_network("127.0.0.1/32"),)
 QUICK = Limits(timeout_s=5)
@@ -48,7 +48,7 @@ def smtp(*, answers=None):
 
 
 def letter(url, **more):
-    return Letter(url, "prism@example.com", ("a@example.com",), b"Subject: x\r\n\r\nhello\r\n", **more)
+    return Mail(url, "prism@example.com", ("a@example.com",), b"Subject: x\r\n\r\nhello\r\n", **more)
 
 
 def test_a_letter_is_taken():
