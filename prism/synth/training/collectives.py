@@ -20,8 +20,8 @@ from prism.synth.training.fabric import Fabric, Floats
 class Collectives:
     """Collectives over a fabric for the ranks of one job; `endpoint` maps rank to endpoint.
 
-    `done[r]` and `sent[r]` of an operation are the times, ns, at which rank r has all it needs. `waits_for_receiver`: senders wait
-    for the receiver's readiness (TCP), else they run ahead by up to the window.
+    `done[r]` and `sent[r]` of an operation are the times, ns, at which rank r has all it needs. `waits_for_receiver`: senders
+    wait for the receiver's readiness (TCP), else they run ahead by up to the window.
     """
 
     fabric: Fabric
