@@ -48,7 +48,7 @@ def merge_batches(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
         return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2)), none), none
-    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue", "turn")
+    names = ("start", "end", "src", "dst", "octets", "retransmits", "spine", "queue", "turn")
     whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in names}
     lanes = np.repeat([b.lane for b in batches], [len(b.start) for b in batches])
     return Batch(lane=0, **whole), lanes

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from collectors.columns.record import ACK, FIN, PSH, SYN, TCP, UDP
 from collectors.packets.headers import CNP
-from prism.synth.capture.packet_streams import ACKNOWLEDGE, FAR, FIRST, LAST, MIDDLE, ONLY, Packets
+from prism.synth.capture.packet_streams import ACKNOWLEDGE, FIRST, LAST, MIDDLE, ONLY, Packets
 from prism.synth.capture.packet_trains import COLUMNS, take_rows
+from prism.synth.training.job_run import FAR_NS
 
 BLANK = {
     "src": 0, "dst": 1, "src_port": 1000, "dst_port": 2000, "link": 7, "way": 0, "first": 0, "second": 2, "third": 1, "up": 1e3,
@@ -126,7 +127,7 @@ def test_packets_are_the_same_in_chunks_and_parts(rows, most, cut):
     table = trains(*sorted(made, key=lambda row: row["start"]))
     whole = laid(table)
     packets, cut = Packets(most=most), min(cut, len(made))
-    until = float(table["start"][cut]) if cut < len(made) else FAR
+    until = float(table["start"][cut]) if cut < len(made) else FAR_NS
     chunks = [*packets.add(take_rows(table, slice(cut)), until), *packets.add(take_rows(table, slice(cut, None)))]
     parts = {name: np.concatenate([part[name] for part, _ in chunks]) for name in whole}
     names = ("link", "way", "time", "sequence", "octets", "opcode", "flags", "third_time")
