@@ -1,6 +1,6 @@
-"""A board of many ranks and steps, as the analysis would leave it, without packets: for what shows boards.
+"""Make a board of many ranks and steps without packets, for tests and measurements of views.
 
-python -m benchmarks.boards [RANKS] [STEPS]: how long answers about such a job take, and how large they are.
+python -m benchmarks.boards [RANKS] [STEPS] prints time and size of answers about such a job.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WORK = ("forward", "backward", "dp", "idle")  # of every rank in every step
 
 
 def board(ranks: int = 10_000, steps: int = 200, *, stages: int = 8, seed: int = 0, step_ms: float = 1000.0) -> Board:
-    """One job of so many ranks and steps, all phases of each; from the middle on, one rank is slow and all wait for it."""
+    """Make one job with all phases of each step; from the middle on, one rank is slow and all wait for it."""
     topology = _topology(ranks)
     endpoints = tuple(topology.endpoints)
     found = JobDiagnosis(
@@ -67,7 +67,7 @@ def _topology(ranks: int) -> Topology:
 
 
 def _parallelism(endpoints: tuple[str, ...], stages: int) -> Parallelism:
-    """Stages hold neighbouring ranks; the ranks of a stage are one DP group, a rank of each stage is a pipeline."""
+    """Make the layout: stages hold neighbouring ranks, which are one DP group; a rank per stage is a pipeline."""
     each = -(-len(endpoints) // stages)
     parts = [endpoints[at : at + each] for at in range(0, len(endpoints), each)]
     columns = [tuple(part[i] for part in parts if i < len(part)) for i in range(each)]
@@ -127,7 +127,7 @@ def _finding(found: JobDiagnosis, rank: int, end_ns: int) -> Finding:
 
 
 def main(ranks: int, steps: int) -> None:
-    """Print what answers cost."""
+    """Print the cost of answers."""
     shown = board(ranks, steps)
     found, topology = shown.jobs[0].found, shown.topology
     middle = int(found.timeline.steps[0][steps // 2, 0])

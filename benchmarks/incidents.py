@@ -19,7 +19,7 @@ from prism.topology import Endpoint, Topology
 
 
 def incident(logs: Sequence[str], folder: Path, topology: Topology) -> Incident:
-    """The incident of one run."""
+    """Compute the incident of one run."""
     kept: list[Flows] = []
 
     def keep(flows: Flows) -> Flows:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             healthy, alarms = healthy + 1, alarms + own.failed
             continue
         node = next(one["ip"] for one in ranks if one["rank"] == truth["rank"])
-        names = (f"rank {truth['rank']}", truth["host"])  # a run that failed before it trained has no job in the flows
+        names = (f"rank {truth['rank']}", truth["host"])  # a run that failed before training has no job in the flows
         hit = own.endpoints[:1] == (node,) if own.endpoints else own.node in names
         total, right, cause = total + 1, right + hit, cause + (own.cause == truth["cause"])
         wrong += not hit and own.confidence >= 0.9
