@@ -35,7 +35,7 @@ import numpy as np
 from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
 from collectors.columns.record import COLUMNS, Flows, Transits
-from collectors.memory.allocator import keep_freed, seldom_collected
+from collectors.memory.allocator import keep_freed, reduce_collections
 from prism.analysis import diagnose
 from prism.model import Source
 from prism.report import json_report
@@ -199,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
     asked = parser.parse_args(argv)
-    seldom_collected()
+    reduce_collections()
     keep_freed()  # as in `prism replay`
     widths = {"GPUs": 8, "jobs": 6, "records": 13, "s": 8, "CPU s": 8, "records/s": 13, "ns/record": 11, "peak MiB": 10}
     print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))

@@ -103,7 +103,7 @@ def measure(folder: Path, rows: int, repeats: int = 3) -> list[Measured]:
         if not ours:
             _nfdump(path, flows)
         write = _timed(lambda path=path: record_files.write(path, flows), 1) if ours else 0.0  # type: ignore[misc]
-        read = _timed(lambda path=path: file_types.opened(path).flows(), repeats)  # type: ignore[misc]
+        read = _timed(lambda path=path: file_types.open_records(path).flows(), repeats)  # type: ignore[misc]
         alone = _timed(lambda path=path, bare=bare: bare(str(path)), repeats)  # type: ignore[misc]
         found.append(Measured(ending.lstrip(".-"), path.stat().st_size, write, read, alone))
     return found

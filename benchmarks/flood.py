@@ -25,7 +25,7 @@ from collectors.exports.admission import CROWDED, LIMITED, Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import MIB, Endpoint, bound
+from collectors.listening.udp_sockets import MIB, Endpoint, open_socket
 from collectors.live.listen_command import decoders
 from collectors.writers.sinks import Nowhere
 
@@ -78,7 +78,7 @@ def send(sender: str, port: int, messages: Sequence[bytes], rate: float, seconds
 
 def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -> str:
     """Measure both exporters; return a line."""
-    sock, granted = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
+    sock, granted = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
     admission, inbox, stop = Admission(rate=MOST_RATE), Inbox(), threading.Event()
     sink = Nowhere()
     listener = Listener(Intake([("ipfix", sock)], admission, inbox), inbox, decoders(["ipfix"]), sink)

@@ -32,7 +32,7 @@ import numpy as np
 
 from collectors.addresses import address_halves
 from collectors.clickhouse.drivers import Database, Table, opened
-from collectors.clickhouse.schema import MOST
+from collectors.clickhouse.schema import MAX_ROWS
 from collectors.columns.record import Flows
 from collectors.store import flow_rows
 from collectors.store.store_sink import ROWS, Storing
@@ -113,7 +113,7 @@ def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = ti
     now = time.time_ns()
     size = min(ROWS, count)
     parts = [cluster(size, i, now - 60 * NS, 50 * NS) for i in range(max(1, count // size))]
-    made = [[flow_rows.rows(part) for part in kind] for kind in (parts, map(flow_rows.ordered, parts))]
+    made = [[flow_rows.to_rows(part) for part in kind] for kind in (parts, map(flow_rows.sort_records, parts))]
     ready = [[rows | {"batch": np.zeros(size, np.uint64)} for rows in kind] for kind in made]
     database, rates = opened(where), list[tuple[Rate, ...]]()
     for turn in range(3):
@@ -160,7 +160,7 @@ def fill(database: Database, count: int, end_ns: int) -> None:
         "octets": "octets",
     }
     names, values = ", ".join(kept), ", ".join(f"{made.get(name, '0')} AS {name}" for name in kept)
-    pieces = max(1, count // MOST)
+    pieces = max(1, count // MAX_ROWS)
     for i in range(pieces):
         begin, size = end_ns - span + i * span // pieces, count // pieces
         drawn = f"""SELECT intHash64(number) AS h, intHash64(h) AS g, h % {JOBS * RANKS} AS rank,
@@ -176,7 +176,7 @@ def asked(where: str, count: int) -> Iterator[tuple[str, float]]:
     stored = StoredRecords(database)
     fill(database, count, end)
     job = [f"10.0.0.{i}" for i in range(RANKS)]
-    condition, ends = address_halves.among(job)
+    condition, ends = address_halves.endpoint_condition(job)
     last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flow_rows.BUCKET_NS, **ends}
     where_sql = f"intDiv(start_ns, {flow_rows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
     series = f"SELECT intDiv(start_ns, {NS}) AS s, sum(octets) AS o FROM flows WHERE {where_sql} GROUP BY s ORDER BY s"

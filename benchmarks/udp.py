@@ -32,7 +32,7 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, bound
+from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, open_socket
 from collectors.live.listen_command import decoders
 from collectors.writers.sinks import Nowhere
 
@@ -176,7 +176,7 @@ def sent(kind: str, rate: float, seconds: float) -> int:
 
 def bare(rate: float, seconds: float, buffer: int) -> Result:
     """Receive IPFIX datagrams with recvmmsg and nothing else."""
-    sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer, joined=False)
+    sock, _ = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer, joined=False)
     receiver, received, count = Receiver(sock), 0, 0
     with sock:
         sender, began, busy = Sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
@@ -196,7 +196,7 @@ def bare(rate: float, seconds: float, buffer: int) -> Result:
 def whole(name: str, rate: float, seconds: float, buffer: int) -> Result:
     """Run the listener: receive, decode, count the records."""
     kind = "ipfix" if name == "apart" else name
-    sock, _ = bound(Endpoint(kind, "127.0.0.1", 0), buffer=buffer, joined=name != "apart")
+    sock, _ = open_socket(Endpoint(kind, "127.0.0.1", 0), buffer=buffer, joined=name != "apart")
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     port, began = sock.getsockname()[1], [0.0, 0.0]

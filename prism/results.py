@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from collectors.columns.record import COLUMNS, Flows, Transits
 from collectors.formats.column_mapping import OURS
-from collectors.formats.foreign_records import Gatherer, lacking
+from collectors.formats.foreign_records import Gatherer, describe_missing
 from collectors.packets.plain_decoder import DecodeError
 from prism import model
 from prism.findings.titles import title
@@ -315,7 +315,7 @@ def flows_of(table: Any, name: str = "table") -> Flows:
     table = table if isinstance(table, pa.Table) else pa.table(table)
     columns = OURS.present([one for one in table.column_names if table.column_names.count(one) == 1])
     if missing := [OURS.theirs(ours) for ours in columns.missing()]:
-        raise DecodeError(f"{name}: {lacking(missing, table.column_names)}")
+        raise DecodeError(f"{name}: {describe_missing(missing, table.column_names)}")
     gatherer, at = Gatherer(name, columns), 0
     for batch in table.to_batches():
         gatherer.add({one: batch.column(one) for one in columns.wanted()}, np.arange(at + 1, at + 1 + len(batch)))

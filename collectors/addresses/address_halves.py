@@ -31,7 +31,7 @@ def halves(address: str) -> tuple[int, int] | None:
     return number >> 64, number & 0xFFFFFFFFFFFFFFFF
 
 
-def known(endpoints: Sequence[str]) -> Mask:
+def valid_addresses(endpoints: Sequence[str]) -> Mask:
     """Mark the endpoints that are IP addresses; returns at least one element."""
     return np.ones(1, np.bool_) if isinstance(endpoints, AddressList) and len(endpoints) else _known(tuple(endpoints))
 
@@ -53,7 +53,7 @@ def _table_of(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
     return table
 
 
-def coded(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
+def code_halves(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
     """Assign codes to addresses given as halves [n, 2]; return the codes of each input, and the texts, in order of address."""
     whole = np.concatenate(ends)
     if len(whole) and (whole[:, 0] == whole[0, 0]).all():  # as for IPv4: finding distinct values by hash is faster than sorting
@@ -79,7 +79,7 @@ def text(high: int, low: int) -> str:
     return str(known.ipv4_mapped or known)
 
 
-def among(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
+def endpoint_condition(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
     """Build a SQL condition that both ends are among the endpoints, and its parameters."""
     known = sorted({pair for pair in map(halves, endpoints) if pair})
     parameters, parts = dict[str, Any](both=known), list[str]()

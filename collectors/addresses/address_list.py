@@ -118,11 +118,11 @@ class GrowingAddresses(Addresses):
         return self._now.texts()
 
 
-def unchanging(addresses: Sequence[str]) -> Sequence[str]:
+def frozen_addresses(addresses: Sequence[str]) -> Sequence[str]:
     """Return the current addresses as an immutable sequence."""
     return addresses.now() if isinstance(addresses, GrowingAddresses) else tuple(addresses)
 
 
-def kept(addresses: Sequence[str], mask: NDArray[np.bool_]) -> Sequence[str]:
+def select_addresses(addresses: Sequence[str], mask: NDArray[np.bool_]) -> Sequence[str]:
     """Select the addresses where the mask [n] is true, in the same order."""
     return addresses.kept(mask) if isinstance(addresses, AddressList) else tuple(compress(addresses, mask))

@@ -28,7 +28,7 @@ MOST_REASONS = 256  # reasons per decoder; frames of further unknown EtherTypes 
 How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and settings of the flow table
 
 
-class Left(NamedTuple):
+class FollowResult(NamedTuple):
     """Result of `Decoder.follow`: end frame, number of followed packets, whether time goes back there, and the clock."""
 
     upto: int
@@ -74,13 +74,13 @@ class Decoder:
         """Wrap a batch for `FlowTable.add`, which decodes it; valid as long as the batch."""
         return Undecoded(self, batch)
 
-    def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> Left:
+    def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> FollowResult:
         """Decode frames of a batch from `begin` and follow them in a flow table (see `single_switch.follow_frames`)."""
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
         means, known = self.means(2 * len(batch), how)
         upto, followed, back, known, clock = follow_frames(table, data, _columns(batch), begin, means, known, clock)
         self.followed(known, batch.link_type[begin:upto])
-        return Left(upto, followed, back, clock)
+        return FollowResult(upto, followed, back, clock)
 
     def means(self, addresses: int, how: How) -> tuple[Means, int]:
         """Return the tables that compiled code needs to decode and follow frames, and the number of addresses.
@@ -137,5 +137,5 @@ class Unread(ABC):
     """The unread rest of an input that compiled code can follow directly; what it leaves comes as a batch."""
 
     @abstractmethod
-    def follow_on(self, table: Table, how: How, clock: int) -> Left:
+    def follow_on(self, table: Table, how: How, clock: int) -> FollowResult:
         """Follow the next packets as far as possible; `clock`: time of the previous packet."""

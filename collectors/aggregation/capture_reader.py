@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.aggregation.batch_decoder import Decoder, How, Left, Undecoded, Unread
+from collectors.aggregation.batch_decoder import Decoder, FollowResult, How, Undecoded, Unread
 from collectors.captures.file_windows import ADDRESS, AT, END, FILE, FROM, LAST, ROOM
 from collectors.captures.pcap import Capture
 from collectors.captures.record_framing import DAMAGED
@@ -34,17 +34,17 @@ class Rest(Unread):
     decoder: Decoder
     capture: Capture
 
-    def follow_on(self, table: Table, how: How, clock: int) -> Left:
+    def follow_on(self, table: Table, how: How, clock: int) -> FollowResult:
         """Follow the next packets as far as possible; `clock`: time of the previous packet."""
         window, records, interfaces = self.capture.window(), self.capture.records, self.capture.interfaces
         if window is None or records is None or interfaces is None or not np.isin(interfaces[:, 0], LINK_TYPES).all():
-            return Left(0, 0, False, clock)
+            return FollowResult(0, 0, False, clock)
         means, known = self.decoder.means(ADDRESSES, how)
         most = window[FROM] + MOST
         past, followed, back, known, clock = follow_records(table, window, records, interfaces, most, means, known, clock)
         self.capture.moved(window, past)
         self.decoder.followed(known, np.array([records.link_type]))
-        return Left(past, followed, back, clock)
+        return FollowResult(past, followed, back, clock)
 
 
 def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresses.address_list import unchanging
+from collectors.addresses.address_list import frozen_addresses
 from collectors.aggregation._record_columns import columns_of
 from collectors.aggregation.batch_decoder import How, Undecoded, Unread
 from collectors.aggregation.path_matching import Seen, Sightings
@@ -54,8 +54,8 @@ TALLIES = {
     CUT: "trimmed by a switch",
 }
 ONCE, ELSEWHERE = "packets seen once", "seen by another switch"
-CHUNK = 1 << 15  # rows between searches for finished flows
-MANY = 1 << 16  # flows from which on a search for finished ones pays off
+ROWS_PER_CHECK = 1 << 15  # rows between searches for finished flows
+MIN_FLOWS = 1 << 16  # flows from which on a search for finished ones pays off
 
 
 class FlowTable:
@@ -86,7 +86,7 @@ class FlowTable:
         self.sightings = Sightings(tuple(exporters), home, horizon_ns=horizon_ns, bin_ns=bin_ns)
         self.settings = Settings(small, idle_ns, active_ns or 0, bin_ns, pace or Pace())
         self.ordered, self.clock = len(self.sightings.exporters) == 1, -FAR
-        self.table, self.many = empty_table(), MANY
+        self.table, self.many = empty_table(), MIN_FLOWS
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
@@ -195,7 +195,7 @@ class FlowTable:
         """Follow rows of unique packets while time does not go back; return their number."""
         start = 0
         while start < len(rows):
-            part = slice(start, start + CHUNK)
+            part = slice(start, start + ROWS_PER_CHECK)
             self.table = with_room(self.table, *ROOM, len(self.addresses))
             settings = self.settings, self.scratch, self.clock, SEED
             taken, most = follow(self.table, rows[part], exporter[part], path[part], *settings)
@@ -230,7 +230,7 @@ class FlowTable:
             self.table.near.fill(-1)
             settle(self.table, SEED)
             self.keep()
-        self.many = max(MANY, 2 * int(self.table.counters[FLOWS]))
+        self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
 
     def make_room(self) -> None:
         """Reserve room for all records that may be emitted."""
@@ -253,7 +253,7 @@ class FlowTable:
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         columns, self.parts = columns_of(self.parts), []
-        return Flows.build(columns._asdict(), endpoints=unchanging(self.addresses), exporters=names, paths=paths)
+        return Flows.build(columns._asdict(), endpoints=frozen_addresses(self.addresses), exporters=names, paths=paths)
 
 
 def flows_of(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Pieces, mixed, run_sizes, run_starts
+from collectors.columns.partial_records import Pieces, hash_columns, run_sizes, run_starts
 from collectors.columns.record import Codes, Ints, Mask, Packets, Transits
 
 FAR = np.iinfo(np.int64).max
@@ -137,7 +137,7 @@ class Sightings:
 
     def match(self, packets: Packets, exporter: Codes, home: Codes) -> tuple[Seen, NDArray[np.intp]]:
         """Match sightings; return the packets complete before `self.cut`, and the rows to keep for later."""
-        key = mixed(*(getattr(packets, name) for name in IDENTITY))
+        key = hash_columns(*(getattr(packets, name) for name in IDENTITY))
         time = packets.time_ns
         order = np.argsort(time, kind="stable")
         group = np.arange(len(order))

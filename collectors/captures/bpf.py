@@ -99,7 +99,7 @@ def _assembled(program: Sequence[tuple[int, str, str, int] | str]) -> list[Instr
     return out
 
 
-def compiled(expression: str, snaplen: int) -> list[Instruction]:
+def compile_filter(expression: str, snaplen: int) -> list[Instruction]:
     """Compile a filter in the language of pcap-filter(7), for Ethernet, by tcpdump. Raises ValueError."""
     command = ["tcpdump", "-y", "EN10MB", "-s", str(snaplen), "-ddd", "--", expression]
     try:
@@ -115,6 +115,6 @@ def compiled(expression: str, snaplen: int) -> list[Instruction]:
     return [(code, yes, no, constant) for code, yes, no, constant in rows]
 
 
-def packed(program: Sequence[Instruction]) -> bytes:
+def pack_program(program: Sequence[Instruction]) -> bytes:
     """Pack the instructions for the kernel (struct sock_filter)."""
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from collectors.files.compression import explained
+from collectors.files.compression import explain_error
 
-MOST = 5  # damages with their own line
+MAX_LINES = 5  # damages with their own line
 RECORD, BLOCK = "damaged packet record", "damaged block"
 UNDESCRIBED, TOO_LONG = "packet of an undescribed interface", "packet longer than its block"
 REASONS = (RECORD, BLOCK, UNDESCRIBED, TOO_LONG)
@@ -40,7 +40,7 @@ class Damage:
 
     def stop(self, offset: int, error: Exception) -> None:
         """Warn that the file cannot be read from an offset on."""
-        self.say(offset, f"cannot be read: {explained(error)}; the rest of the file is not read")
+        self.say(offset, f"cannot be read: {explain_error(error)}; the rest of the file is not read")
 
     def lose(self, offset: int, reason: str, details: str, error: Exception | None) -> None:
         """Count damage without valid data after it, and warn."""
@@ -51,7 +51,7 @@ class Damage:
         """Count damage and the octets skipped because of it."""
         self.skipped[what] += 1
         self._places += 1
-        if self._places <= MOST:
+        if self._places <= MAX_LINES:
             self.say(offset, f"{what}; {until - offset:,} octets skipped, reading continues at offset {until}")
         else:
             self._octets += until - offset
@@ -59,7 +59,7 @@ class Damage:
     def cut(self, offset: int, claimed: int, kept: int) -> None:
         """Count a packet whose length was corrected."""
         self._cuts += 1
-        if self._cuts <= MOST:
+        if self._cuts <= MAX_LINES:
             self.say(offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept:,}")
 
     def mend(self, reason: str, packets: int) -> None:
@@ -69,11 +69,11 @@ class Damage:
 
     def finish(self) -> None:
         """Add the warnings that need the end of the file."""
-        more = self._places - MOST
+        more = self._places - MAX_LINES
         if more > 0:
             self.lines.append(f"{self.name}: damage at {more:,} more places, {self._octets:,} octets skipped")
-        if self._cuts > MOST:
-            self.lines.append(f"{self.name}: damaged lengths of {self._cuts - MOST:,} more packet records")
+        if self._cuts > MAX_LINES:
+            self.lines.append(f"{self.name}: damaged lengths of {self._cuts - MAX_LINES:,} more packet records")
         for reason, count in sorted(self.mended.items()):
             packets = "packet" if count == 1 else "packets"
             self.lines.append(f"{self.name}: {count:,} {packets} with a {reason}; read with a corrected time")
@@ -82,4 +82,4 @@ class Damage:
 
 
 def _why(error: Exception | None) -> str:
-    return f" ({explained(error)})" if error else ""
+    return f" ({explain_error(error)})" if error else ""

@@ -10,10 +10,10 @@ import numpy as np
 
 from collectors.columns.record import Ints
 from collectors.files import compression
-from collectors.files.compression import Octets, Stream, is_packed
+from collectors.files.compression import Octets, Stream, is_compressed
 from collectors.packets.frame_batch import PAD
 
-AT_ONCE = 1 << 17  # octets per read: fits into a core's own cache
+READ_OCTETS = 1 << 17  # octets per read: fits into a core's own cache
 FILE, ADDRESS, ROOM, AT, END, FROM, LAST = range(7)  # fields of a window
 
 
@@ -37,10 +37,10 @@ def opened(file: BinaryIO) -> Octets:
     except OSError:  # in memory, or closed
         at = None
     if at is None:
-        return compression.opened(file)
+        return compression.open_octets(file)
     head = file.read(4)
     file.seek(at)
-    return compression.opened(file) if is_packed(head) else Plain(file, at)
+    return compression.open_octets(file) if is_compressed(head) else Plain(file, at)
 
 
 def window(stream: Stream, used: int, last_ns: int) -> Ints | None:
@@ -51,7 +51,7 @@ def window(stream: Stream, used: int, last_ns: int) -> Ints | None:
     """
     if not isinstance(stream.source, Plain):
         return None
-    room, source = min(AT_ONCE, len(stream.buffer) - len(PAD)), stream.source
+    room, source = min(READ_OCTETS, len(stream.buffer) - len(PAD)), stream.source
     return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at, last_ns], np.int64)
 
 

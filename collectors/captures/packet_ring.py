@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collectors.captures.bpf import Instruction, keep_all, packed
+from collectors.captures.bpf import Instruction, keep_all, pack_program
 from collectors.columns.record import Ints
 from collectors.packets.frame_batch import PAD, Batch, gather
 
@@ -100,7 +100,7 @@ class Ring:
             self._sock.setsockopt(_SOL_PACKET, _MEMBERSHIP, member)
 
     def _attach(self, program: Sequence[Instruction]) -> None:
-        octets = packed(program)
+        octets = pack_program(program)
         instructions = ctypes.create_string_buffer(octets, len(octets))
         description = struct.pack("@HP", len(program), ctypes.addressof(instructions))
         self._sock.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, description)

@@ -26,7 +26,7 @@ from collectors.captures.pcapng import MAX_SNAPLEN, SECOND
 from collectors.captures.record_framing import BLOCKS, DAMAGED, UNKNOWN_NS, Frames, Records, scan_blocks, scan_records
 from collectors.captures.resynchronisation import END, SKIP, settle_times
 from collectors.columns.record import Ints
-from collectors.files.compression import GZIP, ZSTD, Stream, Unpacked, explained
+from collectors.files.compression import GZIP, ZSTD, Stream, Unpacked, explain_error
 from collectors.packets.frame_batch import Batch
 from collectors.packets.plain_decoder import DecodeError
 
@@ -99,7 +99,7 @@ class Capture:
         if stream.end == 0 and stream.damage is None:
             raise DecodeError(f"{self.name}: the file is empty")
         if stream.damage is not None and not isinstance(stream.damage, EOFError):
-            place, why = self.damage.place(stream.end), explained(stream.damage)
+            place, why = self.damage.place(stream.end), explain_error(stream.damage)
             raise DecodeError(f"{place}: cannot be read: {why}; copy or compress the file again")
         if len(magic) < 4 and any(known.startswith(magic) for known in (pcapng.MAGIC, GZIP, ZSTD, *PCAP)):
             return self._cut_off()
@@ -221,10 +221,7 @@ class Capture:
                 self._more()
 
     def _settled(self, rows: Ints, whole: bool) -> tuple[Batch, int]:
-        """Make a batch of the packets of blocks with corrected times, up to the first undecided one.
-
-        Returns also the number of blocks.
-        """
+        """Make a batch of the packets of blocks with corrected times, up to the first undecided one, and count these blocks."""
         section, before = self._section, self._section.last_ns
         batch, kept, faults = section.batch(self._stream.buffer, rows)
         decided, jumps = settle_times(batch.time_ns, self._last_ns, whole)

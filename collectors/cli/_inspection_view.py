@@ -12,8 +12,8 @@ from rich.text import Text
 
 from collectors.cli.inspection import Decoded, Dissected, Records
 
-MOST = 10  # talkers
-LAYERS = 40  # lines of the hierarchy
+MAX_TALKERS = 10  # talkers
+MAX_LAYERS = 40  # lines of the hierarchy
 UNLIMITED = 10_000  # columns if the output is no terminal: lines are not wrapped
 
 
@@ -48,7 +48,7 @@ def show_records(path: str, kind: str, records: Records, out: Console) -> None:
     span = _span(records.first_ns, records.last_ns)
     out.print(_line(f"{records.rows:,} records, {_octets(records.octets)}, {span}"))
     if records.exporters:
-        out.print(_line(f"switches: {', '.join(records.exporters[:LAYERS])}"))
+        out.print(_line(f"switches: {', '.join(records.exporters[:MAX_LAYERS])}"))
     for reason, n in records.skipped.items():
         out.print(_line(f"skipped: {reason} ({n:,})", "yellow"))
     _talkers(records.talkers, out)
@@ -95,7 +95,7 @@ def _hierarchy(seen: Dissected) -> Table:
         for depth in range(1, len(stack) + 1):
             packets[stack[:depth]] += n
             octets[stack[:depth]] += seen.octets_of[stack]
-    shown = {stack for stack, _ in packets.most_common(LAYERS)}
+    shown = {stack for stack, _ in packets.most_common(MAX_LAYERS)}
     table = _table("protocol", "packets", "", "octets")
     for stack in sorted(shown, key=lambda s: _rank(s, packets)):
         share = f"{packets[stack] / seen.packets:.1%}"
@@ -127,11 +127,11 @@ def _talkers(talkers: Counter[tuple[str, str]], out: Console) -> None:
     table = _table("top talkers", "", "octets", "")
     table.columns[1].justify = "left"
     total = sum(talkers.values())
-    for (src, dst), n in talkers.most_common(MOST):
+    for (src, dst), n in talkers.most_common(MAX_TALKERS):
         table.add_row(_line(src), _line(f"→ {dst}"), _octets(n), f"{n / total:.1%}" if total else "")
     out.print(table)
-    if len(talkers) > MOST:
-        out.print(_line(f"and {len(talkers) - MOST:,} pairs more", "dim"))
+    if len(talkers) > MAX_TALKERS:
+        out.print(_line(f"and {len(talkers) - MAX_TALKERS:,} pairs more", "dim"))
 
 
 def _hints(hints: Sequence[str], out: Console) -> None:

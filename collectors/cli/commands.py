@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from collectors.cli import file_commands, live_commands, warm_command
-from collectors.cli.errors import lacking
+from collectors.cli.errors import report_memory_errors
 from collectors.cli.option_values import Commands
 
 HELP = "Collect flow records: from captures, mirror ports, flow exports, and files of other tools."
@@ -39,7 +39,7 @@ VersionOption = Annotated[
 
 def main() -> None:
     """Run the program (console script)."""
-    with lacking("prism-collect"):
+    with report_memory_errors("prism-collect"):
         app()
 
 

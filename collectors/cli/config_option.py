@@ -11,10 +11,10 @@ def config_option(program: str) -> Any:
     """Make the option for a command of `program`. Commands share a file; unknown options in it are refused."""
 
     def take(context: typer.Context, path: str | None) -> str | None:
-        from collectors.cli.errors import complaints
+        from collectors.cli.errors import report_errors
 
         if path is not None:
-            with complaints(program):
+            with report_errors(program):
                 context.default_map = settings_of(context, path)
         return path
 

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 import typer
 
 from collectors.clickhouse.store_error import StoreError
-from collectors.memory.limit import is_lack, outer_limit
+from collectors.memory.limit import is_memory_error, outer_limit
 
 OUT_OF_MEMORY = "out of memory"
 
 
 @contextmanager
-def lacking(program: str) -> Iterator[None]:
+def report_memory_errors(program: str) -> Iterator[None]:
     """End the program with one line on stderr and status 2 if memory runs out."""
     try:
         yield
@@ -27,7 +27,7 @@ def lacking(program: str) -> Iterator[None]:
 
 
 @contextmanager
-def complaints(program: str) -> Iterator[ExitStack]:
+def report_errors(program: str) -> Iterator[ExitStack]:
     """End the program with one line on stderr and status 2 for errors of the user, 130 for Ctrl-C, 1 for a closed pipe.
 
     A store that cannot be reached gives status 75 (EX_TEMPFAIL): try again. The stack holds contexts that end with the command.
@@ -45,7 +45,7 @@ def complaints(program: str) -> Iterator[ExitStack]:
         outer = outer_limit()
         raise _refusal(program, f"{OUT_OF_MEMORY}{f' ({outer})' if outer else ''}") from None
     except RuntimeError as error:
-        if not is_lack(error):
+        if not is_memory_error(error):
             raise
         raise _refusal(program, f"{OUT_OF_MEMORY}: {error}") from None
     except OSError as error:

@@ -21,7 +21,7 @@ import numpy as np
 
 from collectors.aggregation.batch_decoder import Decoder
 from collectors.captures import pcap
-from collectors.columns.partial_records import mixed, run_starts
+from collectors.columns.partial_records import hash_columns, run_starts
 from collectors.columns.record import TCP, Packets
 from collectors.formats import file_types
 from collectors.formats.file_types import Kind
@@ -134,10 +134,10 @@ def _nanoseconds(text: str) -> int:
     try:
         return int(Decimal(text) * 10**9)
     except InvalidOperation:
-        from collectors.formats.arrow_values import moment
+        from collectors.formats.arrow_values import parse_time
 
         with suppress(ValueError):
-            return moment(text)
+            return parse_time(text)
     return 0
 
 
@@ -147,7 +147,7 @@ def decode(path: str, packets: int) -> Decoded:
     parts: list[Packets] = []
     try:
         with pcap.read(path, batch_octets=1 << 18) as capture:
-            for batch in _some(capture, packets):
+            for batch in _first_batches(capture, packets):
                 part = decoder.decode(batch)
                 parts.append(part.take(np.arange(len(part))))  # a copy, because the decoder reuses its arrays
             warnings, damaged = tuple(capture.warnings), capture.skipped
@@ -167,7 +167,7 @@ def decode(path: str, packets: int) -> Decoded:
     )
 
 
-def _some(capture: pcap.Capture, packets: int) -> Iterator[Any]:
+def _first_batches(capture: pcap.Capture, packets: int) -> Iterator[Any]:
     """Yield batches with `packets` packets in total."""
     left = packets
     for batch in capture:
@@ -186,8 +186,8 @@ def _sequences(parts: list[Packets]) -> tuple[float, int, int]:
     c = {name: np.concatenate([getattr(part, name) for part in parts]).astype(np.int64) for name in names}
     roce, tcp = c["opcode"] >= 0, c["protocol"] == TCP
     port = np.where(roce, 0, c["src_port"])
-    flow = mixed(c["src"], c["dst"], port, c["dst_port"], c["dst_qp"], c["protocol"])
-    back = mixed(c["dst"], c["src"], c["dst_port"], port, c["dst_qp"], c["protocol"])
+    flow = hash_columns(c["src"], c["dst"], port, c["dst_port"], c["dst_qp"], c["protocol"])
+    back = hash_columns(c["dst"], c["src"], c["dst_port"], port, c["dst_qp"], c["protocol"])
     known = np.unique(flow[tcp])
     both = int(np.count_nonzero(np.isin(np.unique(back[tcp]), known)))
     followed = np.flatnonzero((roce & (c["opcode"] < 0x20)) | (tcp & (c["octets"] > 0)))
@@ -219,7 +219,7 @@ class Records:
 
 def read_records(path: str, kind: Kind, rows: int) -> Records:
     """Read at least `rows` records of a file that is no capture, if it has them. Raises DecodeError."""
-    source = file_types.opened(path, kind_=kind)
+    source = file_types.open_records(path, kind_=kind)
     talkers: Counter[tuple[str, str]] = Counter()
     exporters: dict[str, None] = {}
     count = octets = last = 0

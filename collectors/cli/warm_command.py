@@ -25,10 +25,10 @@ def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
         Otherwise the first runs are slower. Compiled code is stored beside the program, or in the folder NUMBA_CACHE_DIR; loops
         that are compiled already are skipped.
         """
-        from collectors.cli.errors import complaints
+        from collectors.cli.errors import report_errors
         from collectors.compilation.warming import compile_all, cores, listed, missing
 
-        with complaints(program):
+        with report_errors(program):
             began = time.monotonic()
             tasks = missing(listed(packages))
             many = processes or cores()

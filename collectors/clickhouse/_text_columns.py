@@ -18,19 +18,19 @@ class Texts(np.ndarray):  # the driver accepts arrays, and passes a subclass on 
 
 def texts(values: pa.DictionaryArray) -> Any:
     """Make a column for the patched driver; a column of objects if this version of the driver cannot be patched."""
-    if not _had("write_column", _write):
+    if not _patch_driver("write_column", _write):
         return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
     found = values.indices.to_numpy().view(Texts)
     found.words = values.dictionary.to_pylist()
     return found
 
 
-def as_objects() -> None:
+def read_texts_as_objects() -> None:
     """Patch the driver to read texts as objects: texts of fixed width are most of the cost of an answer."""
-    _had("read_column", _read)
+    _patch_driver("read_column", _read)
 
 
-def _had(name: str, ours: Callable[..., Any]) -> bool:
+def _patch_driver(name: str, ours: Callable[..., Any]) -> bool:
     """Patch the driver's function `name` with `ours`, which also receives the original; return whether that worked."""
     from clickhouse_driver.streams import native
 

@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse.engine_errors import refused
-from collectors.clickhouse.folder_lock import STORE, Held, hold, in_use, whose
-from collectors.clickhouse.schema import MOST, Tables
+from collectors.clickhouse.engine_errors import store_error
+from collectors.clickhouse.folder_lock import STORE, FolderLock, describe_owner, in_use_error, lock_folder
+from collectors.clickhouse.schema import MAX_ROWS, Tables
 from collectors.clickhouse.tables import StoreError, Table, literal
 
 SETTINGS = {
     "async_insert": 0,
     "max_insert_threads": 1,  # these three: a batch becomes one part
-    "min_insert_block_size_rows": MOST,
+    "min_insert_block_size_rows": MAX_ROWS,
     "min_insert_block_size_bytes": 0,
     "max_query_size": 1 << 26,  # queries may name thousands of endpoints
     "output_format_arrow_compression_method": "'none'",
@@ -47,7 +47,7 @@ class _Engine:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.users = folder, 0
-        self.held: Held = hold(folder, STORE)
+        self.held: FolderLock = lock_folder(folder, STORE)
         try:
             self.session = _session(folder)
         except StoreError:
@@ -117,14 +117,14 @@ class Embedded(Tables):
             try:
                 self._engine.session.query(sql)
             except Exception as error:
-                raise refused(error, self.where) from None
+                raise store_error(error, self.where) from None
 
     def _query(self, sql: str) -> bytes:
         self._check_open()
         try:
             return bytes(self._engine.session.query(sql, "Arrow").bytes())
         except Exception as error:
-            raise refused(error, self.where) from None
+            raise store_error(error, self.where) from None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -141,7 +141,7 @@ def _session(folder: Path) -> Any:
         if not (folder / "metadata" / "prism.sql").exists():
             _check_room(folder)
     except OSError as error:
-        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(folder, error)}") from None
+        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{describe_owner(folder, error)}") from None
     except ImportError:
         raise StoreError("the package chdb is missing; install it: pip install 'llm-prism[embedded]'") from None
     try:
@@ -154,8 +154,8 @@ def _session(folder: Path) -> Any:
     except Exception as error:
         owner = _owner(folder)
         if owner:
-            raise in_use(folder, owner) from None
-        raise _why(folder) or refused(error, str(folder)) from None
+            raise in_use_error(folder, owner) from None
+        raise _why(folder) or store_error(error, str(folder)) from None
     return session
 
 
@@ -173,7 +173,7 @@ def _why(folder: Path) -> StoreError | None:
     for place, _, names in os.walk(folder):
         for path in (Path(place), *(Path(place, name) for name in names)):
             if not os.access(path, os.R_OK | os.W_OK):
-                return StoreError(f"{folder}: permission denied{whose(path, PermissionError())}")
+                return StoreError(f"{folder}: permission denied{describe_owner(path, PermissionError())}")
             if path.suffix == ".sql" and not path.stat().st_size:
                 return StoreError(f"{folder}: {path.relative_to(folder)} is empty: the disk was full; remove the store")
     return None

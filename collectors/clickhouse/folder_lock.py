@@ -11,7 +11,7 @@ from collectors.clickhouse.store_error import InUseError, StoreError
 STORE = "prism.lock"  # in the folder of an embedded store
 
 
-class Held:
+class FolderLock:
     """A lock on a folder, until it is released or the process ends."""
 
     def __init__(self, handle: int) -> None:
@@ -22,42 +22,42 @@ class Held:
         os.close(self._handle)
 
 
-def hold(folder: Path, name: str) -> Held:
+def lock_folder(folder: Path, name: str) -> FolderLock:
     """Lock a folder, creating it if necessary. Raises InUseError with the process that holds it, StoreError."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise denied(folder, path, error) from None
+        raise denied_error(folder, path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         owner = os.read(handle, 20).decode("ascii", "replace").strip()
         os.close(handle)
-        raise in_use(folder, int(owner) if owner.isdigit() else 0) from None
+        raise in_use_error(folder, int(owner) if owner.isdigit() else 0) from None
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
     except OSError:  # a full disk: the lock is held, only the owner's number is missing
         pass
-    return Held(handle)
+    return FolderLock(handle)
 
 
-def in_use(folder: Path, owner: int) -> InUseError:
+def in_use_error(folder: Path, owner: int) -> InUseError:
     """Make the error for a folder in use: the process, and what to do; 0 is an unknown process."""
-    who = f"{owner}{_called(owner)}" if owner else "unknown"
+    who = f"{owner}{_process_name(owner)}" if owner else "unknown"
     return InUseError(
         f"{folder}: in use by process {who}; only one at a time can have it: stop that one, or wait for its end", owner
     )
 
 
-def denied(folder: Path, path: Path, error: OSError) -> StoreError:
+def denied_error(folder: Path, path: Path, error: OSError) -> StoreError:
     """Convert a system error for a path in a folder to StoreError."""
-    return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}")
+    return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{describe_owner(path, error)}")
 
 
-def whose(path: Path, error: OSError) -> str:
+def describe_owner(path: Path, error: OSError) -> str:
     """Describe the owner of a path after a permission error; empty for other errors."""
     if not isinstance(error, PermissionError):
         return ""
@@ -68,7 +68,7 @@ def whose(path: Path, error: OSError) -> str:
         return ""
 
 
-def _called(owner: int) -> str:
+def _process_name(owner: int) -> str:
     """Describe a process of this host."""
     try:
         # not its arguments, which may contain passwords

@@ -14,8 +14,8 @@ from collectors.clickhouse import tables
 from collectors.clickhouse.tables import BATCH, COUNT, Cluster, StoreError, Table, TableColumn
 
 Columns = Mapping[str, NDArray[Any] | Sequence[Any]]
-MOST = 1_000_000  # rows of one insert: one block, hence one part, stored completely or not at all
-SPREAD = "Distributed"  # engine of a table over the tables of a cluster
+MAX_ROWS = 1_000_000  # rows of one insert: one block, hence one part, stored completely or not at all
+DISTRIBUTED = "Distributed"  # engine of a table over the tables of a cluster
 REGISTRY = Table(
     "prism_tables",
     (
@@ -47,7 +47,7 @@ class Tables(ABC):
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
         """See `Database`."""
-        return self._run(tables.bound(sql, parameters))
+        return self._run(tables.fill_parameters(sql, parameters))
 
     def create(self, table: Table) -> None:
         """See `Database`."""
@@ -62,8 +62,8 @@ class Tables(ABC):
             return
         self.check(table)
         if version < table.version:
-            cluster = Cluster() if self._kept_by(table.name)[0] == SPREAD else None
-            for column, statement in tables.added(table, version, plain=self.plain, cluster=cluster):
+            cluster = Cluster() if self._kept_by(table.name)[0] == DISTRIBUTED else None
+            for column, statement in tables.column_additions(table, version, plain=self.plain, cluster=cluster):
                 if column not in there or cluster:  # an interrupted earlier try may have added it
                     self._run(statement)
         if known is None or version < table.version:
@@ -76,11 +76,11 @@ class Tables(ABC):
         tables.refuse_newer(table, version, self.where)
         self._check(table, self._actual(table.name), version)
         (engine, partitions), wanted = self._kept_by(table.name), tables.engine(table, plain=self.plain)
-        if engine not in (SPREAD, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
+        if engine not in (DISTRIBUTED, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
             self._changed(f"table {table.name}", engine, wanted)
         length = known["partition_ns"] if known else table.partition_ns
         tables.refuse_unparted(table, length, self.where)
-        if engine != SPREAD and length and partitions != f"intDiv({table.time},{length})":
+        if engine != DISTRIBUTED and length and partitions != f"intDiv({table.time},{length})":
             self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 
     def registered(self, name: str) -> dict[str, int] | None:
@@ -105,9 +105,9 @@ class Tables(ABC):
         counts = {len(values) for values in rows.values()}
         if missing := {c.name for c in kept} - set(columns) - {BATCH}:
             raise ValueError(f"table {table.name}: missing column {', '.join(sorted(missing))}")
-        if len(counts) != 1 or max(counts) > MOST:
+        if len(counts) != 1 or max(counts) > MAX_ROWS:
             raise ValueError(
-                f"table {table.name}: columns have {sorted(counts)} rows; they need equal lengths of at most {MOST}"
+                f"table {table.name}: columns have {sorted(counts)} rows; they need equal lengths of at most {MAX_ROWS}"
             )
         (count,) = counts
         if not count:
@@ -166,7 +166,7 @@ class Tables(ABC):
 
     def _replicated(self, table: Table) -> bool:
         """Check whether the engine records token and rows atomically."""
-        return self._kept_by(table.name)[0].startswith((SPREAD, *filter(None, tables.REPLICATED)))
+        return self._kept_by(table.name)[0].startswith((DISTRIBUTED, *filter(None, tables.REPLICATED)))
 
     def _settled(self, token: str) -> None:  # noqa: B027 - an engine in this process leaves no insert going on
         """Raise StoreError while an insert with this token is running."""
@@ -190,7 +190,7 @@ class Tables(ABC):
         kept = table.kept(plain=self.plain, version=version)
         ours = [(there.get(c.name), c.plain) for c in kept if c.plain]
         if not self.plain and ours and all(found == plain for found, plain in ours):
-            form = f"has the form for servers before {'.'.join(map(str, tables.FULL))}"
+            form = f"has the form for servers before {'.'.join(map(str, tables.FULL_VERSION))}"
             raise StoreError(f"{self.where}: table {table.name} {form}; after an upgrade of the server use a new database")
         for column in kept:
             wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse._text_columns import as_objects, texts
-from collectors.clickhouse.engine_errors import absent, refused
-from collectors.clickhouse.schema import MOST, Tables
-from collectors.clickhouse.server_address import masked, parsed
+from collectors.clickhouse._text_columns import read_texts_as_objects, texts
+from collectors.clickhouse.engine_errors import absent_error, store_error
+from collectors.clickhouse.schema import MAX_ROWS, Tables
+from collectors.clickhouse.server_address import mask_password, parse_url
 from collectors.clickhouse.tables import StoreError, Table, batch_number, plain_form
 
 UNKNOWN_DATABASE = 81
@@ -23,8 +23,8 @@ class Server(Tables):
     """A server, or a cluster behind one. Raises StoreError if it is unreachable, refuses, or is too old."""
 
     def __init__(self, url: str, *, make: bool = True) -> None:
-        self._address = parsed(url)
-        self.where = masked(url)
+        self._address = parse_url(url)
+        self.where = mask_password(url)
         self._local = threading.local()
         self._clients: list[Any] = []
         self._lock, self._closed = threading.Lock(), False
@@ -50,7 +50,7 @@ class Server(Tables):
             if f"(code {UNKNOWN_DATABASE})" not in str(error):
                 raise
             if not make:
-                raise absent(self.where) from None
+                raise absent_error(self.where) from None
             first = self._client(database="default")
             self._asked(first, lambda: first.execute(f"CREATE DATABASE IF NOT EXISTS `{self._address['database']}`"))
             first.disconnect()
@@ -67,8 +67,8 @@ class Server(Tables):
         except ImportError:
             raise StoreError("the package clickhouse-driver is missing; install it: pip install 'llm-prism[server]'") from None
         logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs the errors that it raises, with tracebacks
-        as_objects()
-        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
+        read_texts_as_objects()
+        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MAX_ROWS}
         try:
             client = Client(**(self._address | changed), client_name="prism", settings=settings)
         except errors.UnknownCompressionMethod:
@@ -98,7 +98,7 @@ class Server(Tables):
         try:
             return ask()
         except errors.ServerException as error:
-            raise refused(error, self.where, error.code) from None
+            raise store_error(error, self.where, error.code) from None
         except (errors.Error, OSError, EOFError) as error:
             client.disconnect()
             late = isinstance(error, errors.SocketTimeoutError | TimeoutError)
@@ -133,7 +133,7 @@ class Server(Tables):
         wrapped = any("(" in kind.removeprefix("LowCardinality(") for kind in kinds.values())
         client = self._mine(numpy=not wrapped)  # the driver's arrays do not support SimpleAggregateFunction, its lists do
         rows = [values.tolist() for values in rows] if wrapped else rows
-        settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
+        settings: dict[str, Any] = {"min_insert_block_size_rows": MAX_ROWS, "min_insert_block_size_bytes": 0}
         if not self.plain:
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}
             settings |= {"insert_deduplication_token": token} if noted else {"insert_deduplicate": 0}

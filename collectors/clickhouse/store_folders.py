@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from collectors.clickhouse.folder_lock import STORE, denied
+from collectors.clickhouse.folder_lock import STORE, denied_error
 from collectors.clickhouse.store_error import AbsentError, StoreError
 
 DEFINED = Path("metadata", "prism.sql")  # the engine's definition of our database
 INNER = "store"  # inside the folder of `prism serve --data`
-SHOWN = 3  # names listed in a message
+MAX_NAMES = 3  # names listed in a message
 # allowed in the folder of a new store: its lock, its spool, the file system's own folder
-OWN = frozenset({STORE, "spool", "lost+found"})
+ALLOWED_NAMES = frozenset({STORE, "spool", "lost+found"})
 ENGINE = frozenset(  # besides the lock: files of an engine whose start failed on a full disk
     {"data", "metadata", "store", "tmp", "status", "uuid", "flags"}
     | {"metadata_dropped", "format_schemas", "user_files", "user_scripts", "access", "preprocessed_configs"}
@@ -27,7 +27,7 @@ def is_stored(folder: str | Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise denied(Path(folder), path, error) from None
+        raise denied_error(Path(folder), path, error) from None
     return True
 
 
@@ -68,9 +68,9 @@ def _others(folder: str | Path) -> list[str]:
         names = set(os.listdir(folder))
     except OSError:
         return []
-    return sorted(names - OWN - (ENGINE if STORE in names else frozenset()))
+    return sorted(names - ALLOWED_NAMES - (ENGINE if STORE in names else frozenset()))
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"{', '.join(names[:MAX_NAMES])}{more}"

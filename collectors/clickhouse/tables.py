@@ -16,7 +16,7 @@ import numpy as np
 
 from collectors.clickhouse.store_error import StoreError as StoreError
 
-OLDEST, FULL = (18, 12), (22, 3)  # versions of the server: the minimum, and the one with all features
+MIN_VERSION, FULL_VERSION = (18, 12), (22, 3)  # versions of the server: the minimum, and the one with all features
 PARTITIONS = 50  # of a table, for any retention (akvorado)
 WINDOW = 10_000  # batches whose tokens a table remembers
 WEEK = 7 * 86_400  # tokens are remembered this long, for a server that was unreachable
@@ -94,11 +94,12 @@ class Cluster:
 
 def plain_form(version: tuple[int, ...]) -> bool:
     """Check whether a server of a version gets the plain form. Raises StoreError if it is too old for that too."""
-    if version < OLDEST:
+    if version < MIN_VERSION:
         raise StoreError(
-            f"ClickHouse {'.'.join(map(str, version))} is too old; the oldest supported version is {'.'.join(map(str, OLDEST))}"
+            f"ClickHouse {'.'.join(map(str, version))} is too old; "
+            f"the oldest supported version is {'.'.join(map(str, MIN_VERSION))}"
         )
-    return version < FULL
+    return version < FULL_VERSION
 
 
 def refuse_newer(table: Table, version: int, where: str) -> None:
@@ -138,7 +139,7 @@ def create(table: Table, *, plain: bool, cluster: Cluster | None = None, setting
     return tuple(made)
 
 
-def added(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
+def column_additions(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
     """Build the statements that add new columns to a table of an earlier version; existing rows get defaults.
 
     On a cluster, the replicated table comes first, then the distributed one.
@@ -161,7 +162,7 @@ def batch_number(token: str) -> int:
     return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "big")
 
 
-def bound(sql: str, parameters: Mapping[str, Any]) -> str:
+def fill_parameters(sql: str, parameters: Mapping[str, Any]) -> str:
     """Fill the `{name:Type}` of a query with literals, so that values cannot inject SQL.
 
     Accepts numbers, texts, and sequences of them as `(a, b)` for IN; an empty sequence matches nothing. Works on every engine;

@@ -68,7 +68,7 @@ class Losses:
         return replace(self, **{c: getattr(self, c) + by_ns for c in TIMES})
 
 
-def joined(parts: Sequence[Losses]) -> Losses:
+def concatenate_losses(parts: Sequence[Losses]) -> Losses:
     """Concatenate losses, with one dictionary each of switches and of endpoints."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:

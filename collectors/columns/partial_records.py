@@ -84,7 +84,7 @@ def positions(starts: NDArray[np.intp], n: int) -> Ints:
     return np.arange(n) - np.repeat(starts, run_sizes(starts, n))
 
 
-def mixed(*columns: NDArray[Any]) -> NDArray[np.uint64]:
+def hash_columns(*columns: NDArray[Any]) -> NDArray[np.uint64]:
     """Hash integer columns row by row to 64 bits: different rows collide with a probability of 2^-64.
 
     The finaliser is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from collectors.addresses.address_list import kept
+from collectors.addresses.address_list import select_addresses
 from collectors.columns.losses import Losses
 
 Ints = NDArray[np.int64]
@@ -171,7 +171,7 @@ class Flows:
             src=self.src if used.all() else code.take(self.src),
             dst=self.dst if used.all() else code.take(self.dst),
             path=self.path if ways.all() else way.take(self.path),
-            endpoints=kept(self.endpoints, used),
+            endpoints=select_addresses(self.endpoints, used),
             paths=tuple(compress(self.paths, ways)),
         )
 

@@ -27,7 +27,7 @@ _REMEMBERED = 1 << 16  # refused addresses
 _STEADY = 8  # higher weights are powers of two, so that there are few different ones
 
 
-def networks(texts: Sequence[str]) -> tuple[Network, ...]:
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
     """Parse networks from CIDRs or addresses. Raises ValueError."""
     return tuple(ipaddress.ip_network(text.strip()) for text in texts)
 
@@ -46,7 +46,7 @@ class Admitted:
         return Admitted(self.rows[which], self.sender[which], self.weight[which], self.senders)
 
 
-class Taken(NamedTuple):
+class AdmissionCounts(NamedTuple):
     """Counts of datagrams so far: all, refused by reason, and per exporter with a slot received and limited."""
 
     received: int
@@ -92,11 +92,11 @@ class Admission:
         self.refused[CROWDED] += int(gone.sum())
         return admitted.take(keep)
 
-    def taken(self) -> Taken:
+    def taken(self) -> AdmissionCounts:
         """Return the counts so far. Call in the admitting thread, or while none admits."""
         known = list(enumerate(self.names))
         received, limited = ({name: int(column[i]) for i, name in known} for column in (self.received, self.limited))
-        return Taken(self.received_in_all, dict(self.refused), received, limited)
+        return AdmissionCounts(self.received_in_all, dict(self.refused), received, limited)
 
     def reload(self, allowed: tuple[Network, ...] | None, *, rate: float | None) -> None:
         """Set another allow-list and rate from the next batch on; thread-safe."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.columns.losses import Losses, joined
+from collectors.columns.losses import Losses, concatenate_losses
 from collectors.columns.record import Ints, Transits
 from collectors.exports._counter_growth import Growth
 from collectors.exports.evidence import Counters, Delays, Drops, Evidence, Notices, Rows
@@ -23,7 +23,7 @@ DELAYS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns
 BIN_NS = 50_000_000
 
 
-class Witnessed:
+class EvidenceBuffer:
     """Evidence until it is taken: at most the newest `most` rows. `told` counts rows by kind, `gone` counts dropped rows."""
 
     def __init__(self, *, most: int = 1 << 18) -> None:
@@ -52,7 +52,7 @@ class Witnessed:
         return found
 
 
-class Witness:
+class EvidenceConverter:
     """Converts evidence over time: it remembers switches, and the last counters."""
 
     def __init__(self) -> None:
@@ -61,11 +61,11 @@ class Witness:
 
     def transits(self, told: Evidence) -> Transits:
         """Compute delays and losses in switches from new evidence."""
-        losses = [*map(dropped, told.drops), *map(self._growth.losses, told.counters)]
-        return replace(waits(told.delays, self._exporters), losses=joined(losses))
+        losses = [*map(drop_losses, told.drops), *map(self._growth.losses, told.counters)]
+        return replace(switch_delays(told.delays, self._exporters), losses=concatenate_losses(losses))
 
 
-def together(parts: Iterable[Transits]) -> Transits:
+def merge_transits(parts: Iterable[Transits]) -> Transits:
     """Concatenate delays and losses, with one dictionary of switches; all parts with delays have the same time bins."""
     parts, code = list(parts), dict[str, int]()
     columns: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in DELAYS}
@@ -77,10 +77,10 @@ def together(parts: Iterable[Transits]) -> Transits:
     whole: dict[str, Any] = {name: np.concatenate(own) for name, own in columns.items()}
     whole |= {name: whole[name].astype(np.int32) for name in ("sender", "receiver")}
     bin_ns = max((part.bin_ns for part in parts), default=0)
-    return Transits(**whole, exporters=tuple(code), bin_ns=bin_ns, losses=joined([part.losses for part in parts]))
+    return Transits(**whole, exporters=tuple(code), bin_ns=bin_ns, losses=concatenate_losses([part.losses for part in parts]))
 
 
-def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
+def drop_losses(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
     """Count dropped packets by switch, interfaces, endpoints, reason and time bin."""
     names = ("exporter", "src", "dst", "in_interface", "out_interface", "reason")
     keys = np.stack([drops.time_ns // bin_ns, *(getattr(drops, name).astype(np.int64) for name in names)])
@@ -93,7 +93,7 @@ def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
     return Losses.build(columns, drops.exporters, drops.endpoints)
 
 
-def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
+def switch_delays(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
     """Compute delays inside switches and queue depths by switch and time bin, as hops from a switch to itself.
 
     `exporters` are the switches so far and grow; rows without a delay describe the queue alone.

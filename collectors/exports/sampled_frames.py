@@ -16,7 +16,7 @@ from collectors.packets.packet_kinds import MEANING, NOTICE, RESENT, TRIMMED, UE
 
 Columns = dict[str, NDArray[Any]]
 MOST_ADDRESSES = 1 << 20
-MOST_FRAMES = 1 << 16  # decoded at once
+MAX_FRAMES = 1 << 16  # decoded at once
 ETHERNET, RAW_IP = 1, 101  # link types, https://www.tcpdump.org/linktypes.html
 
 
@@ -55,8 +55,8 @@ class Frames:
         """
         before = self._decoder.skipped.copy()
         parts: list[tuple[Columns, Ints]] = []
-        for begin in range(0, max(len(offset), 1), MOST_FRAMES):
-            some = slice(begin, begin + MOST_FRAMES)
+        for begin in range(0, max(len(offset), 1), MAX_FRAMES):
+            some = slice(begin, begin + MAX_FRAMES)
             order = np.arange(begin, begin + len(offset[some]), dtype=np.int64)
             batch = Batch(data, link_type[some], order, offset[some], captured[some], wire[some])
             packets = self._decoder.decode(batch)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @contextmanager
-def written(path: str) -> Iterator[str]:
+def atomic_path(path: str) -> Iterator[str]:
     """Yield a temporary path; it replaces `path` at the end, only if nothing failed.
 
     The temporary path has the same suffix, which decides the format. Anything but a regular file (a pipe, /dev/null) is written

@@ -75,12 +75,12 @@ class Stream:
                 self.ended = not got
 
 
-def opened(file: BinaryIO) -> Octets:
+def open_octets(file: BinaryIO) -> Octets:
     """Open the octets of a file; compression is detected by its first octets."""
     head = file.read(CHUNK)
     chunks = itertools.chain([head], iter(lambda: file.read(CHUNK), b""))
-    if is_packed(head):
-        return Unpacked(unpacked(chunks))
+    if is_compressed(head):
+        return Unpacked(decompress(chunks))
     return _Rewound(head, file)
 
 
@@ -96,14 +96,14 @@ class _Rewound:
         return got or int(self._file.readinto1(room))
 
 
-def explained(error: Exception) -> str:
+def explain_error(error: Exception) -> str:
     """Explain an error of a compression library."""
     kind = {zlib.error: "gzip", zstandard.ZstdError: "zstd"}.get(type(error))
     text = str(error).removeprefix("Error -3 while decompressing data: ").removeprefix("zstd decompressor error: ")
     return f"invalid {kind} data ({text})" if kind else text.lower()
 
 
-def is_packed(head: bytes) -> bool:
+def is_compressed(head: bytes) -> bool:
     """Check whether first octets are those of gzip or zstd."""
     return head.startswith((GZIP, ZSTD)) or _is_skippable(head)
 
@@ -112,7 +112,7 @@ def _is_skippable(head: bytes) -> bool:
     return head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5  # RFC 8878 section 3.1.2
 
 
-def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
+def decompress(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
     """Decompress up to `depth` layers, detected by their first octets."""
     head = b""
     for chunk in chunks:
@@ -121,9 +121,9 @@ def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
             break
     rest = itertools.chain([head], chunks) if head else chunks
     if depth and head.startswith(GZIP):
-        yield from unpacked(_gunzip(rest), depth - 1)
+        yield from decompress(_gunzip(rest), depth - 1)
     elif depth and (head.startswith(ZSTD) or _is_skippable(head)):
-        yield from unpacked(_unzstd(rest), depth - 1)
+        yield from decompress(_unzstd(rest), depth - 1)
     else:
         yield from rest
 

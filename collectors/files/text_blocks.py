@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import zstandard
 
-from collectors.files.compression import explained, unpacked
+from collectors.files.compression import decompress, explain_error
 
 MAX_LINE = 1 << 20
 CUT_OFF = (EOFError, zlib.error, zstandard.ZstdError)
@@ -26,7 +26,7 @@ class Blocks:
         self.damage, self.line = "", 1
         self.long = self.first_long = 0
         self._size = size
-        self._chunks = self._text(unpacked(chunks))
+        self._chunks = self._text(decompress(chunks))
 
     def _text(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Yield chunks in which every line ends with a line feed alone."""
@@ -42,7 +42,7 @@ class Blocks:
                 chunk = chunk[: len(chunk) - len(held)]
                 yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
         except CUT_OFF as error:
-            self.damage = explained(error)
+            self.damage = explain_error(error)
         yield held.replace(b"\r", b"\n")
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:

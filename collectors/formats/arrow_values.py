@@ -23,7 +23,7 @@ _FRACTION = re.compile(r"[.,](\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def listed(values: pa.Array) -> list[Any]:
+def to_list(values: pa.Array) -> list[Any]:
     """List the values of an array; invalid UTF-8 becomes U+FFFD."""
     try:
         return list(values.to_pylist())
@@ -142,7 +142,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
     plain = _mask(pc.match_substring_regex(texts, _WHOLE))
     if plain.all():
         number, good = _scaled(np.asarray(texts.cast(pa.int64()).to_numpy(zero_copy_only=False)), scale)
-    elif words is moment and (times := _times(texts)) is not None:
+    elif words is parse_time and (times := _times(texts)) is not None:
         number, good = times, np.ones(len(texts), np.bool_)
     else:
         plain = _mask(pc.match_substring_regex(texts, _DECIMAL))
@@ -150,7 +150,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
             number[plain], good[plain] = _of_decimals(texts.filter(pa.array(plain)).cast(_EXACT), scale)
         odd = texts.filter(pa.array(~plain)).dictionary_encode()
         if len(odd):
-            alone = [_alone(text, scale, words) for text in listed(odd.dictionary)]
+            alone = [_alone(text, scale, words) for text in to_list(odd.dictionary)]
             at = np.asarray(odd.indices)
             number[~plain] = np.array([n for n, _ in alone], np.int64)[at]
             good[~plain] = np.array([ok for _, ok in alone], np.bool_)[at]
@@ -184,7 +184,7 @@ def _alone(text: str, scale: float, words: Callable[[str], int] | None) -> tuple
         return 0, False
 
 
-def moment(text: str) -> int:
+def parse_time(text: str) -> int:
     """Parse an ISO 8601 time (UTC without a zone) to ns since the epoch; or a duration such as 1d 02:03:04.5 to ns.
 
     Raises ValueError.

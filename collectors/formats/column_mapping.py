@@ -127,7 +127,7 @@ class Columns:
         return ours if place is None or place.column in ("", ours) else f"{place.column} ({ours})"
 
 
-def protocol(text: str) -> int:
+def parse_protocol(text: str) -> int:
     """Return the number of a protocol's name. Raises ValueError."""
     number = PROTOCOLS.get(text.lower())
     if number is None:
@@ -135,7 +135,7 @@ def protocol(text: str) -> int:
     return number
 
 
-def flags(text: str) -> int:
+def parse_flags(text: str) -> int:
     """Parse TCP flags as letters, such as ...AP.SF, or as a hexadecimal number. Raises ValueError."""
     if text.startswith("0x"):
         return int(text, 16)
@@ -145,7 +145,7 @@ def flags(text: str) -> int:
         raise ValueError(text) from None
 
 
-WORDS: Mapping[str, Callable[[str], int]] = {"protocol": protocol, "tcp_flags": flags}
+WORDS: Mapping[str, Callable[[str], int]] = {"protocol": parse_protocol, "tcp_flags": parse_flags}
 OURS = Columns({name: Place(name) for name in NAMES})
 
 

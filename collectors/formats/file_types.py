@@ -54,7 +54,7 @@ class Records(Protocol):
         """Return all records, by start. Raises DecodeError."""
 
 
-def kind(path: str | Path, *, dissected: bool = False) -> Kind:
+def recognise_file(path: str | Path, *, dissected: bool = False) -> Kind:
     """Recognise a file; unknown content counts as a capture, whose reader reports the error. `-` is standard input.
 
     Raises DecodeError for known formats of other programs; captures of other kinds are captures if tshark opens them
@@ -93,12 +93,12 @@ def _head(path: str | Path) -> bytes:
         return b""  # the reader reports the error
 
 
-def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
+def open_records(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
     """Open a file of records of any kind but a capture of traffic.
 
     `columns` maps columns of a table to ours; `exporter` is the switch of records without one.
     """
-    found = kind_ or kind(path)
+    found = kind_ or recognise_file(path)
     if found is Kind.parquet:
         from collectors.formats import parquet
 

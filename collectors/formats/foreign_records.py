@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.columns.record import COLUMNS, TCP, Codes, Flows, Ints, Mask, Transits
-from collectors.formats.arrow_values import Numbers, integers, listed, moment
+from collectors.formats.arrow_values import Numbers, integers, parse_time, to_list
 from collectors.formats.column_mapping import REQUIRED, TIMES, WORDS, Columns, Place
 from collectors.packets.plain_decoder import DecodeError
 
@@ -21,7 +21,7 @@ TEXT = ("src", "dst", "exporter", "path")
 MISSING, BACKWARDS = "columns are missing", "end before start"
 # with the name of a column
 NOTHING, NUMBER, ADDRESS, PATH = "no value in {0}", "bad number in {0}", "bad address in {0}", "bad path in {0}"
-MOST_NAMED = 40  # columns of a file in an error
+MAX_NAMES = 40  # columns of a file in an error
 Table = Mapping[str, pa.Array]
 
 
@@ -237,10 +237,10 @@ class Gathered(ABC):
         return self._gatherer.flows()
 
 
-def lacking(missing: Sequence[str], there: Sequence[str]) -> str:
+def describe_missing(missing: Sequence[str], there: Sequence[str]) -> str:
     """Describe missing required columns: which are missing, which exist, and the remedy."""
-    names = ", ".join(name for name in there[:MOST_NAMED] if name) or "none"
-    more = f" and {len(there) - MOST_NAMED:,} more" if len(there) > MOST_NAMED else ""
+    names = ", ".join(name for name in there[:MAX_NAMES] if name) or "none"
+    more = f" and {len(there) - MAX_NAMES:,} more" if len(there) > MAX_NAMES else ""
     return f"missing column {', '.join(missing)}; its columns: {names}{more}; map them with --columns"
 
 
@@ -251,7 +251,7 @@ def _their(places: Mapping[str, Place], name: str) -> str:
 
 
 def _numbers(given: Table, place: Place, name: str, n: int) -> Numbers:
-    words = moment if name in TIMES else place.words or WORDS.get(name)
+    words = parse_time if name in TIMES else place.words or WORDS.get(name)
     if place.column:
         found = integers(_filled(given, place), place.scale, words)
         return found._replace(empty=~found.good) if place.lenient else found
@@ -297,7 +297,7 @@ def _coded(values: pa.Array, book: Book) -> Codes:
     """Encode values, looking up each distinct one once; missing values are looked up as None."""
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    codes = np.append(book.look_up(listed(values.dictionary)), np.int32(0))
+    codes = np.append(book.look_up(to_list(values.dictionary)), np.int32(0))
     if values.null_count:
         codes[-1] = book[None]
     at = values.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)

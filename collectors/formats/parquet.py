@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from collectors.columns.record import COLUMNS, Codes, Flows
 from collectors.columns.switch_names import check_names
 from collectors.formats.column_mapping import OURS, Columns
-from collectors.formats.foreign_records import TEXT, Gathered, Gatherer, lacking
+from collectors.formats.foreign_records import TEXT, Gathered, Gatherer, describe_missing
 from collectors.packets.plain_decoder import DecodeError
 
 MAGIC = b"PAR1"
@@ -152,7 +152,7 @@ class Table(Gathered):
         asked = self._asked or OURS
         columns = asked.present([name for name in names if names.count(name) == 1])
         if missing := [asked.theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}: {lacking(missing, names)}")
+            raise DecodeError(f"{self.name}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         return columns
 

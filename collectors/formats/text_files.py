@@ -24,7 +24,7 @@ from collectors.files.text_blocks import CUT_OFF, Blocks
 from collectors.formats import nfdump, zeek
 from collectors.formats.column_mapping import OURS, TIMES, Columns
 from collectors.formats.delimited import Delimited, Part, header
-from collectors.formats.foreign_records import MISSING, TEXT, Gathered, Gatherer, lacking
+from collectors.formats.foreign_records import MISSING, TEXT, Gathered, Gatherer, describe_missing
 from collectors.formats.json_objects import Objects, first_object
 from collectors.packets.plain_decoder import DecodeError
 
@@ -143,7 +143,7 @@ class Dump(Gathered):
         theirs = None if self._asked else nfdump.columns(names)
         columns = (theirs or asked).present(names)
         if missing := [(theirs or asked).theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}, line {line}: {lacking(missing, names)}")
+            raise DecodeError(f"{self.name}, line {line}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         numbers, words = _kinds(columns)
         table = Delimited(names, columns.wanted(), delimiter=delimiter, numbers=numbers, words=words)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from collectors.columns.record import ACK, FIN, PSH, RST, SYN
 from collectors.formats.column_mapping import UNITS, Columns, Place
 from collectors.formats.delimited import Delimited, Part
-from collectors.formats.foreign_records import lacking
+from collectors.formats.foreign_records import describe_missing
 from collectors.packets.plain_decoder import DecodeError
 
 SECONDS = UNITS["s"]
@@ -22,12 +22,12 @@ STEPS = {"s": SYN, "h": SYN | ACK, "a": ACK, "d": ACK | PSH, "f": FIN | ACK, "r"
 _COMMENT = re.compile(rb"^#[^\n]*\n", re.MULTILINE)
 
 
-def sent(history: str) -> int:
+def originator_flags(history: str) -> int:
     """Collect the TCP flags of the originator: upper case in a connection's history."""
     return _union(letter.lower() for letter in history if letter.isupper())
 
 
-def returned(history: str) -> int:
+def responder_flags(history: str) -> int:
     """Collect the TCP flags of the responder: lower case."""
     return _union(letter for letter in history if letter.islower())
 
@@ -50,7 +50,7 @@ COLUMNS = Columns(
         "protocol": Place("proto", lenient=True),
         "octets": Place("orig_bytes", instead=("orig_ip_bytes",)),
         "packets": Place("orig_pkts"),
-        "tcp_flags": Place("history", words=sent, lenient=True),
+        "tcp_flags": Place("history", words=originator_flags, lenient=True),
     },
     {
         "src": Place("id.resp_h"),
@@ -59,7 +59,7 @@ COLUMNS = Columns(
         "dst_port": Place("id.orig_p", lenient=True),
         "octets": Place("resp_bytes", instead=("resp_ip_bytes",)),
         "packets": Place("resp_pkts"),
-        "tcp_flags": Place("history", words=returned, lenient=True),
+        "tcp_flags": Place("history", words=responder_flags, lenient=True),
     },
     optional=frozenset({"duration_ns", "octets"}),
 )
@@ -104,7 +104,7 @@ class Log:
         there = self.columns.present(names)
         if missing := [n for n in there.missing() if n not in self.columns.optional]:
             missing = [self.columns.theirs(ours) for ours in missing]
-            raise DecodeError(f"{self._name}, line {line}: {lacking(missing, names)}")
+            raise DecodeError(f"{self._name}, line {line}: {describe_missing(missing, names)}")
         self._table = Delimited(
             names,
             self.columns.wanted(),

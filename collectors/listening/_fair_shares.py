@@ -46,7 +46,7 @@ class Shares:
             waiting = self._waiting.copy()
         wanted = waiting.copy()
         wanted[: len(asked)] += asked
-        left = level(wanted, self.most) - waiting
+        left = fair_limit(wanted, self.most) - waiting
         order = np.argsort(slots, kind="stable")
         along = np.cumsum(units[order])
         starts = np.flatnonzero(np.r_[True, slots[order][1:] != slots[order][:-1]]) if len(slots) else np.zeros(0, np.intp)
@@ -60,7 +60,7 @@ class Shares:
             self._waiting = np.r_[self._waiting, np.zeros(size - len(self._waiting), np.int64)]
 
 
-def level(wanted: NDArray[np.int64], most: int) -> int:
+def fair_limit(wanted: NDArray[np.int64], most: int) -> int:
     """Compute the largest common limit such that the sum of min(wanted, limit) is at most `most`."""
     ordered = np.sort(wanted[wanted > 0])
     if int(ordered.sum()) <= most:

@@ -15,18 +15,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from collectors.captures.bpf import Instruction, packed
+from collectors.captures.bpf import Instruction, pack_program
 from collectors.columns.record import Ints
 from collectors.operations.logs import say
 
-MOST = 32  # senders in a filter, largest first
-LEAST = 1 / 1024  # minimum probability of a datagram: enough to measure the sender
-FAR = 2  # factor over the average of the others below which a sender loses nothing
-CUT = 16  # divisor of the sent traffic, so that the buffer empties before it is full; `ease` finds the sustainable rate
-SLOWLY = 1.1  # factor of slow increase
+MAX_SENDERS = 32  # senders in a filter, largest first
+MIN_CHANCE = 1 / 1024  # minimum probability of a datagram: enough to measure the sender
+EXCESS_FACTOR = 2  # factor over the average of the others below which a sender loses nothing
+CUT_DIVISOR = 16  # divisor of the sent traffic, so that the buffer empties before it is full; `ease` finds the sustainable rate
+EASE_FACTOR = 1.1  # factor of slow increase
 WAIT_NS = 100_000_000  # ns between two cuts, in which the buffer is read
 EASE_NS = 250_000_000  # ns without pressure after which probabilities double
-PIECE = 2048  # octets: a datagram counts as one unit, plus one per so many octets
+UNIT_OCTETS = 2048  # octets: a datagram counts as one unit, plus one per so many octets
 _SO_ATTACH_FILTER, _SO_DETACH_FILTER = 26, 27
 _NETWORK, _RANDOM = 0xFFF00000, 0xFFFFF000 + 56  # offsets of the IP header, and of a random 32-bit number (linux/filter.h)
 _LOAD, _LOAD_OCTET, _EQUAL, _ABOVE, _SHIFT, _JUMP, _RETURN = 0x20, 0x30, 0x15, 0x25, 0x74, 0x05, 0x06
@@ -70,17 +70,17 @@ class Throttle:
 
         A filter does not change the queued datagrams, so the next one follows after a pause.
         """
-        units = np.bincount(sender, 1 + length // PIECE, len(senders)).astype(np.int64).tolist()
+        units = np.bincount(sender, 1 + length // UNIT_OCTETS, len(senders)).astype(np.int64).tolist()
         self._units.update(dict(zip(map(_bare, senders), units, strict=True)))
         self._eased_ns = now_ns
         if now_ns - self._set_ns < WAIT_NS or len(self._units) < 2:
             return
-        chances = cut(
+        chances = sender_chances(
             {address: much / self.chances.get(address, 1.0) for address, much in self._units.items()}, self._units.total()
         )
         new = chances.keys() - self.chances.keys()
         self._failed.update({address: self.chances.get(address, 1.0) for address in chances})
-        self.chances = dict(sorted({**self.chances, **chances}.items(), key=lambda pair: pair[1])[:MOST])
+        self.chances = dict(sorted({**self.chances, **chances}.items(), key=lambda pair: pair[1])[:MAX_SENDERS])
         self._set(now_ns)
         for address in new & self.chances.keys():
             name = socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address)
@@ -90,7 +90,9 @@ class Throttle:
         """Increase probabilities from time to time; slowly near a value that was too high before."""
         if self.chances and now_ns - self._eased_ns > EASE_NS:
             self._eased_ns = now_ns
-            eased = {a: chance * (2 if 4 * chance < self._failed.get(a, 1.0) else SLOWLY) for a, chance in self.chances.items()}
+            eased = {
+                a: chance * (2 if 4 * chance < self._failed.get(a, 1.0) else EASE_FACTOR) for a, chance in self.chances.items()
+            }
             self.chances = {address: chance for address, chance in eased.items() if chance < 1}
             self._failed = {address: self._failed[address] for address in self.chances}
             self._set(now_ns)
@@ -102,17 +104,17 @@ class Throttle:
             self._sock.setsockopt(socket.SOL_SOCKET, _SO_DETACH_FILTER, 0)
             return
         lines = program(self.chances)
-        octets = ctypes.create_string_buffer(packed(lines), 8 * len(lines))
+        octets = ctypes.create_string_buffer(pack_program(lines), 8 * len(lines))
         self._sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("@HP", len(lines), ctypes.addressof(octets)))
 
 
-def cut(sent: Mapping[bytes, float], read: float) -> dict[bytes, float]:
+def sender_chances(sent: Mapping[bytes, float], read: float) -> dict[bytes, float]:
     """Compute the probabilities of senders far above the average, from their sent traffic and the total that was read."""
     total, others = sum(sent.values()), len(sent) - 1
-    floods = {address: much for address, much in sent.items() if much * others > FAR * (total - much)}
+    floods = {address: much for address, much in sent.items() if much * others > EXCESS_FACTOR * (total - much)}
     rest = total - sum(floods.values())
-    room = max(min(total / CUT, read / 4) - rest, read / CUT)
-    return {address: max(min(room / len(floods) / much, 1.0), LEAST) for address, much in floods.items()}
+    room = max(min(total / CUT_DIVISOR, read / 4) - rest, read / CUT_DIVISOR)
+    return {address: max(min(room / len(floods) / much, 1.0), MIN_CHANCE) for address, much in floods.items()}
 
 
 def _bare(address: bytes) -> bytes:

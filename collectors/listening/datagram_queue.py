@@ -87,10 +87,10 @@ class Inbox:
             self.held_datagrams -= count
             self.held_octets -= sum(map(_octets, taken))
             self._changed.notify_all()
-        return joined(taken)
+        return join_parcels(taken)
 
 
-def joined(parcels: Sequence[Parcel]) -> list[Parcel]:
+def join_parcels(parcels: Sequence[Parcel]) -> list[Parcel]:
     """Join neighbours of one kind, weight and list of senders, except those whose memory is reused."""
     runs: list[list[Parcel]] = []
     for parcel in parcels:

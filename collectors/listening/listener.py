@@ -18,7 +18,7 @@ from collectors.columns.record import Flows
 from collectors.exports.admission import REFUSALS
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
-from collectors.exports.evidence_store import KINDS, Witnessed
+from collectors.exports.evidence_store import KINDS, EvidenceBuffer
 from collectors.listening.datagram_queue import Inbox, Parcel
 from collectors.listening.receiver_threads import Intake
 from collectors.memory.allocator import keep_freed
@@ -27,8 +27,8 @@ from collectors.operations.metrics import PREFIX, Count, Published, keyed
 from collectors.operations.stop_flag import Flag
 from collectors.writers.sinks import Sink
 
-OFTEN = 0.1  # seconds between updates of the counters
-LINGER = 0.05  # seconds that datagrams wait for more
+COUNTS_EVERY_S = 0.1  # seconds between updates of the counters
+LINGER_S = 0.05  # seconds that datagrams wait for more
 FAILED = "decoder failed"
 
 
@@ -52,7 +52,7 @@ class Listener:
 
     def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
         self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
-        self.testimony = Witnessed()
+        self.testimony = EvidenceBuffer()
         self.records = self.failed = self.done = 0
         self._told = Published(self._own_counts)
 
@@ -88,14 +88,14 @@ class Listener:
 
     def step(self) -> None:
         """Decode and write the queued datagrams."""
-        for parcel in self.inbox.take(within=LINGER):
+        for parcel in self.inbox.take(within=LINGER_S):
             flows = self.decoded(parcel)
             self.done += len(parcel.datagrams)
             if flows is not None and len(flows):
                 self.records += len(flows)
                 self.sink.write(flows)
         self.sink.tick(time.time_ns())
-        self._told.refresh(every_s=OFTEN)
+        self._told.refresh(every_s=COUNTS_EVERY_S)
 
     def decoded(self, parcel: Parcel) -> Flows | None:
         """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel.

@@ -12,17 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Ints
-from collectors.exports.admission import Admission, Admitted, Taken
+from collectors.exports.admission import Admission, AdmissionCounts, Admitted
 from collectors.exports.datagrams import Datagrams
 from collectors.listening._kernel_throttle import Throttle
 from collectors.listening.datagram_queue import Inbox, Parcel
 from collectors.listening.receive_buffers import Received
-from collectors.listening.udp_sockets import Receiver, drops, pressed
+from collectors.listening.udp_sockets import Receiver, dropped_datagrams, is_pressed
 
-ENOUGH = 1024  # datagrams: fewer are copied
-FILLED, PRESSED = 0.25, 0.75  # used share of the kernel's buffer: these threads are too slow; datagrams will soon be lost
-_GLANCE = 0.005  # seconds between checks of the kernel's room and of the decoder
-_FAREWELL = 1.0  # maximum seconds for reading the rest after a stop
+MIN_UNCOPIED = 1024  # datagrams: fewer are copied
+FILLED_SHARE, PRESSED_SHARE = (
+    0.25,
+    0.75,
+)  # used share of the kernel's buffer: these threads are too slow; datagrams will soon be lost
+_POLL_S = 0.005  # seconds between checks of the kernel's room and of the decoder
+_DRAIN_S = 1.0  # maximum seconds for reading the rest after a stop
 
 
 class Intake:
@@ -40,7 +43,7 @@ class Intake:
         self._running, self._stopping, self._wake = len(self._threads), False, os.eventfd(0)
         self._admitting, self._counting = threading.Lock(), threading.Lock()
         self._lost = [0] * len(self.sockets)
-        self._last = [drops(sock) for _, sock in self.sockets]
+        self._last = [dropped_datagrams(sock) for _, sock in self.sockets]
 
     def start(self) -> None:
         """Start to receive."""
@@ -83,7 +86,7 @@ class Intake:
             while receiver.fill(linger=self.linger) and not self._stopping:
                 self._hand_over(kind, receiver, throttle)
             self._hand_over(kind, receiver, throttle)
-        until = time.monotonic() + _FAREWELL
+        until = time.monotonic() + _DRAIN_S
         while receiver.fill() and time.monotonic() < until:
             self._hand_over(kind, receiver, throttle)
         self._hand_over(kind, receiver, throttle, last=True)
@@ -95,7 +98,7 @@ class Intake:
             sock.close()
         os.close(self._wake)
 
-    def taken(self) -> Taken:
+    def taken(self) -> AdmissionCounts:
         """Return the counts of received and refused datagrams of one moment."""
         with self._admitting:
             return self.admission.taken()
@@ -106,7 +109,7 @@ class Intake:
         with self._counting:
             for i, (kind, sock) in enumerate(self.sockets):
                 if sock.fileno() >= 0:
-                    now = drops(sock)
+                    now = dropped_datagrams(sock)
                     self._lost[i] += (now - self._last[i]) % (1 << 32)
                     self._last[i] = now
                 found[kind] = found.get(kind, 0) + self._lost[i]
@@ -119,15 +122,15 @@ class Intake:
         received = receiver.received()
 
         def precious(row: int) -> bool:
-            return kind != "sflow" and announces(received.head(row, 24))
+            return kind != "sflow" and has_templates(received.head(row, 24))
 
         now_ns = int(received.time_ns[-1])
         with self._admitting:
             admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
-        enough = received.whole and (receiver.full or len(received) >= ENOUGH) and admitted.weight.max(initial=1) == 1
+        enough = received.whole and (receiver.full or len(received) >= MIN_UNCOPIED) and admitted.weight.max(initial=1) == 1
         place = receiver if enough else self.inbox
         in_time = place.has_room or self._has_room(place, receiver.sock)
-        if pressed(receiver.sock, share=FILLED if place.has_room else PRESSED):
+        if is_pressed(receiver.sock, share=FILLED_SHARE if place.has_room else PRESSED_SHARE):
             throttle.press(received.senders, received.sender, received.length, now_ns)
         else:
             throttle.ease(now_ns)
@@ -149,13 +152,13 @@ class Intake:
 
     def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
         """Wait until datagrams can be passed on, while new ones stay in the kernel. False if that is almost full."""
-        while not place.wait(_GLANCE):
-            if self.inbox.closed or pressed(sock, share=PRESSED):
+        while not place.wait(_POLL_S):
+            if self.inbox.closed or is_pressed(sock, share=PRESSED_SHARE):
                 return self.inbox.closed
         return True
 
 
-def announces(head: bytes) -> bool:
+def has_templates(head: bytes) -> bool:
     """Check whether a datagram starts with templates: NetFlow v9 (RFC 3954 section 5.2) or IPFIX (RFC 7011 section 3.3.2)."""
     version = int.from_bytes(head[:2], "big")
     begin = {9: 20, 10: 16}.get(version, 24)

@@ -21,8 +21,8 @@ from collectors.listening.receive_buffers import HEADER, SLOTS, SO_TIMESTAMPNS, 
 
 MIB = 1 << 20
 SLABS = 8
-PAUSE = 0.005  # seconds
-AT_ONCE = 256  # messages of one system call
+PAUSE_S = 0.005  # seconds
+MESSAGES_PER_CALL = 256  # messages of one system call
 
 SO_RCVBUFFORCE, SO_MEMINFO, UDP_GRO = 33, 55, 104
 _MEMINFO = struct.Struct("9I")  # the last is sk_drops, linux/sock_diag.h
@@ -44,7 +44,7 @@ class Endpoint:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def endpoint(kind: str, text: str) -> Endpoint:
+def parse_endpoint(kind: str, text: str) -> Endpoint:
     """Parse `PORT`, `:PORT` (both on loopback), `ADDRESS:PORT`, `[ADDRESS]:PORT` or `*:PORT`. Raises ValueError."""
     host, _, port = text.rpartition(":")
     try:
@@ -64,7 +64,7 @@ def endpoint(kind: str, text: str) -> Endpoint:
         ) from None
 
 
-def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
+def open_socket(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
     """Open a socket; return it with the granted size of the receive buffer (`buffer` requested). Raises OSError.
 
     `joined`: the kernel may join consecutive datagrams of one sender and size to one message (UDP_GRO, udp(7)), which saves
@@ -87,7 +87,7 @@ def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tu
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         with contextlib.suppress(PermissionError):  # above net.core.rmem_max, with CAP_NET_ADMIN
             sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE * 1e6)))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE_S * 1e6)))
         sock.bind((where.host, where.port))
     except OSError as error:
         sock.close()
@@ -95,7 +95,7 @@ def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tu
     return sock, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles the requested size
 
 
-def drops(sock: socket.socket) -> int:
+def dropped_datagrams(sock: socket.socket) -> int:
     """Return the datagrams that the kernel dropped at this socket since its creation, modulo 2^32; usually for lack of buffer.
 
     Joined datagrams count as one: see `bound`.
@@ -103,7 +103,7 @@ def drops(sock: socket.socket) -> int:
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
 
 
-def pressed(sock: socket.socket, *, share: float) -> bool:
+def is_pressed(sock: socket.socket, *, share: float) -> bool:
     """Check whether at least this share of the kernel's receive buffer is in use."""
     used, room = _MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[:2]
     return bool(used >= share * room)
@@ -147,7 +147,7 @@ class Receiver:
         slab, before = self._slab, self._slab.count
         until = None if linger is None else time.monotonic() + linger
         while slab.count < slab.slots:
-            asked = min(slab.slots - slab.count, AT_ONCE)
+            asked = min(slab.slots - slab.count, MESSAGES_PER_CALL)
             count = self._read(asked, until)
             slab.count += count
             if count < asked or slab.holds_long(before) or (until is not None and time.monotonic() >= until):

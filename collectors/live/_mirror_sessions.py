@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import mixed
+from collectors.columns.partial_records import hash_columns
 from collectors.columns.record import Ints
 from collectors.exports.admission import NOT_ALLOWED, Network
 from collectors.packets.frame_batch import PAD, Batch, gather
@@ -27,7 +27,7 @@ _MAPPED = np.uint64(0xFFFF << 32)
 _REMEMBERED = 1 << 16
 
 
-def origins(batch: Batch) -> tuple[Longs, Longs, Ints]:
+def outer_sources(batch: Batch) -> tuple[Longs, Longs, Ints]:
     """Return the outer source of each Ethernet frame, as upper and lower 64 bits, and its ERSPAN session; 0, 0 without GRE.
 
     The session is `NO_SESSION` in plain GRE and ERSPAN type I. draft-foschiano-erspan-03 sections 4.2 and 4.3.
@@ -72,8 +72,8 @@ class Mirrors:
 
     def split(self, batch: Batch) -> Iterator[tuple[str, Batch]]:
         """Yield the frames of each switch, in order; others are counted in `skipped`."""
-        high, low, session = origins(batch)
-        key = mixed(high.view(np.int64), low.view(np.int64), session)
+        high, low, session = outer_sources(batch)
+        key = hash_columns(high.view(np.int64), low.view(np.int64), session)
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
         names = [""] * len(first)
         for i in np.argsort(first).tolist():  # in the order of the frames

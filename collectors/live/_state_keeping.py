@@ -13,7 +13,7 @@ from collectors.operations.logs import say
 EVERY_S = 30.0
 
 
-class Keeper:
+class StateSaver:
     """Saves `state()` to a file at intervals if it changed, and at the end. A disk error is logged once."""
 
     def __init__(self, path: str, state: Callable[[], Any], *, every_s: float = EVERY_S) -> None:

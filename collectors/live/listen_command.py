@@ -13,9 +13,9 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Decoder, Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import Endpoint, bound, endpoint
+from collectors.listening.udp_sockets import Endpoint, open_socket, parse_endpoint
 from collectors.live import state_file
-from collectors.live._state_keeping import Keeper
+from collectors.live._state_keeping import StateSaver
 from collectors.live.session import allow_list, run, signals, sink_to
 from collectors.operations import logs
 from collectors.operations.logs import say
@@ -23,7 +23,7 @@ from collectors.packets.plain_decoder import DecodeError
 
 
 @dataclass(frozen=True)
-class Wish:
+class ListenOptions:
     """Options of `prism-collect listen`; `places` are kinds and addresses, `buffer` is in octets."""
 
     places: Sequence[tuple[str, str]]
@@ -58,12 +58,12 @@ def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
     return made
 
 
-def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) -> None:
+def run_listener(wish: ListenOptions, again: Callable[[], dict[str, Any]] = dict) -> None:
     """Listen until SIGTERM or SIGINT. `again` reads the settings file.
 
     Raises OSError and ValueError at the start.
     """
-    places = [endpoint(kind, text) for kind, text in wish.places]
+    places = [parse_endpoint(kind, text) for kind, text in wish.places]
     if not places:
         raise ValueError("no port to listen on; give --sflow, --netflow or --ipfix with a port")
     logs.start()
@@ -98,9 +98,9 @@ def _decoders(kinds: Collection[str], state: Any, path: str | None) -> dict[str,
         raise DecodeError(f"{path}: {error}; remove the file to start without templates") from None
 
 
-def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
+def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> StateSaver | None:
     both: Any = next((decoder for kind, decoder in ready.items() if kind != "sflow"), None)
-    return Keeper(path, lambda: both.state) if path and both else None
+    return StateSaver(path, lambda: both.state) if path and both else None
 
 
 def opened_sockets(
@@ -108,7 +108,7 @@ def opened_sockets(
 ) -> Iterator[tuple[str, socket.socket]]:
     """Open listening sockets, each with its kind; `undo` closes them. Raises OSError."""
     for place in places:
-        sock, granted = bound(place, buffer=buffer)
+        sock, granted = open_socket(place, buffer=buffer)
         undo.callback(sock.close)
         port = sock.getsockname()[1]
         say("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
@@ -127,7 +127,7 @@ def opened_sockets(
         yield place.kind, sock
 
 
-def _reload(wish: Wish, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
+def _reload(wish: ListenOptions, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
     """Read the allow-list and the rate again. An error is logged, and nothing changes."""
     try:
         known = again()

@@ -17,16 +17,16 @@ from collectors.aggregation.path_matching import Seen
 from collectors.captures.packet_ring import Ring
 from collectors.live._hop_metrics import Hops
 from collectors.operations.logs import say
-from collectors.operations.metrics import PREFIX, Count, Published, keyed, summed
+from collectors.operations.metrics import PREFIX, Count, Published, keyed, sum_tallies
 from collectors.operations.stop_flag import Flag
 from collectors.packets.compiled_decoder.frame_decoder import ROW, packets_of
 from collectors.packets.frame_batch import Batch
 from collectors.writers.sinks import Sink
 
 SECOND = 1_000_000_000
-OFTEN = 0.1  # seconds between updates of the counters
+COUNTS_EVERY_S = 0.1  # seconds between updates of the counters
 LAG_NS = 200_000_000  # older frames have been read once the ring is empty: the kernel passes on blocks after 100 ms
-ORDER_NS = 10_000_000  # maximum disorder of frames in the ring from parallel processors
+MAX_DISORDER_NS = 10_000_000  # maximum disorder of frames in the ring from parallel processors
 MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
 
 
@@ -127,7 +127,7 @@ class Capturer:
             self._drained_ns = self._now_ns
             self._drain()
         self.sink.tick(time.time_ns())
-        self._told.refresh(every_s=OFTEN)
+        self._told.refresh(every_s=COUNTS_EVERY_S)
 
     def _take(self, batch: Batch | None) -> bool:
         """Decode a batch into the table; return whether there was one."""
@@ -139,7 +139,7 @@ class Capturer:
             self.table.open(name)
             self.table.add(name, self.decoder.later(part))
             self.decoded += len(part) - (self.decoder.skipped.total() - skipped)
-        self._now_ns = int(np.max(batch.time_ns)) - ORDER_NS
+        self._now_ns = int(np.max(batch.time_ns)) - MAX_DISORDER_NS
         return True
 
     def _drain(self) -> None:
@@ -180,7 +180,7 @@ class Capturer:
         lost = keyed({"capture": self.ring.lost})
         yield Count(PREFIX + "kernel_lost", "packets dropped because the ring was full", lost, ("kind",))
         table = self.table
-        reasons = summed(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
+        reasons = sum_tallies(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
         yield Count(PREFIX + "packets_fate", "packets by result", keyed(reasons), ("reason",))
         yield Count(PREFIX + "table_restarts", "times the flow table was full and started anew", {(): self.restarts})
         yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from collectors.exports.admission import Network, networks
-from collectors.listening.udp_sockets import endpoint
+from collectors.exports.admission import Network, parse_networks
+from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.settings_files import read_lines
 from collectors.operations.logs import say
 from collectors.operations.metrics import Counts, flat, served
@@ -48,7 +48,7 @@ def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, 
     """Read networks from texts and a file; None (everybody) without both. Raises OSError, ValueError."""
     if texts is None and path is None:
         return None
-    return networks([*(texts or ()), *(read_lines(path) if path else ())])
+    return parse_networks([*(texts or ()), *(read_lines(path) if path else ())])
 
 
 def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
@@ -59,9 +59,9 @@ def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
     if out == "-":
         return JsonLines()
     if out.startswith(STORES):
-        from collectors.store.store_sink import storing_to
+        from collectors.store.store_sink import open_sink
 
-        return storing_to(out)
+        return open_sink(out)
     if not Path(out).is_dir():
         raise ValueError(f"{out}: the folder does not exist; create it, or use - for standard output")
     from collectors.formats.parquet import write_parquet
@@ -71,7 +71,7 @@ def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
 
 def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> None:
     """Run a collector to its end, with its counters at `/metrics` if requested, and in one line at the end."""
-    where = endpoint("metrics", metrics) if metrics else None
+    where = parse_endpoint("metrics", metrics) if metrics else None
     with served(where.host, where.port, counts) if where else nullcontext(0) as port:
         if where:
             say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")

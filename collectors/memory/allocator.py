@@ -17,7 +17,7 @@ def keep_freed(*, octets: int = 256 << 20, largest: int = 32 << 20) -> bool:
     return mallopt is not None and bool(mallopt(_MMAP, largest)) and bool(mallopt(_TRIM, octets))
 
 
-def seldom_collected(*, made: int = 20_000, rounds: tuple[int, int] = (20, 100)) -> None:
+def reduce_collections(*, made: int = 20_000, rounds: tuple[int, int] = (20, 100)) -> None:
     """Collect cycles after `made` new objects instead of hundreds: an analysis makes many objects, but few cycles.
 
     Older objects, of which the modules alone have hundreds of thousands, are collected after so many `rounds` of younger ones.

@@ -24,7 +24,7 @@ class TooMuchError(ValueError):
 
 
 @contextmanager
-def bounded(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> Iterator[None]:
+def memory_limit(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> Iterator[None]:
     """Limit this process to `mib` MiB beyond its current memory; processes started meanwhile have the same limit.
 
     Required modules are imported before: BLAS hangs if it gets no memory while it is loaded. Raises TooMuchError with the names
@@ -36,7 +36,7 @@ def bounded(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> I
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
-        if not is_lack(error):
+        if not is_memory_error(error):
             raise
         resource.setrlimit(resource.RLIMIT_DATA, before)
         raise TooMuchError(_refusal(mib, files, setting)) from None
@@ -45,7 +45,7 @@ def bounded(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> I
 
 
 @contextmanager
-def unbounded(mib: int) -> Iterator[None]:
+def without_limit(mib: int) -> Iterator[None]:
     """Lift the limit inside `bounded` for memory that does not depend on the files, such as an embedded store."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
@@ -58,7 +58,7 @@ def unbounded(mib: int) -> Iterator[None]:
             _allow(mib, (soft, hard))
 
 
-def is_lack(error: BaseException) -> bool:
+def is_memory_error(error: BaseException) -> bool:
     """Check whether an error means a lack of memory or of threads, which need some."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM

@@ -36,7 +36,7 @@ class Count(NamedTuple):
     examples: Mapping[tuple[str, ...], Example] = MappingProxyType({})
 
 
-def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
+def sum_tallies(*tallies: Mapping[str, int]) -> dict[str, int]:
     """Sum tallies that another thread may be updating."""
     found: dict[str, int] = {}
     for tally in tallies:

@@ -11,9 +11,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOST_PACKETS = 1024  # incomplete ones
-MOST_OCTETS = 1 << 24  # of all incomplete packets
-MOST_FRAGMENTS = 256  # of one packet: 65,535 octets in pieces of 256
+MAX_PACKETS = 1024  # incomplete ones
+MAX_OCTETS = 1 << 24  # of all incomplete packets
+MAX_FRAGMENTS = 256  # of one packet: 65,535 octets in pieces of 256
 PATIENCE_NS = 30_000_000_000  # RFC 1122 section 3.3.2 and RFC 8200 section 4.5 allow up to 60 s
 LARGEST = 65_535
 INCOMPLETE, OVERLAP, OVERSIZED = "IP fragment: others missing", "IP fragment: overlap", "IP fragment: too many or too long"
@@ -43,7 +43,7 @@ class Reassembler:
     """Reassembles fragments in the order of the capture. `lost` counts frames of incomplete packets by reason."""
 
     def __init__(
-        self, *, most_packets: int = MOST_PACKETS, most_octets: int = MOST_OCTETS, patience_ns: int = PATIENCE_NS
+        self, *, most_packets: int = MAX_PACKETS, most_octets: int = MAX_OCTETS, patience_ns: int = PATIENCE_NS
     ) -> None:
         self.most_packets, self.most_octets, self.patience_ns = most_packets, most_octets, patience_ns
         self.lost: Counter[str] = Counter()
@@ -84,7 +84,7 @@ class Reassembler:
             return
         if fragment.cut or not (fragment.octets or fragment.last):
             packet.bad = INCOMPLETE
-        elif end > LARGEST or len(packet.parts) >= MOST_FRAGMENTS:
+        elif end > LARGEST or len(packet.parts) >= MAX_FRAGMENTS:
             packet.bad = OVERSIZED
         elif any(begin < at + len(part) and at < end for at, part in packet.parts.items()) or (
             packet.size >= 0 and (end > packet.size or fragment.last)

@@ -21,7 +21,7 @@ from collectors.recorded_exports.content_recognition import protocol_of
 NETFLOW_PORTS, SFLOW_PORTS = (2055, 4739, 9995, 9996), (6343,)
 PORTS = NETFLOW_PORTS + SFLOW_PORTS
 NOT_UDP, OTHER_PORT, NO_EXPORT = "not UDP", "UDP port of no export", "not NetFlow, IPFIX or sFlow"
-MOST_PORTS = 64  # other ports that are counted individually
+MAX_PORTS = 64  # other ports that are counted individually
 _NETFLOW, _SFLOW = (5, 9, 10), b"\0\0\0\5"
 
 
@@ -118,7 +118,7 @@ class Extractor:
         if not protocol:
             return OTHER_PORT
         known = (protocol, udp.port)
-        self.elsewhere[known if known in self.elsewhere or len(self.elsewhere) < MOST_PORTS else (protocol, 0)] += 1
+        self.elsewhere[known if known in self.elsewhere or len(self.elsewhere) < MAX_PORTS else (protocol, 0)] += 1
         return ""
 
     def end(self) -> None:

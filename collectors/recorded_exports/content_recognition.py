@@ -18,7 +18,7 @@ from collectors.exports.records.templates import (
 
 NAMES = {V5: "NetFlow v5", V9: "NetFlow v9", IPFIX: "IPFIX"}
 SFLOW = "sFlow"
-MOST_SAMPLES = 1000  # of an sFlow datagram: the smallest sample has 8 octets
+MAX_SAMPLES = 1000  # of an sFlow datagram: the smallest sample has 8 octets
 _PAIR, _WORDS = struct.Struct(">HH"), struct.Struct(">II")
 _SFLOW_HEAD = {1: 28, 2: 40}  # by the type of the agent's address, sflow_version_5.txt
 _BILLION = 1_000_000_000
@@ -72,7 +72,7 @@ def _is_sflow(octets: bytes, length: int) -> bool:
     if not head or len(octets) < head:
         return False
     samples, at = int.from_bytes(octets[head - 4 : head], "big"), head
-    if not 0 < samples <= MOST_SAMPLES:
+    if not 0 < samples <= MAX_SAMPLES:
         return False
     for _ in range(samples):
         if at + 8 > len(octets):

@@ -13,7 +13,7 @@ from collectors.exports.netflow.netflow import NetflowDecoder
 from collectors.exports.records.elements import DEFAULT, Elements
 from collectors.exports.records.message_loops import IPFIX_HEAD
 from collectors.exports.records.templates import IPFIX
-from collectors.files.compression import Stream, Unpacked, explained, opened
+from collectors.files.compression import Stream, Unpacked, explain_error, open_octets
 from collectors.packets.plain_decoder import DecodeError
 
 SECOND = 1_000_000_000
@@ -50,10 +50,10 @@ def _length(octets: bytes, at: int) -> int:
 
 
 def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_octets: int) -> Iterator[Datagrams]:
-    stream = Stream(opened(file))
+    stream = Stream(open_octets(file))
     stream.advance(0, max(IPFIX_HEAD, batch_octets))
     if not is_ipfix(bytes(stream.buffer[: min(stream.end, IPFIX_HEAD)])):
-        why = f" ({explained(stream.damage)})" if stream.damage else ""
+        why = f" ({explain_error(stream.damage)})" if stream.damage else ""
         first = bytes(stream.buffer[: min(stream.end, 4)]).hex(" ")
         raise DecodeError(f"{path}: not an IPFIX file (starts with {first}; an IPFIX message starts with 00 0a){why}")
     sound = True
@@ -76,7 +76,7 @@ def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_oc
     if not sound:
         warnings.append(f"{place}: no IPFIX message starts here; the rest of the file is not read")
     elif stream.damage and not isinstance(stream.damage, EOFError):
-        warnings.append(f"{place}: cannot be read: {explained(stream.damage)}; the rest of the file is not read")
+        warnings.append(f"{place}: cannot be read: {explain_error(stream.damage)}; the rest of the file is not read")
     elif stream.damage or at < stream.end:
         warnings.append(f"{place}: the file ends inside this message; what is before it was read")
 

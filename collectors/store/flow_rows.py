@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.addresses.address_halves import HALVES, coded, known, table_of
+from collectors.addresses.address_halves import HALVES, code_halves, table_of, valid_addresses
 from collectors.clickhouse.tables import BATCH, COUNT, Table, TableColumn
 from collectors.columns.record import COLUMNS, Codes, Column, Flows, Ints, Mask
 from collectors.store._row_aggregation import bounds, picked, runs, sort_keys, sums
 
 DAY = 86_400
 KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept so many times as long
-MOST_KEPT_S = 50 * 365 * DAY  # a DateTime, the base of TTL, ends in 2106
+MAX_KEEP_S = 50 * 365 * DAY  # a DateTime, the base of TTL, ends in 2106
 BUCKET_NS = 300 * 10**9  # rows are sorted by five minutes, then by addresses (akvorado)
 MINUTE = 60 * 10**9
 HEX = "substring(concat('0000000000000000', hex({0}_{1})), -16)"
@@ -85,20 +85,20 @@ PAIRS = Table(
 TABLES = (FLOWS, PAIRS)
 
 
-def kept_for(keep_s: int) -> tuple[Table, Table]:
+def tables_kept_for(keep_s: int) -> tuple[Table, Table]:
     """Declare the tables of flows and pairs with a retention of `keep_s` seconds, at most `MOST_KEPT_S`."""
-    if keep_s > MOST_KEPT_S:
-        raise ValueError(f"rows are kept for at most {MOST_KEPT_S // 86_400} days")
-    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MOST_KEPT_S))
+    if keep_s > MAX_KEEP_S:
+        raise ValueError(f"rows are kept for at most {MAX_KEEP_S // 86_400} days")
+    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MAX_KEEP_S))
 
 
-def addressed(flows: Flows) -> Mask:
+def have_addresses(flows: Flows) -> Mask:
     """Mark the records whose both ends are addresses."""
-    good = known(flows.endpoints)
+    good = valid_addresses(flows.endpoints)
     return np.broadcast_to(np.True_, len(flows)) if good.all() else np.asarray(good[flows.src] & good[flows.dst])
 
 
-def ordered(flows: Flows) -> Flows:
+def sort_records(flows: Flows) -> Flows:
     """Sort records in the order of `FLOWS`, which saves the engine's sort, more than half of the work of an insert.
 
     A constant column becomes a view of its value, which is not copied afterwards.
@@ -125,7 +125,7 @@ def ordered(flows: Flows) -> Flows:
     return replace(flows, **columns)
 
 
-def rows(flows: Flows) -> dict[str, Any]:
+def to_rows(flows: Flows) -> dict[str, Any]:
     """Make the columns of `FLOWS` without the batch number. Both ends of every record must be addresses."""
     table = table_of(flows.endpoints)
     found: dict[str, Any] = _looked_up(table, {"src": flows.src, "dst": flows.dst})
@@ -166,7 +166,7 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
 def pair_pieces(flows: Flows, partition_ns: int, token: str) -> list[tuple[str, dict[str, NDArray[Any]]]]:
     """Split `pair_rows` by partition of `PAIRS`, each with its own token: an insert is atomic within one partition."""
     whole = pair_rows(flows)
-    split = pieces(whole["minute_ns"], partition_ns)
+    split = split_partitions(whole["minute_ns"], partition_ns)
     if len(split) < 2:
         return [(token, whole)]
     return [(f"{token}-{number}", {name: values[at] for name, values in whole.items()}) for number, at in split.items()]
@@ -180,7 +180,7 @@ def selected() -> str:
 def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
     """Convert an answer to `selected` to records, in the same order."""
     ends = tuple(np.stack([answer[end + half] for half in HALVES], axis=1) for end in ("src", "dst"))
-    (src, dst), endpoints = coded(*ends)
+    (src, dst), endpoints = code_halves(*ends)
     exporter, exporters = _coded(answer["exporter"])
     path, ways = _coded(answer["path"])
     paths = ((), *(tuple(way.split("|")) for way in ways if way))
@@ -190,7 +190,7 @@ def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
     return Flows.build(columns, endpoints=endpoints, exporters=exporters, paths=paths)
 
 
-def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
+def split_partitions(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
     """Return the rows of each partition, by its number."""
     number = start_ns // partition_ns if partition_ns else np.zeros(len(start_ns), np.int64)
     if not len(number) or number.min() == number.max():

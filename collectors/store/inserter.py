@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from collectors.clickhouse import drivers
 from collectors.clickhouse.drivers import Database
-from collectors.clickhouse.server_address import masked
+from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.clickhouse.tables import Table
 from collectors.columns.record import Flows
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     pairs: Sequence[tuple[str, Mapping[str, Any]]]  # with tokens: pairs have their own partitions
 
 
-class Inserting:
+class InserterThread:
     """The thread that moves batches from the spool to the store, oldest first."""
 
     def __init__(self, where: str, spool: Spool, *, keep_s: int) -> None:
@@ -46,7 +46,7 @@ class Inserting:
         # sent, perhaps not stored; batches of an earlier process count as sent, whatever the clock
         self._sent: set[Batch] = set()
         self._database: Database | None = None
-        self._tables: tuple[Table, Table] = flow_rows.kept_for(keep_s)
+        self._tables: tuple[Table, Table] = flow_rows.tables_kept_for(keep_s)
         self._partition_ns = self._pairs_ns = 0
         self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
         self._pruned = 0.0
@@ -86,7 +86,7 @@ class Inserting:
         """See `Storing.health`."""
         error = self.error
         state = "ok" if error is None else "waiting" if error.transient else "failed"
-        return {"state": state, "error": "" if error is None else str(error), "store": masked(self.where)}
+        return {"state": state, "error": "" if error is None else str(error), "store": mask_password(self.where)}
 
     def _run(self) -> None:
         pause = RETRY_S
@@ -115,7 +115,7 @@ class Inserting:
                 if error.transient
                 else "correct the store; records wait in the spool"
             )
-            say("store does not accept records", level=logging.ERROR, store=masked(self.where), reason=error, hint=hint)
+            say("store does not accept records", level=logging.ERROR, store=mask_password(self.where), reason=error, hint=hint)
         self.error = error
 
     def _open(self) -> Database:
@@ -163,7 +163,7 @@ class Inserting:
                 self.done = 0
             self._sent.discard(batch)
         if self.error:
-            say("store accepts records again", store=masked(self.where))
+            say("store accepts records again", store=mask_password(self.where))
         self.error = None
         return True
 
@@ -184,10 +184,10 @@ class Inserting:
         if flows is None:
             return []
         found = []
-        for number, rows in flow_rows.pieces(flows.start_ns, self._partition_ns).items():
-            part = flow_rows.ordered(flows if len(rows) == len(flows) else flows.take(rows))
+        for number, rows in flow_rows.split_partitions(flows.start_ns, self._partition_ns).items():
+            part = flow_rows.sort_records(flows if len(rows) == len(flows) else flows.take(rows))
             token = f"{batch.token}-{number}"
-            found.append(Piece(token, len(part), flow_rows.rows(part), flow_rows.pair_pieces(part, self._pairs_ns, token)))
+            found.append(Piece(token, len(part), flow_rows.to_rows(part), flow_rows.pair_pieces(part, self._pairs_ns, token)))
         return found
 
     def _insert(self, database: Database, pieces: Sequence[Piece], *, again: bool) -> None:

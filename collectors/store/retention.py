@@ -101,7 +101,7 @@ def _allowed(database: Database, keep_s: int) -> list[tuple[Table, dict[str, int
     """List the tables with this retention. Raises StoreError if it is not possible."""
     there = {table.name: known for table, known in _registered(database)}
     found = []
-    for table in flow_rows.kept_for(keep_s):
+    for table in flow_rows.tables_kept_for(keep_s):
         known = there.get(table.name)
         if known is None:
             raise StoreError(f"{database.where}: table {table.name} does not exist; create it with prism store init")

@@ -26,14 +26,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse.folder_lock import hold
+from collectors.clickhouse.folder_lock import lock_folder
 from collectors.columns.record import COLUMNS, Column, Flows
 from collectors.operations.logs import say
 
 MAGIC, VERSION, KNOWN = b"PRISMSP1", 2, (1, 2)
 HEADER = struct.Struct("<8sIQI")  # magic, schema version, octets of the body, crc32 of the body
 ENDING, BAD = ".rows", ".bad"
-NAMED = re.compile(r"[0-9]{20}-[0-9a-f]{16}-[0-9]{8,12}-[1-9][0-9]{0,7}\.rows", re.ASCII)  # time, source, number, records
+NAME_PATTERN = re.compile(
+    r"[0-9]{20}-[0-9a-f]{16}-[0-9]{8,12}-[1-9][0-9]{0,7}\.rows", re.ASCII
+)  # time, source, number, records
 OCTETS = 4 << 30  # of all files
 BROKEN = (pa.ArrowException, ValueError, KeyError, TypeError, IndexError)
 DAMAGED, FULL = "spool file damaged", "spool full"
@@ -78,7 +80,7 @@ class Spool:
         self.folder, self.most = Path(folder), octets
         self.dropped: Counter[str] = Counter()
         self.strange = 0
-        self._held = hold(self.folder, "prism.lock")
+        self._held = lock_folder(self.folder, "prism.lock")
         self._source, self._number = secrets.token_hex(8), 0
         self._sizes: dict[Batch, int] = {}
         for path in sorted(self.folder.glob(f"*{ENDING}.part")):
@@ -124,7 +126,7 @@ class Spool:
 
     def add(self, flows: Flows) -> Batch:
         """Write a batch to disk. Raises SpoolFullError, and OSError if the disk refuses; then nothing was added."""
-        body = packed(flows)
+        body = pack_records(flows)
         if self.octets + len(body) > self.most:
             raise SpoolFullError(28, FULL, str(self.folder))
         self._number += 1
@@ -196,13 +198,13 @@ class Spool:
 def _size_of(path: Path) -> int:
     """Return the octets of a file that may be a batch; 0 for anything else: other name, folder, link, empty file."""
     try:
-        found = os.lstat(path) if NAMED.fullmatch(path.name) else None
+        found = os.lstat(path) if NAME_PATTERN.fullmatch(path.name) else None
     except OSError:
         return 0
     return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else 0
 
 
-def packed(flows: Flows) -> memoryview:
+def pack_records(flows: Flows) -> memoryview:
     """Pack records as an Arrow stream, with only the endpoints that they use.
 
     Each column is stored as offsets from its minimum in as few octets as possible: faster and smaller than compression. A

@@ -22,20 +22,20 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import numpy as np
 
 from collectors.clickhouse import drivers, store_folders
-from collectors.clickhouse.schema import MOST
-from collectors.clickhouse.server_address import masked
+from collectors.clickhouse.schema import MAX_ROWS
+from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.columns.record import Flows
 from collectors.operations.logs import say
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.store import flow_rows
-from collectors.store.inserter import Inserting
+from collectors.store.inserter import InserterThread
 from collectors.store.spool import Spool, SpoolFullError
 from collectors.writers.rotating_files import joined
 from collectors.writers.sinks import MEANING
 
 ROWS, SECONDS = 500_000, 1.0
-PATIENCE = 4  # batches of records that wait in memory on a full disk before they are dropped
+MAX_WAITING_BATCHES = 4  # batches of records that wait in memory on a full disk before they are dropped
 AHEAD_S = 3600.0  # maximum offset of exporters' clocks into the future
 RECENT_NS = 60 * 10**9  # how long health reports dropped records, and minimum time between two log lines
 EARLY, LATE, NAMELESS = "older than the retention time", "timestamp in the future", "source or destination is not an IP address"
@@ -60,7 +60,7 @@ class Storing:
         spool_octets: int | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.where, self.rows, self.every_ns = where, min(rows, MOST), int(seconds * 1e9)
+        self.where, self.rows, self.every_ns = where, min(rows, MAX_ROWS), int(seconds * 1e9)
         self.ahead_ns, self.keep_s, self._clock = int(ahead_s * 1e9), keep_s, clock
         self.spool = Spool(spool, **({} if spool_octets is None else {"octets": spool_octets}))
         self.taken, self.waiting, self.dropped = self.spool.records, 0, Counter[str]()
@@ -72,7 +72,7 @@ class Storing:
         self._unfit: dict[str, tuple[int, str]] = {}  # reason: time and origin of the last drop
         self._said: dict[str, int] = {}
         try:
-            self.inserting = Inserting(where, self.spool, keep_s=keep_s)
+            self.inserting = InserterThread(where, self.spool, keep_s=keep_s)
         except StoreError:
             self.spool.close()
             raise
@@ -97,7 +97,7 @@ class Storing:
         """Select the records that the store can keep. Others are dropped and counted by reason."""
         now = self._clock()
         reasons = {
-            NAMELESS: ~flow_rows.addressed(flows),
+            NAMELESS: ~flow_rows.have_addresses(flows),
             LATE: flows.start_ns > now + self.ahead_ns,
             EARLY: flows.start_ns < now - self.inserting.keep_s * 10**9,
         }
@@ -147,10 +147,10 @@ class Storing:
 
     def _make(self, now_ns: int, *, last: bool = False) -> None:
         """Make a batch of the waiting records."""
-        if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
+        if now_ns < self._again_ns and self.waiting < MAX_WAITING_BATCHES * self.rows:
             return
         try:
-            for part in _batches(joined(self._parts), MOST):
+            for part in _batches(joined(self._parts), MAX_ROWS):
                 self.inserting.offer(self.spool.add(part), part)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -159,7 +159,7 @@ class Storing:
             self._refused = reason
             self._again_ns = self._due_ns = now_ns + int(1e9)
             full = isinstance(error, SpoolFullError) and self.waiting >= self.rows
-            if not last and not full and self.waiting < PATIENCE * self.rows:
+            if not last and not full and self.waiting < MAX_WAITING_BATCHES * self.rows:
                 return
             self._drop(self.waiting, reason)
         else:
@@ -233,7 +233,7 @@ def _batches(flows: Flows, most: int) -> Iterator[Flows]:
         yield flows if len(flows) <= most else flows.take(slice(start, start + most))
 
 
-def storing_to(out: str) -> Storing:
+def open_sink(out: str) -> Storing:
     """Open the sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, optionally with `?spool=FOLDER`.
 
     Otherwise a server's spool is in the state folder of systemd (STATE_DIRECTORY) or of the desktop (XDG_STATE_HOME). Raises
@@ -247,7 +247,7 @@ def storing_to(out: str) -> Storing:
     parts = urlsplit(out)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if options.get("spool") == "":
-        raise StoreError(f"{masked(out)}: spool= is empty; is a shell variable not set?")
+        raise StoreError(f"{mask_password(out)}: spool= is empty; is a shell variable not set?")
     state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     spool = options.pop("spool", None) or Path(state).expanduser() / "prism-spool"
     return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

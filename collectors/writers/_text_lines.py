@@ -16,7 +16,7 @@ _FOURS = np.array([f"{i:04d}".encode() for i in range(10_000)]).view(np.uint32)
 _POWERS = 10 ** np.arange(1, 19)
 
 
-class Words:
+class CodeTexts:
     """Texts of codes, ready to be written; `quoted` is the quoting function, by default CSV's."""
 
     def __init__(self, texts: Sequence[str], quoted: Callable[[str], str] | None = None) -> None:
@@ -35,7 +35,7 @@ class Words:
         return octets, None if int(length.min()) == most else np.arange(most) < length[:, None]
 
 
-Field = NDArray[Any] | tuple[NDArray[Any], Words]  # numbers; or codes with their texts
+Field = NDArray[Any] | tuple[NDArray[Any], CodeTexts]  # numbers; or codes with their texts
 
 
 def lines(fields: Sequence[Field], between: Sequence[bytes] | None = None) -> bytes:
@@ -63,7 +63,7 @@ def _numbers(values: NDArray[np.int64]) -> tuple[Octets, Mask | None]:
     if low == high:
         return np.frombuffer(str(low).encode(), np.uint8)[None], None
     if low < 0:
-        return Words([str(value) for value in values.tolist()]).of(np.arange(len(values)))
+        return CodeTexts([str(value) for value in values.tolist()]).of(np.arange(len(values)))
     most = len(str(high))
     groups = -(-most // 4)
     out, rest = np.empty((len(values), groups), np.uint32), values

@@ -16,7 +16,7 @@ import zstandard
 
 from collectors.columns.record import COLUMNS, Flows
 from collectors.columns.switch_names import check_names
-from collectors.writers._text_lines import Field, Words, lines
+from collectors.writers._text_lines import CodeTexts, Field, lines
 
 if TYPE_CHECKING:
     from collectors.formats import parquet
@@ -60,7 +60,7 @@ class Writer:
         name = str(path).lower()
         self.count, self._rows_at_once = 0, rows_at_once
         self._json = name.removesuffix(".gz").removesuffix(".zst").endswith(JSON_ENDINGS)
-        self._stack, self._words = ExitStack(), dict[str, Words]()
+        self._stack, self._words = ExitStack(), dict[str, CodeTexts]()
         self._file = _created(self._stack, path, name, level)
         if not self._json:
             self._file.write((",".join(c.name for c in COLUMNS) + "\n").encode())
@@ -79,12 +79,12 @@ class Writer:
             self._file.write(lines(_fields(flows, part, self._known), BETWEEN if self._json else None))
         self.count += len(flows)
 
-    def _known(self, column: str, flows: Flows) -> Words:
+    def _known(self, column: str, flows: Flows) -> CodeTexts:
         """Return the texts of a column's codes; made once per dictionary, which is the same in all parts or grows."""
         texts = _texts(column, flows)
         known = self._words.get(column)
         if known is None or known.texts != texts:
-            known = self._words[column] = Words(texts, json.dumps if self._json else None)
+            known = self._words[column] = CodeTexts(texts, json.dumps if self._json else None)
         return known
 
 
@@ -96,10 +96,10 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
 
 def objects(flows: Flows, rows: slice) -> bytes:
     """Write a JSON object per row."""
-    return lines(_fields(flows, rows, lambda column, flows: Words(_texts(column, flows), json.dumps)), BETWEEN)
+    return lines(_fields(flows, rows, lambda column, flows: CodeTexts(_texts(column, flows), json.dumps)), BETWEEN)
 
 
-def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], Words]) -> list[Field]:
+def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], CodeTexts]) -> list[Field]:
     columns = ((c.name, getattr(flows, c.name)[rows]) for c in COLUMNS)
     return [(values, words(name, flows)) if name in TEXT else values for name, values in columns]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from collectors.columns.record import COLUMNS, Codes, Flows, concatenated
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 from collectors.operations.logs import say
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.writers.sinks import MEANING
@@ -67,7 +67,7 @@ class Rotating:
             return
         path = self.folder / f"flows-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.files:06}{self.suffix}"
         try:
-            with written(str(path)) as name:
+            with atomic_path(str(path)) as name:
                 self._write(name, by_start(self._parts))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()

@@ -12,7 +12,7 @@ from collectors.clickhouse.drivers import StoreError
 from collectors.columns.record import Flows, concatenated
 from collectors.exports.counter_names import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.exports.evidence import Evidence
-from collectors.exports.evidence_store import Witness
+from collectors.exports.evidence_store import EvidenceConverter
 from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from collectors.writers.sinks import Sink
@@ -53,7 +53,7 @@ def witnessing(
 
     It is called in the thread in which the `decoders` work, of which it is the `pulse`, and asks them every so often.
     """
-    witness = Witness()
+    witness = EvidenceConverter()
     known: dict[str, tuple[int, Heard]] = {}  # datagrams that came of each exporter, and what that tells
     due = 0
 

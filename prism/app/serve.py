@@ -24,7 +24,7 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import endpoint
+from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.listen_command import decoders, opened_sockets
 from collectors.live.session import allow_list, signals
 from collectors.operations.logs import say
@@ -122,7 +122,7 @@ def serve(
     `shown` are pages, alerts and the like; `tell` is given a line for what opens and closes. Raises OSError, ValueError and
     StoreError at the start.
     """
-    places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
+    places = [parse_endpoint(kind, where) for kind, where in map(place, wish.listen)]
     compiled.be_patient(beside=compiled_beside)
     with signals() as asked, ExitStack() as undo, Warming(told=_compiling) as warming:
         warming.start()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectors.compilation.compiled import be_patient
-from collectors.memory.limit import TooMuchError, bounded
+from collectors.memory.limit import TooMuchError, memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def main(folder: str, memory: str, octets: str) -> int:
     import prism.app.recorded_service  # noqa: F401 - before memory is bounded: BLAS waits for ever where it gets none as it is loaded
 
     try:
-        with bounded(int(memory) >> 20, setting="--upload-memory"):
+        with memory_limit(int(memory) >> 20, setting="--upload-memory"):
             replay(Path(folder))
     except TooMuchError as error:
         return _failed(str(error))

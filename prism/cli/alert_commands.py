@@ -57,9 +57,9 @@ def add(
 
     Prints the id of the silence, and on stderr how many alerts it matches now. A label that no alert has is an error.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.alerts.alert_labels import LABELS
         from prism.alerts.matchers import check_labels, parse_matcher
         from prism.notify.alert_settings_file import read_alerts
@@ -79,9 +79,9 @@ def add(
 @silences.command("list")
 def show(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List silences: active, future, and ended within 30 days."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.silence_file import read
 
@@ -99,9 +99,9 @@ def remove(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """End a silence now."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.silence_file import remove as run
 
@@ -115,9 +115,9 @@ def try_out(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """Send a test alert and its resolution to each receiver, and print the answers. Exit status 1 if any delivery failed."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.trial_alert import send_trial
 
@@ -140,9 +140,9 @@ def try_out(
 @alerts.command("list")
 def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List notifications that wait or failed for good, and muted alerts, as the service last wrote them."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.pending_notifications import LISTING
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -137,5 +137,5 @@ def show_diagnosis(
 
 def write_text(path: str, text: str) -> None:
     """Write a text file atomically."""
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(text, encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from prism.counters.counter_rates import Rates
@@ -44,7 +44,7 @@ def counters(
 
     Needs no flows. Exit status: 0, or 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.counters.counter_files import read
@@ -130,8 +130,8 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
         )
         if one.servers.servers:
             apart = ", ".join(own.server for own in one.servers.split[:MAX_PORTS])
-            said = f"; not those of {apart}" if apart else ""
-            out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{said}")
+            lines = f"; not those of {apart}" if apart else ""
+            out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{lines}")
         out += [f"  pace × {own.ratio:.3g} from {own.time_ns / 1e9:.0f} s since the epoch on" for own in one.changes]
         out += [
             f"  odd port {'/'.join(own.port)}: {own.what} × {own.ratio:.3g} of its peers ({own.confidence:.0%})"

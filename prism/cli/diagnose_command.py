@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from prism.cli.watch_commands import HintsOption, JobsOption, TopologyOption
 
 
@@ -27,7 +27,7 @@ def diagnose(
 
     While a service uses a store in a folder, ask the service: POST /api/v1/diagnoses, or its pages.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         from collectors.compilation.startup import begin as compiling
         from prism.analysis import diagnose as run
         from prism.cli.command_io import html_page, read_bookings, read_hints, read_topology, show_diagnosis, write_text

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collectors.columns.record import Flows
@@ -31,7 +31,7 @@ def incident(
 
     Exit status: 0 without a failure, 3 with one, 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.cli.command_io import read_topology
@@ -46,7 +46,7 @@ def incident(
 
         placed = read_topology(topology) if topology else None
         addresses = {address: one.host for address, one in placed.endpoints.items() if one.host} if placed else {}
-        said = diagnose_files(logs, healthy=_healthy(healthy) if healthy else None, addresses=addresses)
+        diagnosis = diagnose_files(logs, healthy=_healthy(healthy) if healthy else None, addresses=addresses)
         kept: list[Flows] = []
 
         def keep(records: Flows) -> Flows:
@@ -54,12 +54,12 @@ def incident(
             return records
 
         seen = replay(named_inputs(flows), placed, kept=keep)
-        own = join_incident(said, seen, kept[0], placed)
+        own = join_incident(diagnosis, seen, kept[0], placed)
         if html:
             _write(html, page(own))
         job = next((one for one in seen.jobs if one.job.id == own.job), None)
         if hints and job is not None:
-            given = log_hints.hints(said.facts, job.job.endpoints, map_nodes(job.job.endpoints, said.facts, placed))
+            given = log_hints.hints(diagnosis.facts, job.job.endpoints, map_nodes(job.job.endpoints, diagnosis.facts, placed))
             _write(hints, dumps(given, indent=1) + "\n")
         if json and json != "-":
             _write(json, dumps(document(own), indent=1) + "\n")
@@ -68,7 +68,7 @@ def incident(
 
 
 def _write(path: str, text: str) -> None:
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(text, encoding="utf-8")
 
 

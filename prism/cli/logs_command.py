@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
-from collectors.files.atomic_files import written
+from collectors.cli.errors import report_errors
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,7 @@ def logs(
 
     Exit status: 0 without a failure, 3 with one, 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.logs.log_files_diagnosis import scan_files
         from prism.logs.patterns.log_diagnosis import diagnose
 
@@ -72,23 +72,23 @@ def logs(
         if learn:
             _learn(learn, scanners)
             return
-        said = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
-        _print_diagnosis(said, json)
-        raise typer.Exit(FAILED if said.failed else 0)
+        diagnosis = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
+        _print_diagnosis(diagnosis, json)
+        raise typer.Exit(FAILED if diagnosis.failed else 0)
 
 
-def _print_diagnosis(said: LogDiagnosis, json: str | None) -> None:
+def _print_diagnosis(diagnosis: LogDiagnosis, json: str | None) -> None:
     from json import dumps
 
     from prism.logs import log_report
 
     if json == "-":
-        sys.stdout.write(dumps(log_report.document(said), indent=1) + "\n")
+        sys.stdout.write(dumps(log_report.document(diagnosis), indent=1) + "\n")
         return
     if json:
-        with written(json) as name:
-            Path(name).write_text(dumps(log_report.document(said), indent=1) + "\n", encoding="utf-8")
-    for line in log_report.text(said):
+        with atomic_path(json) as name:
+            Path(name).write_text(dumps(log_report.document(diagnosis), indent=1) + "\n", encoding="utf-8")
+    for line in log_report.text(diagnosis):
         typer.echo(line)
 
 
@@ -109,7 +109,7 @@ def _learn(path: str, scanners: list[Scanner]) -> None:
 
     earlier = _healthy(path) if Path(path).exists() else None
     learnt = learn((event for one in scanners for event in one.events()), earlier)
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(dumps(learnt), encoding="utf-8")
     typer.echo(f"{path}: {len(learnt.templates)} lines of {learnt.runs} healthy runs")
 
@@ -124,16 +124,16 @@ def _with_store(where: str, scanners: list[Scanner], addresses: dict[str, str]) 
     database = drivers.opened(where)
     try:
         kept = HealthyStore(database)
-        said = diagnose(scanners, healthy=kept.load(), addresses=addresses)
-        why = "" if said.failed else stopped(State(database), said.marks.values())
+        diagnosis = diagnose(scanners, healthy=kept.load(), addresses=addresses)
+        why = "" if diagnosis.failed else stopped(State(database), diagnosis.marks.values())
         if why:
             typer.echo(f"prism: this run is not learnt as a healthy one: the store has a {why} in its time", err=True)
-        elif not said.failed and said.iteration >= 0:
+        elif not diagnosis.failed and diagnosis.iteration >= 0:
             learnt = kept.learn(event for one in scanners for event in one.events())
             typer.echo(f"prism: learnt as a healthy run; {where} knows {len(learnt.templates)} lines", err=True)
     finally:
         database.close()
-    return said
+    return diagnosis
 
 
 def _from_loki(url: str, query: str, hours: float, token: str, tenant: str) -> list[Scanner]:
@@ -166,11 +166,11 @@ def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]
                 fresh = True
         if time.monotonic() - looked >= VERDICT_S:
             looked = time.monotonic()
-            said = diagnosed([scanner for _, scanner in tails.values()])
-            verdict = f"{said.failed} {said.cause} {[one.name for one in said.suspects[:1]]}"
+            diagnosis = diagnosed([scanner for _, scanner in tails.values()])
+            verdict = f"{diagnosis.failed} {diagnosis.cause} {[one.name for one in diagnosis.suspects[:1]]}"
             if verdict != before:
                 before = verdict
-                typer.echo("\n".join(log_report.text(said)))
+                typer.echo("\n".join(log_report.text(diagnosis)))
                 sys.stdout.flush()
         if not fresh:
             time.sleep(PAUSE_S)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 
 if TYPE_CHECKING:
     from prism.app.doctor import Asked, Check
@@ -48,7 +48,7 @@ def doctor(
     Prints what to change. Exit status: 0 without problems, 1 with warnings, 2 with errors or bad options.
     Changes nothing, except that --store writes one row, unless a service uses that store.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         if exporters:
             raise typer.Exit(_exporters(url, token_file, json=json))
         from collectors.clickhouse.drivers import folder_of
@@ -56,7 +56,7 @@ def doctor(
         from prism.app.machine_facts import read
 
         where = folder if store is None or "://" in store else folder_of(store)
-        asked = Asked(
+        options = Asked(
             rate=rate,
             pause_s=pause,
             buffer_mib=buffer,
@@ -67,8 +67,8 @@ def doctor(
             folder=where,
             ports=tuple(_port(text) for text in port or PORTS),
         )
-        checks = examine(read(asked), asked)
-        _print_checks(checks, asked, json=json)
+        checks = examine(read(options), options)
+        _print_checks(checks, options, json=json)
         raise typer.Exit({"warning": 1, "error": 2}.get(worst(checks), 0))
 
 
@@ -101,14 +101,14 @@ def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
     return "udp" if kind == "udp" else "tcp", int(number)
 
 
-def _print_checks(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
+def _print_checks(checks: tuple[Check, ...], options: Asked, *, json: bool) -> None:
     if json:
         from json import dumps
 
         from prism.app.doctor import worst
 
-        told = {"level": worst(checks), "asked": vars(asked), "checks": [vars(check) for check in checks]}
-        sys.stdout.write(dumps(told, indent=1) + "\n")
+        document = {"level": worst(checks), "asked": vars(options), "checks": [vars(check) for check in checks]}
+        sys.stdout.write(dumps(document, indent=1) + "\n")
         return
     for check in checks:
         typer.echo(f"{check.level:8}{check.name}: {check.said}")
@@ -134,7 +134,7 @@ def demo(
 
     By default two simulated jobs with a slow rank and a slow NIC. Needs no data and no privileges.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         import time
         import webbrowser
 
@@ -152,7 +152,7 @@ def demo(
             typer.echo(f"prism: {'reading' if files else 'simulating'} an incident", err=True)
             placed = read_topology(topology) if topology else None
             now, boards = time.time_ns(), Boards()
-            with bounded(memory, files or ()):
+            with memory_limit(memory, files or ()):
                 made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
             with served(Service(boards, Memory(made.flows)), port=port) as at, playing(made, boards, speed=speed) as over:
                 url = f"http://127.0.0.1:{at}/"
@@ -175,7 +175,7 @@ def topology(
     ] = None,
 ) -> None:
     """Complete a topology with the leaves, ports and links that LLDP shows, and print it as JSON."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.cli.command_io import read_text, read_topology

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def metrics(
     Only runs of the same fingerprint (ranks, layout, volumes) are compared. Exit status: 0; 3 with a regression; 2 on bad
     input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.cli.command_io import read_hints, read_topology
@@ -49,22 +49,24 @@ def metrics(
 
         placed = read_topology(topology) if topology else None
         past = _earlier(against or [])
-        told = list(_read_other_tools(beside or []))
-        said = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
-        document = _document(said, past, told, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
+        other_tools = list(_read_other_tools(beside or []))
+        diagnosis = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
+        document = _document(diagnosis, past, other_tools, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
         text = dumps(document, indent=1) + "\n"
         if json == "-":
             sys.stdout.write(text)
         else:
             if json:
-                with written(json) as name:
+                with atomic_path(json) as name:
                     Path(name).write_text(text, encoding="utf-8")
             typer.echo("\n".join(_text(document)))
         if any(one["worse"] for job in document["jobs"] for one in job["changed"]):
             raise typer.Exit(3)
 
 
-def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+def _document(
+    diagnosis: Diagnosis, past: list[Any], other_tools: list[dict[str, Any]], given: dict[str, Any]
+) -> dict[str, Any]:
     import numpy as np
 
     from prism.metrics import metrics_document as document
@@ -74,17 +76,17 @@ def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], give
     from prism.metrics.regressions import compare, drift, figures, fingerprint, same_job
 
     jobs = []
-    for job in said.jobs:
+    for job in diagnosis.jobs:
         own = aggregate(job)
         if own is None:
             continue
         before = [run for print_, run in past if same_job(fingerprint(own), print_)]
-        ratio = ettr(job, said.findings, until_ns=said.source.end_ns)
+        ratio = ettr(job, diagnosis.findings, until_ns=diagnosis.source.end_ns)
         guessed = estimate_model(own, activation_octets=own.activation_octets, **given)
         own_drift = drift(np.diff(step_ends(job)) / 1e9)
         more = {"compared_with": len(before), "drift": vars(own_drift) if own_drift else None}
         jobs.append(document.job(own, ratio, compare(figures(own), before), guessed) | more)
-    return {"schema": document.SCHEMA, "input": {"files": list(said.source.files)}, "jobs": jobs, "beside": told}
+    return {"schema": document.SCHEMA, "input": {"files": list(diagnosis.source.files)}, "jobs": jobs, "beside": other_tools}
 
 
 def _earlier(paths: list[str]) -> list[Any]:
@@ -150,8 +152,8 @@ def _text(document: dict[str, Any]) -> Iterator[str]:
     yield from _other_tools_text(document["beside"])
 
 
-def _other_tools_text(told: list[dict[str, Any]]) -> Iterator[str]:
-    for one in told:
+def _other_tools_text(other_tools: list[dict[str, Any]]) -> Iterator[str]:
+    for one in other_tools:
         yield f"{one['file']}: {one['kind']}"
         for own in one.get("collectives", [])[:5]:
             slow = f"; slow ranks {[rank for rank, *_ in own['slow']]}" if own["slow"] else ""
@@ -163,8 +165,8 @@ def _other_tools_text(told: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _changes(changed: list[dict[str, Any]]) -> str:
-    told = [f"{one['name']} × {one['ratio']:.3f} ({'worse' if one['worse'] else 'better'})" for one in changed]
-    return "; ".join(told) or "no difference"
+    texts = [f"{one['name']} × {one['ratio']:.3f} ({'worse' if one['worse'] else 'better'})" for one in changed]
+    return "; ".join(texts) or "no difference"
 
 
 def add_to(app: typer.Typer) -> None:

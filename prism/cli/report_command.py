@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 
 def report(
@@ -24,7 +24,7 @@ def report(
 
     For a weekly mail run it by a timer. Exit status 1 if a mail was not delivered.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         import time
 
         from prism.cli.command_io import write_text

@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 from prism.cli import watch_commands
 
 POLL_S = 0.1  # seconds
@@ -52,7 +52,7 @@ def open_(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar.")] = False,
 ) -> None:
     """Replay files and show them in a browser, until Ctrl-C."""
-    with complaints("prism") as undo, require_packages():
+    with report_errors("prism") as undo, require_packages():
         from tempfile import TemporaryDirectory
 
         from collectors.compilation.startup import begin
@@ -65,7 +65,7 @@ def open_(
         inputs = named_inputs(files)
         placed = read_topology(topology) if topology else None
         given = read_hints(hints) if hints else None
-        with progress_bars(quiet=quiet) as progress, bounded(memory, files):
+        with progress_bars(quiet=quiet) as progress, memory_limit(memory, files):
             service = opened(inputs, placed, progress, columns, hints=given, bookings=read_bookings(jobs))
         with (
             signals() as asked,
@@ -86,7 +86,7 @@ AT = "http://127.0.0.1:8080"
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
     """List the jobs of a running service."""
-    with complaints("prism"), require_packages():
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
@@ -107,7 +107,7 @@ def findings(
     state: Annotated[str | None, typer.Option(help="Only open or closed.")] = None,
 ) -> None:
     """List the findings of a running service, the latest first."""
-    with complaints("prism"), require_packages():
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
@@ -125,7 +125,7 @@ def job(
     json: JsonOption = False,
 ) -> None:
     """Show one job of a running service."""
-    with complaints("prism"), require_packages():
+    with report_errors("prism"), require_packages():
         from urllib.parse import quote
 
         from prism.cli import service_tables
@@ -146,7 +146,7 @@ def search(
     limit: LimitOption = 20,
 ) -> None:
     """Find jobs, users, hosts, racks, addresses, switches and findings of a running service by name."""
-    with complaints("prism"), require_packages():
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
         from prism.service.service_client import Asking
@@ -181,7 +181,7 @@ def create_token(
     where: TokensOption = TOKENS,
 ) -> None:
     """Create a token and print it; it cannot be printed again."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.service.tokens import Tokens
 
         typer.echo(Tokens(where).create(name, scope.value))
@@ -190,7 +190,7 @@ def create_token(
 @tokens.command("list")
 def list_tokens(where: TokensOption = TOKENS) -> None:
     """List the tokens."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.cli.service_tables import show_tokens
         from prism.report.terminal_report import console
         from prism.service.tokens import Tokens
@@ -203,7 +203,7 @@ def revoke_token(
     which: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the token.")], where: TokensOption = TOKENS
 ) -> None:
     """Revoke a token, with effect from the next request."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.service.tokens import Tokens
 
         Tokens(where).revoke(which)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from collectors.clickhouse.drivers import Database
@@ -37,7 +37,7 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
         from collectors.store import flow_rows, retention
 
         keep_s = parse_seconds(keep) if keep else None
-        for table in flow_rows.kept_for(keep_s or flow_rows.KEEP_S):
+        for table in flow_rows.tables_kept_for(keep_s or flow_rows.KEEP_S):
             database.create(table)
         if keep_s:
             retention.keep(database, keep_s)
@@ -50,7 +50,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
 
     WHERE may be the folder of prism serve --data. While the service runs, it is asked.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from collectors.clickhouse.store_error import StoreError
         from prism.app.store_status import seen
 
@@ -92,7 +92,7 @@ def parse_seconds(text: str) -> int:
 @contextmanager
 def _database(where: str, *, make: bool = False) -> Iterator[Database]:
     """Open an existing store, or create one with `make`. Accepts the folder of `prism serve --data FOLDER` too."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from collectors.clickhouse.drivers import opened
         from collectors.clickhouse.store_error import InUseError
         from prism.app.store_status import kept, place

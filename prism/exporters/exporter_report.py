@@ -11,9 +11,9 @@ from prism.views.board_views import Json, finite, ns
 MAX_PORTS = 512  # interfaces listed per exporter
 
 
-def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | None, now_ns: int) -> Json:
+def exporter(name: str, sent: Sent | None, ports: list[Port], reception: Heard | None, now_ns: int) -> Json:
     """Convert an exporter to plain values."""
-    own, lost = sent or Sent(last_ns=heard.at_ns if heard else 0), heard.lost if heard else 0
+    own, lost = sent or Sent(last_ns=reception.at_ns if reception else 0), reception.lost if reception else 0
     return {
         "name": name or "(no name)",
         "records": own.records,

@@ -64,7 +64,7 @@ def records_of(flows: Flows, exporters: Collection[str]) -> Flows:
 
 
 def find_silent(
-    flows: Flows, followed: Iterable[Followed], heard: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
+    flows: Flows, followed: Iterable[Followed], receptions: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
 ) -> Iterator[SilentExporter]:
     """Find exporters that have fallen silent in the newest records.
 
@@ -80,8 +80,8 @@ def find_silent(
         own = flows.exporter == code
         ends = np.sort(flows.end_ns[own])
         silence = int(last.max()) - since
-        told = heard.get(name)
-        alive = told is not None and told.at_ns > since + silence // 2
+        reported = receptions.get(name)
+        alive = reported is not None and reported.at_ns > since + silence // 2
         if alive or len(ends) < 8 or silence <= max(pauses * int(np.diff(ends).max()), SECOND):
             continue
         mine = [one for one in jobs if (own & _payload(flows, one)).any()]
@@ -93,10 +93,10 @@ def find_silent(
             yield SilentExporter(name, since, tuple(one.id for one in mine if one in on or one in alone))
 
 
-def silent_exporters(
+def silent_now(
     shelf: Shelf,
     followed: Collection[Followed],
-    heard: Mapping[str, Heard],
+    receptions: Mapping[str, Heard],
     before: Mapping[str, SilentExporter],
     by: Mapping[str, Collection[str]],
     since_ns: int,
@@ -108,7 +108,7 @@ def silent_exporters(
     """
     last = shelf.newest_by
     lagging = [name for name, at in last.items() if since_ns <= at < shelf.heard_ns - SECOND]
-    found = find_silent(shelf.between(since_ns, now_ns), followed, heard) if lagging else ()
+    found = find_silent(shelf.between(since_ns, now_ns), followed, receptions) if lagging else ()
     still = {name: one for name, one in before.items() if last.get(name, 0) <= one.since_ns}
     for name, one in still.items():  # a job that no other exporter saw
         unseen = tuple(job for job in one.jobs if set(by.get(job, ())) <= still.keys())
@@ -116,7 +116,7 @@ def silent_exporters(
     return {**still, **{one.exporter: one for one in found}}
 
 
-def observed_until(
+def seen_until(
     flows: Flows, by: Collection[str], one: Followed, ended_ns: int, now_ns: int, *, heard_ns: int, sent_ns: int, near: bool
 ) -> tuple[int, int]:
     """Return the time until which a job would have been seen, and `blind_ns` for `weighed`, ns.
@@ -135,7 +135,7 @@ def observed_until(
     return now_ns, heard_ns if now_ns > heard_ns + one.step_ns else 0
 
 
-def lower_confidence(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
+def weaken(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
     """Lower the confidence of outages if the job's exporters `lost` datagrams meanwhile, or if no data arrived at all.
 
     `blind_ns`: time of the last data if only the job itself shows that records are collected, else 0.
@@ -160,7 +160,7 @@ def lower_confidence(findings: Iterable[Finding], lost: Mapping[str, Heard], *, 
             yield finding
 
 
-def describe_losses(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
+def loss_notes(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
     """Describe the losses of exporters since the previous state."""
     for name, told in sorted(now.items()):
         more = told.lost - (before[name].lost if name in before else 0)

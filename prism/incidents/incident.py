@@ -98,55 +98,55 @@ def _until_it_stopped(flows: Flows, job: JobDiagnosis, findings: Sequence[Findin
     return flows.take(np.flatnonzero(flows.start_ns < (last.start_ns + last.end_ns) // 2))
 
 
-def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:
-    world = said.facts.sizes.get("world", 0)
-    named = set(said.facts.addresses.values())
+def _job(log_diagnosis: LogDiagnosis, flow_diagnosis: Diagnosis) -> JobDiagnosis | None:
+    world = log_diagnosis.facts.sizes.get("world", 0)
+    named = set(log_diagnosis.facts.addresses.values())
     return max(
-        seen.jobs,
+        flow_diagnosis.jobs,
         key=lambda one: (len(named & set(one.job.endpoints)), len(one.job.endpoints) == world, len(one.job.endpoints)),
         default=None,
     )
 
 
-def _node(said: LogDiagnosis, quiet: Silence, placed: NodeMap) -> tuple[str, tuple[str, ...], float, bool | None]:
+def _node(log_diagnosis: LogDiagnosis, silence: Silence, placed: NodeMap) -> tuple[str, tuple[str, ...], float, bool | None]:
     """Choose the node with the stronger evidence; agreement of both raises the confidence."""
-    first = said.suspects[0] if said.suspects else None
+    first = log_diagnosis.suspects[0] if log_diagnosis.suspects else None
     mine = placed.endpoints(first.name, first.ranks) if first else ()
-    seen = quiet.first if quiet.confidence >= MIN_ORDER_CONFIDENCE else ""
+    seen = silence.first if silence.confidence >= MIN_ORDER_CONFIDENCE else ""
     if first is None or (seen and first.how not in DIRECT_RULES and seen not in mine):
         node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen) if seen else ""
-        return node, (seen,) if seen else (), quiet.confidence if seen else 0.0, False if first and seen else None
+        return node, (seen,) if seen else (), silence.confidence if seen else 0.0, False if first and seen else None
     if not seen or not mine:
         return first.name, mine, first.confidence, None
     if seen in mine:
-        sure = 1 - (1 - first.confidence) * (1 - quiet.confidence)
+        sure = 1 - (1 - first.confidence) * (1 - silence.confidence)
         return first.name, mine, round(min(sure, 0.99), 3), True
-    if first.how == "silent" and quiet.confidence > first.confidence:
+    if first.how == "silent" and silence.confidence > first.confidence:
         node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen)
-        return node, (seen,), round(quiet.confidence / 2, 3), False
-    return first.name, mine, round(first.confidence * (1 - quiet.confidence / 2), 3), False
+        return node, (seen,), round(silence.confidence / 2, 3), False
+    return first.name, mine, round(first.confidence * (1 - silence.confidence / 2), 3), False
 
 
-def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
+def _cause(log_diagnosis: LogDiagnosis, silence: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
     """Return the cause from the logs; if they only show that a peer was gone, derive it from the flows."""
-    if said.cause not in SYMPTOM_CAUSES or not endpoints:
-        return said.cause, said.why
-    if set(endpoints) & set(quiet.unanswered):
+    if log_diagnosis.cause not in SYMPTOM_CAUSES or not endpoints:
+        return log_diagnosis.cause, log_diagnosis.why
+    if set(endpoints) & set(silence.unanswered):
         return "network", "others sent to it again and again without an answer: its NIC, link or host was gone"
-    if set(endpoints) & set(quiet.closed):
+    if set(endpoints) & set(silence.closed):
         return "killed", "its connections closed before any other: its process ended"
-    if said.cause == "peer":
+    if log_diagnosis.cause == "peer":
         return "peer", "it fell silent with its connections open: its program or its GPU hangs, the network answered"
-    return said.cause, said.why
+    return log_diagnosis.cause, log_diagnosis.why
 
 
-def _witnesses(said: LogDiagnosis, quiet: Silence, placed: NodeMap) -> list[str]:
-    out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in said.suspects[:3]]
-    if quiet.order:
-        rank = placed.rank.get(quiet.first)
-        who = quiet.first + (f", rank {rank}" if rank is not None else "")
-        ahead = quiet.margin_ns / 1e6
-        out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({quiet.confidence:.0%})")
-    out += [f"flows: what was sent to {one} was sent again without an answer" for one in quiet.unanswered]
-    out += [f"flows: {one} closed its connections first" for one in quiet.closed]
+def _witnesses(log_diagnosis: LogDiagnosis, silence: Silence, placed: NodeMap) -> list[str]:
+    out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in log_diagnosis.suspects[:3]]
+    if silence.order:
+        rank = placed.rank.get(silence.first)
+        who = silence.first + (f", rank {rank}" if rank is not None else "")
+        ahead = silence.margin_ns / 1e6
+        out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({silence.confidence:.0%})")
+    out += [f"flows: what was sent to {one} was sent again without an answer" for one in silence.unanswered]
+    out += [f"flows: {one} closed its connections first" for one in silence.closed]
     return out

@@ -1,7 +1,6 @@
-"""Live analysis: records come in, windows slide, boards come out.
+"""Analyse records live in sliding windows, and make boards of the results. Each job has its own window of some tens of steps.
 
-`add` may be called from another thread and is quick; `look` analyses one window and takes as long as it takes. Every job has a
-window of its own, some tens of its steps, which begins with a step and ends with what is known.
+`add` is fast and may be called from another thread; `look` analyses one window, which starts with a step.
 """
 
 from __future__ import annotations
@@ -14,15 +13,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
-from prism.exporters.exporter_silence import (
-    Heard,
-    SilentExporter,
-    describe_losses,
-    job_exporters,
-    lower_confidence,
-    observed_until,
-    silent_exporters,
-)
+from prism.exporters.exporter_silence import Heard, SilentExporter, job_exporters, loss_notes, seen_until, silent_now, weaken
 from prism.findings.same_finding import loud
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
@@ -41,7 +32,7 @@ from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, Shelf, hop_n
 from prism.tracking.step_numbers import known as numbered
 from prism.tracking.substeps import upheld
 from prism.tracking.timeline_stitching import job_ends
-from prism.views.usual_step_times import with_usual_times
+from prism.views.usual_step_times import with_usual
 from prism.workers.distributed_analysis import Glance, all_glanced
 
 LATE = "arrived after its window"
@@ -217,7 +208,7 @@ class Watch:
             self._know(now_ns, held)
         words = [*unheard(self.shelf.heard_ns, self.jobs, self._deaf.spared(self.shelf.heard_ns, now_ns))]
         self.unheard = bool(words)
-        words += [*map(str, self.quiet.values()), *describe_losses(self._told_of, self._heard)]
+        words += [*map(str, self.quiet.values()), *loss_notes(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, looked_at, findings = [], dict[str, Watched](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
@@ -236,7 +227,7 @@ class Watch:
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
                 ends = job_ends(told.jobs[0].timeline) if told.jobs else NO_STEPS
                 known = self._deaf.beyond(upheld(told.findings, ends, known_ns), one.step_ns)
-                findings += () if seen.doubted_ns else lower_confidence(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                findings += () if seen.doubted_ns else weaken(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
@@ -244,9 +235,8 @@ class Watch:
                 looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
         trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
-        trails = with_usual_times(
-            follow(trails, findings, looked_at, now_ns, topology=self.topology), job_tracking.analysed(self.jobs)
-        )
+        trails = follow(trails, findings, looked_at, now_ns, topology=self.topology)
+        trails = with_usual(trails, job_tracking.analysed(self.jobs))
         self.trails = bounded(told_before(self.trails, trails) if again else trails, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(words))
         since, self._until = self._until, now_ns
@@ -262,7 +252,7 @@ class Watch:
         """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
         going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
         since = min((self._wanted(one, now_ns) for one in going_on), default=now_ns)
-        self.quiet = silent_exporters(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
+        self.quiet = silent_now(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
         return set(held)
@@ -324,9 +314,7 @@ class Watch:
         sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
         near = any(o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by) for o in self.jobs)
         heard = min(now_ns, self.shelf.heard_ns)
-        until, self._blind_ns[one.id] = observed_until(
-            whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near
-        )
+        until, self._blind_ns[one.id] = seen_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
         return until
 
     def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:

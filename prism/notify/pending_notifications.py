@@ -15,13 +15,13 @@ LISTING = "outbox.json"  # file that the service writes
 MAX_FIRING = 10_000  # alerts whose labels are listed
 
 
-def list_pending(boxes: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
+def list_pending(receivers: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
     """List `receivers`, `waiting`, `dead` (newest first), `muted`, and the labels of open alerts (`firing`)."""
-    boxes = list(boxes)
+    receivers = list(receivers)
     return {
-        "receivers": [_receiver(box) for box in boxes],
-        "waiting": [_letter(notification) for box in boxes for notification in box.waiting],
-        "dead": [_letter(notification) for box in boxes for notification in reversed(box.dead)],
+        "receivers": [_receiver(box) for box in receivers],
+        "waiting": [_letter(notification) for box in receivers for notification in box.waiting],
+        "dead": [_letter(notification) for box in receivers for notification in reversed(box.dead)],
         "muted": [
             {"summary": alert.annotations.get("summary", ""), "case": alert.case, "why": muted[alert.fingerprint]}
             for alert in alerts

@@ -179,9 +179,9 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], to
     return tracks
 
 
-def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int], drawn: int, most: int) -> int:
+def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int], drawn: int, max_arrows: int) -> int:
     """Add arrows of waits between the tracks of phases, numbered after the `drawn` ones; return their number."""
-    known = waits(found.timeline, most=most)
+    known = waits(found.timeline, most=max_arrows)
     for number, one in enumerate(known, drawn + 1):
         process.flow(number, "wait", (phases[one.peer], one.peer_ns), (phases[one.rank], one.end_ns - 1))
     return len(known)
@@ -207,13 +207,13 @@ def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
     ]
 
 
-def _add_counters(process: _Process, found: JobDiagnosis, most: int) -> None:
+def _add_counters(process: _Process, found: JobDiagnosis, max_values: int) -> None:
     """Add counters of sent and received traffic of every rank, Gbit/s, in equal bins of at least a millisecond."""
     spans, ranks = found.timeline.spans, found.job.endpoints
     if not len(spans) or len(spans.octets) != len(spans):
         return
     begin, end = int(spans.start_ns.min()), int(spans.end_ns.max()) + 1
-    stretches = max(min(most // len(ranks), (end - begin) // 1_000_000, 10_000), 1)
+    stretches = max(min(max_values // len(ranks), (end - begin) // 1_000_000, 10_000), 1)
     edges = np.linspace(0, end - begin, stretches + 1).astype(np.int64) + begin
     by_rank = np.argsort(spans.rank, kind="stable")
     bounds = np.searchsorted(spans.rank[by_rank], np.arange(len(ranks) + 1))

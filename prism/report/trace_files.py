@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 from prism.model import Diagnosis
 from prism.report import chrome_trace, kineto
 from prism.topology import Topology
@@ -51,5 +51,5 @@ def write(path: str, diagnosis: Diagnosis, topology: Topology | None = None) -> 
 
 
 def _write(path: str, text: str) -> None:
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(text, encoding="utf-8")

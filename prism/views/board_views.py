@@ -139,11 +139,11 @@ def _steps(found: JobDiagnosis) -> Json:
     }
 
 
-def binned_maxima(values: np.ndarray[Any, np.dtype[np.float64]], most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def binned_maxima(values: np.ndarray[Any, np.dtype[np.float64]], limit: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Reduce to at most `most` values, the maximum of each run, so that no peak is lost."""
-    if len(values) <= most:
+    if len(values) <= limit:
         return values
-    return np.fmax.reduceat(values, np.arange(0, len(values), -(-len(values) // most)))
+    return np.fmax.reduceat(values, np.arange(0, len(values), -(-len(values) // limit)))
 
 
 def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json | None:

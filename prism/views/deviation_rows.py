@@ -37,7 +37,7 @@ class _Row(NamedTuple):
 def arrange_rows(
     found: JobDiagnosis,
     begin_ns: int,
-    asked: CellRange,
+    selection: CellRange,
     *,
     measure: str = "work",
     blamed: Collection[int] = (),
@@ -48,7 +48,7 @@ def arrange_rows(
     `value`: a row per row of `rows`, a column per step, or per `binned` steps with the largest deviation.
     """
     many = len(found.job.endpoints)
-    grid = step_grid(found.timeline, range(many), asked)
+    grid = step_grid(found.timeline, range(many), selection)
     values = cell_values(found.timeline, 0, many, grid, measure)
     begins = np.where(grid.there, grid.begin, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     since = begins >= begin_ns
@@ -61,7 +61,7 @@ def arrange_rows(
     shown = np.stack([_median(off[row.ranks]) for row in rows]) if rows else np.zeros((0, off.shape[1]))
     by_step = max(-(-off.shape[1] // COLUMNS), 1)
     return {
-        "zero_ns": ns(max(int(found.job.start_ns), asked.start_ns)),
+        "zero_ns": ns(max(int(found.job.start_ns), selection.start_ns)),
         "measure": measure,
         "rows": [_row_json(found, row, more, topology) for row in rows],
         "steps": [

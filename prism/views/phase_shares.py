@@ -24,7 +24,7 @@ MS = 1e6
 
 def shares(
     found: JobDiagnosis,
-    asked: CellRange,
+    selection: CellRange,
     *,
     singles: Sequence[int] = (),
     alone: bool = False,
@@ -37,8 +37,8 @@ def shares(
     and bin the phases that occur, as [index into `phases`, share], largest first; the rest up to 1 is unknown.
     """
     worked = found.timeline.phases
-    start = max(asked.start_ns, found.job.start_ns)
-    end = min(asked.end_ns, max(found.job.end_ns, int(worked.end_ns.max(initial=0))))
+    start = max(selection.start_ns, found.job.start_ns)
+    end = min(selection.end_ns, max(found.job.end_ns, int(worked.end_ns.max(initial=0))))
     end = max(end, start + 1)
     edges = np.linspace(0, end - start, bins + 1)
     own, rows = _rows(found, [rank for rank in singles if rank < len(found.job.endpoints)][:MAX_SINGLES], alone)

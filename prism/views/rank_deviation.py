@@ -23,7 +23,7 @@ def deviations(
     *,
     measure: str = "work",
     topology: Topology | None = None,
-    most: int = 20,
+    limit: int = 20,
 ) -> list[Json]:
     """List the ranks with the largest deviation in [begin_ns, end_ns), ms per step.
 
@@ -39,7 +39,7 @@ def deviations(
         own = stages == stage
         peers[own] = np.nanmedian(now[own]) if np.isfinite(now[own]).any() else np.nan
     more = np.fmin(now - before, now - peers) if np.isfinite(before).any() else now - peers
-    order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:most]
+    order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:limit]
     member, shown = membership(found), _values(found, CellRange(), measure)[:, -SPARKS:]
     rows = []
     for rank in order.tolist():
@@ -60,9 +60,9 @@ def deviations(
     return rows
 
 
-def _values(found: JobDiagnosis, asked: CellRange, measure: str) -> Floats:
+def _values(found: JobDiagnosis, selection: CellRange, measure: str) -> Floats:
     many = len(found.job.endpoints)
-    return cell_values(found.timeline, 0, many, step_grid(found.timeline, range(many), asked), measure)
+    return cell_values(found.timeline, 0, many, step_grid(found.timeline, range(many), selection), measure)
 
 
 def row_medians(values: Floats) -> Floats:

@@ -40,21 +40,21 @@ class SearchItem:
 
 def search(shown: Board, text: str, *, kind: Kind | None = None, limit: int = 20) -> list[Json]:
     """Find the best matches for a text; `kind` restricts them. Nothing for an empty text."""
-    asked = text.strip().casefold()
+    query = text.strip().casefold()
     found: list[tuple[int, int, str, SearchItem]] = []
-    for thing in search_items(shown) if asked else ():
-        fit = min((_match_grade(asked, name.casefold()) for name in thing.names if name), default=9)
+    for thing in search_items(shown) if query else ():
+        fit = min((_match_grade(query, name.casefold()) for name in thing.names if name), default=9)
         if fit < 9 and kind in (None, thing.kind):
             found.append((fit, KINDS.index(thing.kind), thing.id, thing))
     found.sort(key=lambda one: (one[0], one[1], len(one[2]), one[2]))
     return [thing.to_json() for *_, thing in found[:limit]]
 
 
-def _match_grade(asked: str, name: str) -> int:
+def _match_grade(query: str, name: str) -> int:
     """Grade a match: 0 exact, 1 prefix, 2 prefix of a word, 3 part; 9 no match."""
-    if asked == name:
+    if query == name:
         return 0
-    at = name.find(asked)
+    at = name.find(query)
     if at <= 0:
         return 1 if at == 0 else 9
     return 2 if not name[at - 1].isalnum() else 3

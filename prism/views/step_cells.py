@@ -47,7 +47,7 @@ class Grid(NamedTuple):
     first: int
 
 
-def step_grid(timeline: Timeline, ranks: Sequence[int], asked: CellRange = ALL) -> Grid:
+def step_grid(timeline: Timeline, ranks: Sequence[int], selection: CellRange = ALL) -> Grid:
     """Arrange the steps of some ranks in the requested time."""
     wide = len(job_ends(timeline))
     own = [timeline.steps[rank] for rank in ranks]
@@ -58,8 +58,8 @@ def step_grid(timeline: Timeline, ranks: Sequence[int], asked: CellRange = ALL) 
         for row, rank in enumerate(ranks):
             places = numbers(timeline, rank) - timeline.first
             table[row, places], there[row, places] = own[row], True
-    if asked[:2] != EVER:
-        there = there & (table[:, :, 1] > asked.start_ns) & (table[:, :, 0] < asked.end_ns)
+    if selection[:2] != EVER:
+        there = there & (table[:, :, 1] > selection.start_ns) & (table[:, :, 0] < selection.end_ns)
     used = np.flatnonzero(there.any(axis=0))
     if timeline.unseen:
         there = there & ~timeline.partly_unseen(table[:, :, 0], table[:, :, 1])

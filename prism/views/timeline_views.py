@@ -26,7 +26,7 @@ MAX_CELLS, MAX_SPANS = 40_000, 20_000
 
 def steps(
     found: JobDiagnosis,
-    asked: CellRange = ALL,
+    selection: CellRange = ALL,
     *,
     max_cells: int = MAX_CELLS,
     measure: str = "duration",
@@ -40,13 +40,13 @@ def steps(
     `usual`: a step and a cell before the case `finding`, one of the job's `cases`, or before another one of them
     (`usual_step_times.told`), for any requested range. Incomplete steps have no time. Raises ValueError for an unknown measure.
     """
-    first, last = _ranks(found, asked)
-    grid = step_grid(found.timeline, range(first, last), asked)
+    first, last = _ranks(found, selection)
+    grid = step_grid(found.timeline, range(first, last), selection)
     many, wide = grid.there.shape
     values = cell_values(found.timeline, first, last, grid, measure)
     by_rank, by_step = _bins(many, wide, max_cells)
-    zero = _zero(found, asked)
-    number, starts, durations = _job_steps(found, asked)
+    zero = _zero(found, selection)
+    number, starts, durations = _job_steps(found, selection)
     usual = usual_step_times.usual_times(found, cases, measure, finding)
     return {
         "zero_ns": ns(zero),
@@ -66,15 +66,15 @@ def steps(
     }
 
 
-def _ranks(found: JobDiagnosis, asked: CellRange) -> tuple[int, int]:
+def _ranks(found: JobDiagnosis, selection: CellRange) -> tuple[int, int]:
     most = len(found.job.endpoints)
-    first = min(asked.first, most)
-    return first, most if asked.last is None else max(min(asked.last, most), first)
+    first = min(selection.first, most)
+    return first, most if selection.last is None else max(min(selection.last, most), first)
 
 
-def _zero(found: JobDiagnosis, asked: CellRange) -> int:
+def _zero(found: JobDiagnosis, selection: CellRange) -> int:
     """Return the zero of times: the start of the shown range."""
-    return max(int(found.job.start_ns), asked.start_ns)
+    return max(int(found.job.start_ns), selection.start_ns)
 
 
 def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
@@ -106,17 +106,17 @@ def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
     return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
 
 
-def _job_steps(found: JobDiagnosis, asked: CellRange) -> tuple[int, Ints, Floats]:
+def _job_steps(found: JobDiagnosis, selection: CellRange) -> tuple[int, Ints, Floats]:
     """Return the number of the job's first step in the requested time, and start, ns, and duration, ms, of each."""
     known = sums(found)
-    inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
+    inside = (known.end_ns > selection.start_ns) & (known.start_ns < selection.end_ns)
     first = int(np.argmax(inside)) if inside.any() else 0
     return found.timeline.first + first, known.start_ns[inside], known.duration_ms[inside]
 
 
 def timeline(
     found: JobDiagnosis,
-    asked: CellRange = ALL,
+    selection: CellRange = ALL,
     *,
     topology: Topology | None = None,
     max_spans: int = MAX_SPANS,
@@ -128,13 +128,13 @@ def timeline(
     alone. If even these are too many, neighbours in time are joined, and of neighbouring ranks the one with the longest steps
     is shown (`truncated`).
     """
-    first, last = _ranks(found, asked)
+    first, last = _ranks(found, selection)
     rows = np.arange(first, last)
-    cut = _chosen(found, asked, first, last, max_spans, level)
+    cut = _chosen(found, selection, first, last, max_spans, level)
     truncated = cut is None
     if cut is None:
-        rows, cut = _reduced(found, asked, first, last, max_spans)
-    zero = _zero(found, asked)
+        rows, cut = _reduced(found, selection, first, last, max_spans)
+    zero = _zero(found, selection)
     row = np.searchsorted(rows, cut.rank)
     return {
         "zero_ns": ns(zero),
@@ -164,21 +164,21 @@ class _Cut(NamedTuple):
     peer: NDArray[Any]
 
 
-def _chosen(found: JobDiagnosis, asked: CellRange, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
+def _chosen(found: JobDiagnosis, selection: CellRange, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
     """Choose the bars of the finest level that fits; None if no level does."""
     line = found.timeline
     if level in (None, "spans") and len(line.spans):
-        rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
+        rows = _inside(line.spans, slice(0, None), selection, (first, last), most)
         if rows is not None:
             s = line.spans
             return _Cut("spans", s.start_ns[rows], s.end_ns[rows], s.rank[rows], s.phase[rows], s.peer[rows])
     if level != "steps" and len(line.phases):
         p = line.phases
         own = slice(*np.searchsorted(p.rank, np.array((first, last), p.rank.dtype)))
-        rows = _inside(p, own, asked, None, most)
+        rows = _inside(p, own, selection, None, most)
         if rows is not None:
             return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
-    grid = step_grid(line, range(first, last), asked)
+    grid = step_grid(line, range(first, last), selection)
     if np.count_nonzero(grid.there) > most:
         return None
     rank, _ = np.nonzero(grid.there)
@@ -187,25 +187,25 @@ def _chosen(found: JobDiagnosis, asked: CellRange, first: int, last: int, most: 
 
 
 def _inside(
-    bars: Spans | Phases, part: slice, asked: CellRange, ranks: tuple[int, int] | None, most: int
+    bars: Spans | Phases, part: slice, selection: CellRange, ranks: tuple[int, int] | None, most: int
 ) -> NDArray[np.intp] | None:
     """Select the places of bars in `part` within the requested time and `ranks`; None if there are more than `most`."""
     start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
     inside = np.ones(len(start), np.bool_)
-    if asked[:2] != EVER:
-        inside = (end > asked.start_ns) & (start < asked.end_ns)
+    if selection[:2] != EVER:
+        inside = (end > selection.start_ns) & (start < selection.end_ns)
     if ranks is not None:
         inside &= (rank >= ranks[0]) & (rank < ranks[1])
     return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
 
 
-def _reduced(found: JobDiagnosis, asked: CellRange, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
+def _reduced(found: JobDiagnosis, selection: CellRange, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
     """Select fewer ranks and join steps, so that at most `most` bars are left."""
     slow = np.nan_to_num(sums(found).median_ms[first:last])
     wide = max(map(len, found.timeline.steps[first:last]))
     by_rank = max(_bins(last - first, wide, most)[0], 1)
     shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
-    grid = step_grid(found.timeline, (first + shown).tolist(), asked)
+    grid = step_grid(found.timeline, (first + shown).tolist(), selection)
     by_step = 1
     while len(shown) * -(-grid.there.shape[1] // by_step) > most:
         by_step += 1

@@ -22,7 +22,7 @@ MAX_NODES = 500  # readable number of nodes of a graph
 
 
 def graph(
-    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, most: int = MAX_NODES
+    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, max_nodes: int = MAX_NODES
 ) -> Json:
     """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `most` nodes by the next coarser level."""
     pairs = [pair for pair in found.parallelism.pairs if kind in (None, pair.kind)]
@@ -30,7 +30,7 @@ def graph(
     for way in ways[ways.index(by) :]:
         name = _named(topology, way)
         names = sorted({name(address) for address in found.job.endpoints})
-        if len(names) <= most:
+        if len(names) <= max_nodes:
             break
     nodes = [_node(one, found, topology) for one in found.job.endpoints] if way == "endpoint" else [_plain(n) for n in names]
     return {"by": way, "nodes": nodes, "edges": _edges(pairs, name)}

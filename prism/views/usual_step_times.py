@@ -33,7 +33,7 @@ class Usual(NamedTuple):
     case: str | None
 
 
-def with_usual_times(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
+def with_usual(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
     """Add usual times to the trails of open cases that have none; `jobs` by id."""
     trails = tuple(trails)
     return tuple(
@@ -46,14 +46,14 @@ def with_usual_times(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) 
     )
 
 
-def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, asked: str | None = None) -> Usual:
+def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, case_id: str | None = None) -> Usual:
     """Choose the usual times of a job for a measure: before the case `asked`, else before a claim, else of all steps.
 
     Of the job's `cases`, the first open claim counts, else the newest closed one.
     """
     claims = sorted((case for case in cases if loud(case.finding)), key=lambda case: case.finding.start_ns)
     going = [case for case in claims if case.state == "open"]
-    chosen = next((case for case in cases if case.id == asked), going[0] if going else claims[-1] if claims else None)
+    chosen = next((case for case in cases if case.id == case_id), going[0] if going else claims[-1] if claims else None)
     if chosen is None:
         values = _medians(found, np.arange(1, len(sums(found).start_ns)), (measure,))
     else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.columns.record import Flows, concatenated
 from collectors.formats.column_mapping import Columns
-from collectors.formats.file_types import opened
+from collectors.formats.file_types import open_records
 from prism.tracking.flow_sources import Memory
 
 
@@ -25,7 +25,7 @@ class Dumps:
         """See `Records`."""
         parts = []
         for name, path in self._files:
-            for flows in opened(path, self._columns, exporter=name):
+            for flows in open_records(path, self._columns, exporter=name):
                 inside = (flows.start_ns >= start_ns) & (flows.start_ns < end_ns)
                 if endpoints:
                     asked = flows.among(endpoints)

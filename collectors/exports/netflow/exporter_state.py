@@ -18,7 +18,7 @@ from collectors.exports.records.time_formats import KNOWN, Clock
 from collectors.packets.plain_decoder import DecodeError
 
 SCHEMA = "prism-templates/1"
-MOST_SOURCES = 256  # per exporter
+MAX_SOURCES = 256  # per exporter
 MOST_NEW, MOST_NEW_EACH_S = 1 << 18, 1 << 15  # octets of new templates per exporter: at once; per second
 _FIELD = struct.Struct(">IHH")
 Key = tuple[int, int, int]  # version, observation domain, template
@@ -71,7 +71,7 @@ class Exporter:
         source = self.sources.get((version, domain))
         if source is None:
             source = self.sources[version, domain] = Source()
-            if len(self.sources) > MOST_SOURCES:
+            if len(self.sources) > MAX_SOURCES:
                 self.sources.popitem(last=False)
         self.sources.move_to_end((version, domain))
         return source

@@ -22,8 +22,8 @@ from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
 from collectors.exports.netflow.data_sets import RecordSets
 from collectors.exports.netflow.exporter_state import Exporter, Exporters
-from collectors.exports.netflow.options import Told, read_options
-from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, Sorter
+from collectors.exports.netflow.options import OptionState, read_options
+from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
 from collectors.exports.netflow.template_sets import read_templates
 from collectors.exports.netflow.waiting_sets import Waiter, WaitingRoom
@@ -104,14 +104,14 @@ class NetflowDecoder:
         self._frames.refresh()
         members = self._admitted(datagrams)
         accounts = Accounts(self.tally, [None if e is None else e.tally for e in members])
-        sorter = Sorter(datagrams, members, self._layouts)
+        sorter = TemplateAssignment(datagrams, members, self._layouts)
         self._expire(datagrams)
         read_templates(sorter, accounts)
         self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
         sets = sorter.sorted(self.waiting)
         records = RecordSets(sets, datagrams.senders)
         keys = list(zip(sorter.versions, sorter.domains, strict=True))
-        told = Told([sorter.member(owner) for owner in sorter.owners], keys, sorter.sources)
+        told = OptionState([sorter.member(owner) for owner in sorter.owners], keys, sorter.sources)
         for rows in read_options(records, told, sorter.domains, accounts):
             self.tally[counter_names.EVIDENCE_DROPPED] += self._evidence.add(rows, self._most_evidence)
         clocks = Clocks([None if e is None else e.clock for e in members], accounts)
@@ -161,7 +161,7 @@ class NetflowDecoder:
             )
             accounts.add(outcome, 1, exporter)
 
-    def _count(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+    def _count(self, sorter: TemplateAssignment, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
         """Count the records of sets; a released set was received as one record, and waited."""
         whole, bad = records.count, (records.cut > 0).astype(np.int64)
         waited = sets.datagram < 0
@@ -176,7 +176,7 @@ class NetflowDecoder:
                 waiter, accounts, int(sets.exporter[row]), message_loops.FAULTS[message_loops.CUT_OFF] if bad[row] else ""
             )
 
-    def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
+    def _wait(self, sorter: TemplateAssignment, accounts: Accounts) -> None:
         """Store sets that wait for their template."""
         waiters = sorter.waiters(accounts)
         owners = np.array([owner for owner, _ in waiters], np.int64)
@@ -185,7 +185,7 @@ class NetflowDecoder:
         for _, waiter in waiters:
             self._dismiss(self.waiting.put(waiter), NO_ROOM)
 
-    def _follow(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+    def _follow(self, sorter: TemplateAssignment, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
         """Follow sequence numbers, which count datagrams in v9, records in v5 and IPFIX."""
         heads, sources = sorter.heads, sorter.sources
         version = heads[message_loops.VERSION]

@@ -19,7 +19,7 @@ from collectors.exports.records.templates import IPFIX
 from collectors.exports.tallies import Accounts
 
 
-class Told:
+class OptionState:
     """Sampling rates and boot times valid at the arrival of each set.
 
     `exporters`, `keys` and `sources`: for each source of the batch its exporter, its version and domain, and its state before
@@ -160,7 +160,7 @@ def _grouped(columns: list[Ints]) -> tuple[Ints, Ints]:
     return first, which
 
 
-def read_options(records: RecordSets, told: Told, domains: list[int], accounts: Accounts) -> list[Notices]:
+def read_options(records: RecordSets, told: OptionState, domains: list[int], accounts: Accounts) -> list[Notices]:
     """Read the options records of a batch in the order of their sets; return their notices."""
     sets = records.sets
     news: list[tuple[int, int, int, int, Scope]] = []

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 UNKNOWN = 0
 ANY, OTHER = -1, -2  # of a field of a scope: absent; present, but without an announced rate
-MOST_RATES = 256  # of one observation domain
+MAX_RATES = 256  # of one observation domain
 Key = tuple[int, int]  # version, observation domain
 
 
@@ -39,7 +39,7 @@ class Rates:
         """Store a rate; return whether it is new."""
         if self.announced.get(scope) == rate:
             return False
-        if scope not in self.announced and len(self.announced) >= MOST_RATES:
+        if scope not in self.announced and len(self.announced) >= MAX_RATES:
             del self.announced[next(iter(self.announced))]
         self.announced[scope] = rate
         return True

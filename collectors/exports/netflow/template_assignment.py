@@ -29,7 +29,7 @@ _TOLD = np.array(
         for fault in range(len(message_loops.FAULTS))
     ]
 )
-MOST_WAITING = 64  # sets of one datagram that may wait
+MAX_WAITING = 64  # sets of one datagram that may wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Change(NamedTuple):
     template: Template | None
 
 
-class Sorter:
+class TemplateAssignment:
     """The messages of a batch. `members`: the exporter of each sender; None: it is refused.
 
     `status` of each datagram is 0 or a code into REASONS; `waits`: a set of it waits. `sources` have sequence numbers and
@@ -167,7 +167,7 @@ class Sorter:
         The ticket of a datagram with an error has failed. A datagram with too many such sets has an error.
         """
         s = self._without
-        many = np.bincount(s[message_loops.DATAGRAM], minlength=len(self.status)) > MOST_WAITING
+        many = np.bincount(s[message_loops.DATAGRAM], minlength=len(self.status)) > MAX_WAITING
         if many.any():
             self.status[many & (self.status == 0)] = TOO_MANY_WAIT
             refused = many[s[message_loops.DATAGRAM]]

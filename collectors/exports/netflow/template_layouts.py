@@ -15,7 +15,7 @@ _V5 = (
 )
 
 
-MOST_READ = 1 << 23  # octets of remembered template sets
+MAX_READ_OCTETS = 1 << 23  # octets of remembered template sets
 Read = tuple[tuple[int, Template | None], ...]
 
 
@@ -45,7 +45,7 @@ class Layouts:
             found = templates_of(unpack_templates(octets, version, options=options))
             self._read[key] = found
             self._read_octets += len(octets)
-            while len(self._read) > self._most or self._read_octets > MOST_READ:
+            while len(self._read) > self._most or self._read_octets > MAX_READ_OCTETS:
                 self._read_octets -= len(self._read.popitem(last=False)[0][0])
         else:
             self._read.move_to_end(key)

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.exports.netflow.exporter_state import Template
-from collectors.exports.netflow.template_assignment import BAD_TEMPLATE, Change, Sorter
+from collectors.exports.netflow.template_assignment import BAD_TEMPLATE, Change, TemplateAssignment
 from collectors.exports.netflow.template_layouts import templates_of
 from collectors.exports.records import message_loops
 from collectors.exports.records.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, TemplateError
 from collectors.exports.tallies import Accounts
 
-MOST_CHANGES = 2000  # changes of templates of one exporter in one batch: twice its maximum number
+MAX_CHANGES = 2000  # changes of templates of one exporter in one batch: twice its maximum number
 
 
-def read_templates(sorter: Sorter, accounts: Accounts) -> None:
+def read_templates(sorter: TemplateAssignment, accounts: Accounts) -> None:
     """Store the templates of a batch in their exporters; changes within the batch are noted in `sorter.changed`."""
     _Reader(sorter, accounts).read()
 
 
 class _Reader:
-    def __init__(self, sorter: Sorter, accounts: Accounts) -> None:
+    def __init__(self, sorter: TemplateAssignment, accounts: Accounts) -> None:
         self.sorter, self.accounts = sorter, accounts
         self._changes: dict[int, int] = {}  # number by sender
 
@@ -66,7 +66,7 @@ class _Reader:
             return
         owner = self.sorter.owners[source]
         self._changes[owner] = self._changes.get(owner, 0) + 1
-        if self._changes[owner] > MOST_CHANGES:
+        if self._changes[owner] > MAX_CHANGES:
             self.accounts.add("templates refused: too many changes", 1, owner)
             self._withdraw(position, source, number)  # later sets do not belong to the previous template
             return

@@ -148,7 +148,7 @@ def flow_columns(numbers: Numbers, context: Context, endpoints: BoundedAddressBo
 
 def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, Ints]:
     """Return start and end, ns since the epoch; missing times are the message's sending time, else its arrival."""
-    first, last = _said(numbers, context, (prefix + "start", prefix + "end"))
+    first, last = _record_times(numbers, context, (prefix + "start", prefix + "end"))
     lasted = numbers.count("duration")
     if last is None:
         last = context.sent if first is None or lasted is None else first + lasted
@@ -160,7 +160,7 @@ def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, I
     return first, np.maximum(first, last)
 
 
-def _said(numbers: Numbers, context: Context, columns: tuple[str, str]) -> list[Ints | None]:
+def _record_times(numbers: Numbers, context: Context, columns: tuple[str, str]) -> list[Ints | None]:
     """Return start and end from the records, in the formats of their exporters."""
     fields = [_field(numbers, name, context, columns[1]) for name in columns]
     corrected = iter(context.clocks.corrected([field for field in fields if field is not None], context))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.columns.partial_records import mixed
+from collectors.columns.partial_records import hash_columns
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 from collectors.compilation.primitives import SEED
@@ -186,4 +186,4 @@ def _keys(numbers: Numbers, who: Ints, back: bool) -> Ints:
     names = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "in_interface", "key")
     own = [value for value, meaning in zip(numbers.values, numbers.meanings, strict=True) if meaning.column in names]
     seed = np.full(numbers.n, SEED & np.uint64((1 << 63) - 1), np.int64)
-    return mixed(seed, np.full(numbers.n, back), who, *own).view(np.int64)
+    return hash_columns(seed, np.full(numbers.n, back), who, *own).view(np.int64)

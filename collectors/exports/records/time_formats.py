@@ -27,10 +27,10 @@ SINCE_1900 = 2_208_988_800  # seconds from NTP's epoch to 1970, RFC 7011 section
 WRAP_NS = (1 << 32) * 1_000_000  # of a 32-bit count of milliseconds
 MOST_NS = (1 << 62) - 1
 FAR_NS, NEAR_NS = 86_400 * SECOND, 6 * 3_600 * SECOND  # distance to the export time: implausible; plausible in another format
-MANY, SHARE = 16, 0.9  # number of times for a decision, and required share
-FEW = 8  # sufficient number if each is a round number
-SOME = 64  # times to check per exporter, field and batch
-FORGET = 4096  # number of times after which older ones count half
+MIN_TIMES, MIN_SHARE = 16, 0.9  # number of times for a decision, and required share
+MIN_ROUND_TIMES = 8  # sufficient number if each is a round number
+SAMPLED_TIMES = 64  # times to check per exporter, field and batch
+MAX_VOTES = 4096  # number of times after which older ones count half
 BINS = 8  # tenths of a second, of 10, that nanoseconds must cover
 
 S, MS, US, NS = (f"{name} since 1970" for name in ("seconds", "milliseconds", "microseconds", "nanoseconds"))
@@ -46,7 +46,7 @@ _CANDIDATES: dict[str, tuple[str, ...]] = {
 _CANDIDATES["delta_us"] = ()
 FRACTIONS = {name: f"{name} in the fraction of NTP times" for name in ("milliseconds", "microseconds", "nanoseconds")}
 _SCALES = dict(zip(FRACTIONS.values(), (1_000_000, 1_000, 1), strict=True))
-WORDED, LOW = ("us", "ns"), np.uint64(0xFFFFFFFF)  # units that are NTP times; their lower word
+NTP_UNITS, LOW = ("us", "ns"), np.uint64(0xFFFFFFFF)  # units that are NTP times; their lower word
 FRACTION = " fraction"  # suffix of a unit: the format of fractions
 KNOWN = {*_COUNTS, NTP_S, WORDS, SHORT_MS, *SINCE_BOOT, *_SCALES}
 CORRECTED = "times corrected: "  # followed by a format
@@ -63,11 +63,11 @@ class Clock:
         """Count times that are plausible in the announced format, and those plausible only in other formats."""
         votes = self.votes.setdefault(unit, Counter())
         votes.update({"": plain, "tried": tried, **found})
-        if votes["tried"] >= MANY:
+        if votes["tried"] >= MIN_TIMES:
             best = max(found, key=lambda name: votes[name], default="")
-            if votes[""] >= (1 - SHARE) * votes["tried"]:
+            if votes[""] >= (1 - MIN_SHARE) * votes["tried"]:
                 self.formats.pop(unit, None)
-            elif votes[best] >= SHARE * votes["tried"]:
+            elif votes[best] >= MIN_SHARE * votes["tried"]:
                 self.formats[unit] = best
         _fade(votes, "tried")
 
@@ -85,20 +85,20 @@ class Clock:
         found = _fraction(votes)
         if found:
             self.formats[unit + FRACTION] = found
-        elif votes["n"] >= MANY and (votes["ns"] < SHARE * votes["n"] or votes["binary"] >= SHARE * votes["n"]):
+        elif votes["n"] >= MIN_TIMES and (votes["ns"] < MIN_SHARE * votes["n"] or votes["binary"] >= MIN_SHARE * votes["n"]):
             self.formats.pop(unit + FRACTION, None)
         _fade(votes, "n")
 
 
 def _fraction(votes: Counter[str]) -> str:
     """Return the format of fractions; empty if they are, or may be, correct."""
-    most = SHARE * votes["n"]
-    if votes["n"] < FEW or votes["binary"] >= most:
+    most = MIN_SHARE * votes["n"]
+    if votes["n"] < MIN_ROUND_TIMES or votes["binary"] >= most:
         return ""
     spread = sum(name.startswith("tenth") for name in votes) >= BINS
     if votes["ns"] >= most and votes["round"] >= most:
         return FRACTIONS["nanoseconds"]
-    if votes["n"] < MANY:
+    if votes["n"] < MIN_TIMES:
         return ""
     if votes["ms"] >= most:
         return FRACTIONS["milliseconds"]
@@ -108,7 +108,7 @@ def _fraction(votes: Counter[str]) -> str:
 
 
 def _fade(votes: Counter[str], total: str) -> None:
-    if votes[total] > FORGET:
+    if votes[total] > MAX_VOTES:
         for name in votes:
             votes[name] -= 0 if name.startswith("tenth") else votes[name] // 2
 
@@ -168,7 +168,7 @@ class Clocks:
         suspects = {*around.first_exporter[odd].tolist(), *self._busy_with(field.unit)}
         formats = field.formats() if suspects else {}
         for clock, _, rows in self._rows(suspects, around):
-            some = rows[:: len(rows) // SOME + 1]
+            some = rows[:: len(rows) // SAMPLED_TIMES + 1]
             sent = around.sent[some]
             plain = np.abs(field.time_ns[some] - sent) <= FAR_NS
             found = {name: np.abs(made(some) - sent) <= NEAR_NS for name, made in formats.items()}
@@ -180,15 +180,15 @@ class Clocks:
 
     def _look_at_fractions(self, field: Field, around: Around) -> None:
         """Let exporters check the second word of NTP times that may be another fraction, now or earlier."""
-        if field.unit not in WORDED:
+        if field.unit not in NTP_UNITS:
             return
         low = (field.value[around.firsts] & LOW).astype(np.int64)
         known = around.first_exporter[low > 0]
         n = np.bincount(known, minlength=len(self.clocks))
         below = np.bincount(known[low[low > 0] < SECOND], minlength=len(self.clocks))
-        odd = np.flatnonzero((n > 0) & (below >= SHARE * n))
+        odd = np.flatnonzero((n > 0) & (below >= MIN_SHARE * n))
         for clock, _, rows in self._rows({*odd.tolist(), *self._busy_with(field.unit + FRACTION)}, around):
-            some = rows[:: len(rows) // SOME + 1]
+            some = rows[:: len(rows) // SAMPLED_TIMES + 1]
             low = (field.value[some] & LOW).astype(np.int64)
             clock.see(field.unit, low[_has_words(field.value[some], around.sent[some]) & (low > 0)])
 

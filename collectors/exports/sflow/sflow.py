@@ -28,9 +28,9 @@ from collectors.packets.frame_batch import PAD, gather
 
 LINK_TYPES = {1: 1, 11: 228, 12: 229, 13: 219}  # header protocols (Ethernet, IPv4, IPv6, MPLS) to link types of captures
 NO_FLOW, NO_PACKET, OTHER = "frame not decoded", "no packet in the sample", "unknown type of sample"
-MOST_SEQUENCES = 256  # of one agent
-MOST_INTERFACES = 4096  # of one agent
-SOME = 256  # samples per batch that show addresses behind interfaces: enough over time
+MAX_SEQUENCES = 256  # of one agent
+MAX_INTERFACES = 4096  # of one agent
+SAMPLES_PER_BATCH = 256  # samples per batch that show addresses behind interfaces: enough over time
 
 _GENERIC = np.dtype(
     [
@@ -69,7 +69,7 @@ class _Agent:
 
     def meet(self, interface: int, address: str) -> None:
         """Record that a packet of an address came in by an interface."""
-        if len(self.behind) < MOST_INTERFACES and self.behind.setdefault(interface, address) != address:
+        if len(self.behind) < MAX_INTERFACES and self.behind.setdefault(interface, address) != address:
             self.behind[interface] = ""
 
 
@@ -171,7 +171,7 @@ class SflowDecoder:
 
     def _meet(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
         """Learn from samples which source addresses enter by which interface."""
-        some = slice(None, None, len(which) // SOME + 1)
+        some = slice(None, None, len(which) // SAMPLES_PER_BATCH + 1)
         rows, protocol = which[some], columns["protocol"][some]
         talk = (samples.columns[walks.IN, rows] >= 0) & ((protocol == TCP) | (protocol == UDP))
         rows = rows[talk]
@@ -243,7 +243,7 @@ class SflowDecoder:
         for i, (of, who, domain) in enumerate(owners):
             states[i][who, domain] = int(expected[i])
             states[i].move_to_end((who, domain))
-            if len(states[i]) > MOST_SEQUENCES:
+            if len(states[i]) > MAX_SEQUENCES:
                 states[i].popitem(last=False)
             names = (counter_names.counter(DATAGRAMS, counter_names.LOST), counter_names.LATE, counter_names.RESTARTED)
             for name, many in zip(names, found[:, i].tolist(), strict=True):

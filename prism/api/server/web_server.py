@@ -14,8 +14,8 @@ from pathlib import Path
 
 import uvicorn
 
-from collectors.exports.admission import networks
-from collectors.listening.udp_sockets import endpoint
+from collectors.exports.admission import parse_networks
+from collectors.listening.udp_sockets import parse_endpoint
 from prism.api.server.application import app
 from prism.api.server.idle_connections import IDLE_S, Connection
 from prism.past.uploads import Bounds, Uploads
@@ -117,8 +117,8 @@ class Wish:
 @contextmanager
 def serve(service: Service, wish: Wish) -> Iterator[str]:
     """Serve with these options while the context lasts; yields the address. Raises ValueError, OSError."""
-    where = endpoint("pages", wish.at)
-    proxies = [str(network) for network in networks(wish.proxies)]
+    where = parse_endpoint("pages", wish.at)
+    proxies = [str(network) for network in parse_networks(wish.proxies)]
     tokens = Tokens(wish.tokens) if wish.tokens else None
     with ExitStack() as stack:
         uploads = stack.enter_context(Uploads(wish.uploads, wish.bounds)) if wish.uploads else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Table, mixed, run_sizes, run_starts, running_max
+from collectors.columns.partial_records import Table, hash_columns, run_sizes, run_starts, running_max
 from collectors.columns.record import ACK, FIN, SYN, TCP
 from collectors.packets.headers import CNP
 from prism.synth.capture.packet_trains import take_rows
@@ -130,9 +130,9 @@ class _Numbering:
         order = np.argsort(link, kind="stable")
         own, other = self._counted("sent", advance, link, way, order)
         before = own - advance
-        first = mixed(t["link"], way) & np.uint64(0xFFFFFFFF)
+        first = hash_columns(t["link"], way) & np.uint64(0xFFFFFFFF)
         begin = first.astype(np.int64)
-        far = (mixed(t["link"], 1 - way) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        far = (hash_columns(t["link"], 1 - way) & np.uint64(0xFFFFFFFF)).astype(np.int64)
         sequence = np.where(t["repeat"], before - np.where(tcp, t["octets"], 1), before + t["skipped"])
         t["sequence"] = np.where(acknowledges, far + other - 1, begin + sequence) & np.where(tcp, 0xFFFFFFFF, 0xFFFFFF)
         t["sequence"][notifies] = 0

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Table, mixed, run_starts, running_max
+from collectors.columns.partial_records import Table, hash_columns, run_starts, running_max
 from collectors.columns.record import ACK, PSH, TCP, UDP, Mask
 from collectors.packets.headers import CNP
 from prism.synth.capture.transfer_records import (
@@ -106,7 +106,7 @@ def _train(rows: Rows, plant: Plant) -> Table:
     here = np.where(udp, c.get("back_qp", zero), c.get("src_port", zero))
     there = np.where(udp, c.get("dst_qp", zero), c.get("dst_port", zero))
     ends = np.where(low, here, there), np.where(low, there, here)
-    link = mixed(np.minimum(src, dst), np.maximum(src, dst), *ends, c["protocol"])
+    link = hash_columns(np.minimum(src, dst), np.maximum(src, dst), *ends, c["protocol"])
     spine = c["spine"].astype(np.int64)
     spine = np.where(spine == -2, plant.spine(src, dst, lane), spine)
     idle = np.full(n, IDLE_HOP)

@@ -8,7 +8,7 @@ import pytest
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Transits
 from collectors.exports.evidence import Delays
-from collectors.exports.evidence_store import Witnessed
+from collectors.exports.evidence_store import EvidenceBuffer
 from collectors.writers.sinks import Nowhere
 from prism.app.analysis_thread import Analysis, Watched, witnessing
 from prism.findings.same_finding import loud
@@ -223,7 +223,7 @@ def test_both_have_the_records():
 
 
 def test_delays_that_exporters_tell_of_are_on_the_shelf():
-    told, watch = Witnessed(), Watch(None)
+    told, watch = EvidenceBuffer(), Watch(None)
     hand_on = witnessing(told.drain, watch, clock=lambda: 10 * SECOND)
     for time_ns, name in ((SECOND, "leaf0"), (2 * SECOND, "leaf1")):
         told.add([Delays.build({"time_ns": [time_ns], "exporter": [0], "delay_ns": [7000]}, exporters=(name,))])

@@ -11,10 +11,10 @@ from prism.exporters.exporter_silence import (
     MAX_CONFIDENCE_BLIND,
     MAX_CONFIDENCE_LOST,
     Heard,
-    describe_losses,
     find_silent,
-    lower_confidence,
+    loss_notes,
     records_of,
+    weaken,
 )
 from prism.findings.same_finding import loud
 from prism.live.live_analysis import Watch
@@ -139,18 +139,18 @@ def finding(kind="hang"):
 
 def test_an_outage_in_which_datagrams_were_lost_is_hardly_believed():
     lost = {"leaf0": Heard(5 * SECOND, 7, 4 * SECOND), "leaf1": Heard(5 * SECOND)}
-    (told,) = lower_confidence([finding()], lost)
+    (told,) = weaken([finding()], lost)
     assert told.confidence == MAX_CONFIDENCE_LOST
     assert "leaf0" in told.evidence["collection"]
-    assert list(lower_confidence([finding("slow_rank")], lost)) == [finding("slow_rank")]
-    assert list(lower_confidence([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
+    assert list(weaken([finding("slow_rank")], lost)) == [finding("slow_rank")]
+    assert list(weaken([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
 
 
 def test_losses_are_told_once():
     before, now = {"a": Heard(1, 2, 1)}, {"a": Heard(5, 4, 3), "b": Heard(5)}
-    (words,) = describe_losses(before, now)
+    (words,) = loss_notes(before, now)
     assert words.startswith("exporter a: 2 datagrams or records were lost until 00:00:00 UTC")
-    assert list(describe_losses(now, now)) == []
+    assert list(loss_notes(now, now)) == []
 
 
 def test_records_by_some_exporters(across):

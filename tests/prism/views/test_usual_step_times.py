@@ -12,7 +12,7 @@ from prism.tracking.case_tracking import Trail
 from prism.views import timeline_views
 from prism.views.step_cells import CellRange
 from prism.views.step_sums import sums
-from prism.views.usual_step_times import usual_before, usual_times, with_usual_times
+from prism.views.usual_step_times import usual_before, usual_times, with_usual
 
 MS, RANKS = 1_000_000, 8
 FAST, SLOW = 1000, 2000  # ms
@@ -47,17 +47,17 @@ def test_four_fifths_of_the_steps_are_slow_and_the_usual_ones_are_those_before()
 def test_a_case_keeps_what_was_usual_when_it_opened():
     found, case = job([FAST] * 10 + [SLOW] * 3)
     trail = Trail(case, 0.0, case.finding.end_ns, told=True)
-    (kept,) = with_usual_times([trail], {case.finding.job: found})
+    (kept,) = with_usual([trail], {case.finding.job: found})
     assert kept.case.usual == {"step": FAST, "duration": FAST}
     later, _ = job([FAST] * 10 + [SLOW] * 400, shown=slice(100, None))  # all before it is forgotten
     assert usual_before(later, case, ()) == {}
-    (same,) = with_usual_times([kept], {case.finding.job: later})
+    (same,) = with_usual([kept], {case.finding.job: later})
     assert same is kept
     for state, closed in (("open", 0), ("closed", case.finding.end_ns)):
         now = replace(kept.case, state=state, closed_ns=closed)
         assert usual_times(later, [now], "duration") == (FAST, FAST, case.id)
-    assert with_usual_times([replace(trail, told=False)], {case.finding.job: found})[0].case.usual == {}
-    assert with_usual_times([trail], {})[0].case.usual == {}
+    assert with_usual([replace(trail, told=False)], {case.finding.job: found})[0].case.usual == {}
+    assert with_usual([trail], {})[0].case.usual == {}
 
 
 def test_the_time_of_another_claim_is_not_usual():

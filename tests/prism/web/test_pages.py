@@ -11,7 +11,7 @@ from prism.service.service_settings import Service
 from prism.service.tokens import Tokens
 from prism.tracking.board import Board, Boards
 from tests.prism.web.conftest import GENEROUS, PCAPS, Shown
-from tests.prism.web.pages import WIDE, case_of, go, job_of
+from tests.prism.web.page_scripts import WIDE, case_of, go, job_of
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism.alerts.alert_labels import finding_page
-from tests.prism.web.pages import NAMELESS, case_of
+from tests.prism.web.page_scripts import NAMELESS, case_of
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)

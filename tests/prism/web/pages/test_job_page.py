@@ -12,7 +12,7 @@ from prism.tracking.board import Board, Boards, Gap
 from prism.tracking.outages import cleared
 from tests.prism.views.test_usual_step_times import FAST, RANKS, SLOW, job
 from tests.prism.web.conftest import GENEROUS
-from tests.prism.web.pages import COLOUR_AT, COLOURS, NAMELESS, go, job_of
+from tests.prism.web.page_scripts import COLOUR_AT, COLOURS, NAMELESS, go, job_of
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)

@@ -9,7 +9,7 @@ from prism.model import Severity
 from prism.service.service_settings import Service
 from prism.tracking.board import Board, Boards
 from tests.prism.web.conftest import GENEROUS
-from tests.prism.web.pages import COLOURS, NAMELESS, go, job_of
+from tests.prism.web.page_scripts import COLOURS, NAMELESS, go, job_of
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)
