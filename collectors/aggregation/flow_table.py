@@ -59,13 +59,30 @@ MIN_FLOWS = 1 << 16  # flows from which on a search for finished ones pays off
 
 
 class FlowTable:
-    """Builds flow records from packets. `addresses` is the decoder's address book and may grow.
-
-    `exporters`: the switches. `home`: the switch of each address. `horizon_ns`: maximum time between sightings of a packet.
-    `bin_ns`: time bins of the transits; congestion notifications within this time are merged. `small`: maximum payload octets
-    of a control message. `idle_ns`: a flow restarts after such a pause. `active_ns`: records are cut at its multiples.
+    """Builds flow records from packets of one or several switches.
 
     Packets of a single switch are followed directly while its clock does not go back, and sorted by time from there on.
+
+    Parameters
+    ----------
+    exporters : iterable of str
+        Names of the switches.
+    addresses : sequence of str
+        The decoder's address book; it may grow.
+    home : mapping of str to str, optional
+        Switch of each address.
+    horizon_ns : int
+        Maximum time between sightings of a packet by several switches, ns.
+    bin_ns : int
+        Time bins of the transits, ns; congestion notifications within this time are merged.
+    small : int
+        Maximum payload octets of a control message.
+    idle_ns : int
+        A flow restarts after a pause of this length, ns.
+    active_ns : int, optional
+        Records are cut at multiples of this time, ns.
+    pace : Pace, optional
+        Rate at which finished flows are searched.
     """
 
     def __init__(

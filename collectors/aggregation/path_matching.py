@@ -45,11 +45,23 @@ class Seen:
 
 
 class Sightings:
-    """Matches sightings of a packet by identity, first with first, within `horizon_ns`; stores that window of packets.
+    """Matches sightings of a packet by identity, first with first; stores one window of packets.
 
     A sighting joins the oldest packet of its identity that was first seen at most `horizon_ns` ago and not yet by this switch.
-    The time at the sender's own switch (`home`: code of address → exporter) counts, else the earliest. Packets come out by time
-    once no open switch can add to them.
+    Packets come out by time once no open switch can add to them.
+
+    Parameters
+    ----------
+    exporters : sequence of str
+        Names of the switches.
+    home : mapping of str to str, optional
+        Switch of each address. The time at the sender's own switch counts, else the earliest.
+    horizon_ns : int
+        Maximum time between sightings of a packet, ns.
+    bin_ns : int
+        Time bins of the hop delays, ns.
+    least : int
+        Number of packets for which a `take` is worth its cost.
     """
 
     def __init__(

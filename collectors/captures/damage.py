@@ -36,7 +36,7 @@ class Damage:
 
     def end(self, offset: int, what: str, error: Exception | None) -> None:
         """Warn that the file ends inside the `what` at an offset."""
-        self.say(offset, f"the file ends inside this {what}{_why(error)}; what is before it was read")
+        self.say(offset, f"the file ends inside this {what}{_why(error)}; the records before it were read")
 
     def stop(self, offset: int, error: Exception) -> None:
         """Warn that the file cannot be read from an offset on."""

@@ -44,7 +44,7 @@ COLUMNS = (
     Column("end_ns", np.int64, "DateTime64(9)", "last packet, ns since the epoch"),
     Column("src", np.int32, "IPv6", "sender, a code into endpoints"),
     Column("dst", np.int32, "IPv6", "receiver, a code into endpoints"),
-    Column("src_port", np.uint16, "UInt16", "TCP or UDP port; 0 for RDMA, where it only spreads over paths"),
+    Column("src_port", np.uint16, "UInt16", "TCP or UDP port; 0 for RDMA, whose port only selects a path"),
     Column("dst_port", np.uint16, "UInt16", "TCP or UDP port"),
     Column("protocol", np.uint8, "UInt8", "IP protocol"),
     Column("dst_qp", np.uint32, "UInt32", "RDMA destination: queue pair, or endpoint (Ultra Ethernet); 0: none"),
@@ -56,10 +56,10 @@ COLUMNS = (
     Column("cnp", np.int64, "UInt32", "congestion notifications"),
     Column("tcp_flags", np.uint8, "UInt8", "union of the TCP flags seen (IPFIX tcpControlBits)"),
     Column("busy_ns", np.int64, "UInt64", "time between start and end in which packets came back to back; 0 where unknown"),
-    Column("sampling_rate", np.int64, "UInt32", "one packet in so many was seen; 0 where it is sampled at an unknown rate", 1),
+    Column("sampling_rate", np.int64, "UInt32", "sampling rate (one packet in so many); 0 if it is unknown", 1),
     Column("exporter", np.int32, "LowCardinality(String)", "switch nearest to the sender that saw it, a code into exporters"),
     Column("path", np.int32, "LowCardinality(String)", "switches in order, a code into paths"),
-    Column("job_id", np.uint32, "UInt32", "job id in the header (Ultra Ethernet, 24 bits); 0 where there is none"),
+    Column("job_id", np.uint32, "UInt32", "job id in the header (Ultra Ethernet, 24 bits); 0 if there is none"),
 )
 
 

@@ -56,11 +56,23 @@ class AdmissionCounts(NamedTuple):
 
 
 class Admission:
-    """Decides on batches of datagrams. `allowed`: None for everybody. `rate`: datagrams per second of each exporter.
+    """Decides on batches of datagrams.
 
     The datagrams of a limited exporter are thinned evenly, and those kept represent the others: the weights of an exporter add
-    up to what it sent, except for a rest that its next datagrams carry. `burst`: seconds of traffic that it may send at once.
-    `idle_ns`: after this silence an exporter may lose its slot to a new one.
+    up to what it sent, except for a rest that its next datagrams carry.
+
+    Parameters
+    ----------
+    allowed : tuple of Network or None
+        Networks of accepted senders; None for everybody.
+    most : int
+        Maximum number of exporters at a time.
+    rate : float or None
+        Maximum datagrams per second of each exporter; None for no limit.
+    burst : float
+        Seconds of traffic that an exporter may send at once.
+    idle_ns : int
+        After this silence, ns, an exporter may lose its slot to a new one.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from collectors.columns.record import Codes, Column, Ints
 UNKNOWN = -1
 
 _SEEN = (
-    Column("time_ns", np.int64, "DateTime64(9)", "when it was received, or as the switch's clock says, ns since the epoch"),
+    Column("time_ns", np.int64, "DateTime64(9)", "arrival, or time by the switch's clock, ns since the epoch"),
     Column("exporter", np.int32, "LowCardinality(String)", "the switch, a code into names"),
 )
 _PORTS = (
@@ -29,7 +29,7 @@ _PORTS = (
 _PACKET = (
     Column("src", np.int32, "IPv6", "sender, a code into endpoints; -1 where the packet is not known", UNKNOWN),
     Column("dst", np.int32, "IPv6", "receiver, a code into endpoints; -1 where the packet is not known", UNKNOWN),
-    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 where there is none"),
+    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 if there is none"),
 )
 _COUNTED = (
     Column("octets", np.int64, "UInt64", "octets"),
@@ -78,7 +78,7 @@ class Counters(Rows):
             "neighbour",
             np.int32,
             "IPv6",
-            "whose packets come in there, a code into endpoints; -1: several, or unknown",
+            "source of the incoming packets, a code into endpoints; -1: several, or unknown",
             UNKNOWN,
         ),
     )
@@ -159,7 +159,7 @@ class Notices(Rows):
     COLUMNS = (
         *_SEEN,
         Column("domain", np.int64, "UInt32", "observation domain"),
-        Column("element", np.int32, "LowCardinality(String)", "what is told, a code into elements"),
+        Column("element", np.int32, "LowCardinality(String)", "subject of the notice, a code into elements"),
         Column("value", np.int64, "UInt64", "the number"),
     )
     time_ns: Ints

@@ -182,7 +182,7 @@ class Capturer:
         table = self.table
         reasons = sum_tallies(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
         yield Count(PREFIX + "packets_fate", "packets by result", keyed(reasons), ("reason",))
-        yield Count(PREFIX + "table_restarts", "times the flow table was full and started anew", {(): self.restarts})
+        yield Count(PREFIX + "table_restarts", "restarts of the full flow table", {(): self.restarts})
         yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})
         yield from self.hops.counts()
         yield from self.sink.counts()

@@ -78,7 +78,7 @@ def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_oc
     elif stream.damage and not isinstance(stream.damage, EOFError):
         warnings.append(f"{place}: cannot be read: {explain_error(stream.damage)}; the rest of the file is not read")
     elif stream.damage or at < stream.end:
-        warnings.append(f"{place}: the file ends inside this message; what is before it was read")
+        warnings.append(f"{place}: the file ends inside this message; the records before it were read")
 
 
 def _seconds(head: bytes) -> int:

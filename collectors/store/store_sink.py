@@ -42,10 +42,29 @@ EARLY, LATE, NAMELESS = "older than the retention time", "timestamp in the futur
 
 
 class Storing:
-    """A sink to the store `where` (see `drivers.opened`) through a spool in a folder.
+    """A sink to the store through a spool in a folder.
 
-    Raises StoreError if the store can never be used as it is; an unreachable server is waited for. `keep_s`: retention of a new
-    store.
+    Parameters
+    ----------
+    where : str
+        Address of the store, see `drivers.opened`.
+    spool : path
+        Folder of batches that wait for the store.
+    rows, seconds : int, float
+        A batch is spooled at this number of records, or at this age of its oldest record, s.
+    keep_s : int
+        Retention of a new store, s.
+    ahead_s : float
+        Maximum offset of exporters' clocks into the future, s.
+    spool_octets : int or None
+        Maximum size of the spool.
+    clock : callable
+        Current time, ns since the epoch.
+
+    Raises
+    ------
+    StoreError
+        The store can never be used as it is. An unreachable server is waited for.
     """
 
     def __init__(

@@ -26,10 +26,20 @@ RETRY_NS = 5_000_000_000
 
 
 class Rotating:
-    """A sink of files `folder/flows-TIME-NUMBER` + `suffix`, written by `write(path, flows)`, by start of their records.
+    """A sink of files `folder/flows-TIME-NUMBER` + `suffix`, with records in order of start.
 
-    A file is written once there are `rows` records or the oldest has waited for `seconds`. If the disk refuses, records wait
-    for another try; records beyond the memory limit are `dropped`, by reason.
+    If the disk refuses, records wait for another try; records beyond the memory limit are `dropped`, by reason.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the files.
+    write : callable
+        Writes flow records to a path.
+    suffix : str
+        End of the files' names; it defines the format.
+    rows, seconds : int, float
+        A file is written at this number of records, or at this age of its oldest record, s.
     """
 
     def __init__(self, folder: str | Path, write: Write, *, suffix: str, rows: int = ROWS, seconds: float = SECONDS) -> None:

@@ -64,9 +64,27 @@ def due(
 ) -> Due:
     """Decide whether a group is notified now.
 
-    `firing`: fingerprints of open, unmuted alerts; `worse`: those that became critical since the last notification; `ended`:
-    notified alerts that are over; `since_ns`: time at which something new in the group was first seen. A group with a
-    notification in delivery is never due.
+    Parameters
+    ----------
+    now_ns : int
+        Current time, ns since the epoch.
+    since_ns : int
+        Time at which something new in the group was first seen, ns.
+    firing : collection of str
+        Fingerprints of open, unmuted alerts.
+    ended : collection of str
+        Fingerprints of notified alerts that are over.
+    log : Log
+        Earlier notifications of the group.
+    grouping : Grouping
+        Waiting times.
+    worse : collection of str
+        Fingerprints of `firing` that became critical since the last notification.
+
+    Returns
+    -------
+    Due
+        The decision, its reason, and the next time to check. A group with a notification in delivery is never due.
     """
     last = log.last
     if last is not None and last.state == "waiting":

@@ -198,9 +198,9 @@ def _listing(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ValueError(f"{path}: does not exist; prism serve --alerts with these settings writes it") from None
     except ValueError as error:
-        raise ValueError(f"{path}: not a list of alerts: {error}; prism serve writes it anew") from None
+        raise ValueError(f"{path}: not a list of alerts: {error}; prism serve writes it again") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path}: not a list of alerts; prism serve writes it anew")
+        raise ValueError(f"{path}: not a list of alerts; prism serve writes it again")
     return found
 
 

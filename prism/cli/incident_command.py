@@ -24,7 +24,7 @@ def incident(
     topology: Annotated[str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address.")] = None,
     healthy: Annotated[str | None, typer.Option(metavar="FILE", help="Lines of healthy runs (prism logs --learn).")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the incident on one page.")] = None,
-    hints: Annotated[str | None, typer.Option(metavar="FILE", help="Write what the logs say as hints for replay.")] = None,
+    hints: Annotated[str | None, typer.Option(metavar="FILE", help="Write facts from the logs as hints for replay.")] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the incident (JSON); - for standard output.")] = None,
 ) -> None:
     """Join the logs of a run with its flows: node, cause, and their contradictions.

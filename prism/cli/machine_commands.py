@@ -38,7 +38,8 @@ def doctor(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     exporters: Annotated[
-        bool, typer.Option("--exporters", help="Instead, say what each exporter of a running service lacks for which analysis.")
+        bool,
+        typer.Option("--exporters", help="Instead, list the data that each exporter of a running service lacks, by analysis."),
     ] = False,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of that service.")] = "http://127.0.0.1:8080",
     token_file: Annotated[str | None, typer.Option(metavar="FILE", help="File with its token, if it needs one.")] = None,

@@ -23,7 +23,7 @@ MAX_FILE_OCTETS = 256 << 20  # octets of a file of another tool
 def metrics(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: Annotated[str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address.")] = None,
-    hints: Annotated[str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs.")] = None,
+    hints: Annotated[str | None, typer.Option(metavar="FILE", help="Facts about the site and its jobs.")] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Metrics of an earlier run (--json); repeatable.")
     ] = None,

@@ -25,7 +25,7 @@ JobsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
-        help="Jobs of the scheduler: JSON of Slurm or of Kubernetes pods, a list of jobs, or where to ask; repeatable.",
+        help="Jobs of the scheduler: JSON of Slurm or of Kubernetes pods, a list of jobs, or sources to query; repeatable.",
     ),
 ]
 

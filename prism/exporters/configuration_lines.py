@@ -90,7 +90,7 @@ WRONG_CLOCK: Mapping[str, Line] = {
     ),
 }
 LOST: Mapping[str, Line] = {
-    "this machine": Line("prism doctor --rate 20000   # says which receive buffer is needed", "prism doctor --help"),
+    "this machine": Line("prism doctor --rate 20000   # prints the required receive buffer", "prism doctor --help"),
 }
 NO_HEADERS: Mapping[str, Line] = {
     "any": Line(

@@ -82,7 +82,7 @@ def _loss(sent: Sent, lost: int) -> MissingField | None:
 def _headers(sent: Sent) -> MissingField | None:
     if not sent.roce or sent.queues >= sent.roce / 2:
         return None
-    analysis = "communicators: streams of one pair cannot be told apart"
+    analysis = "communicators: streams of one pair cannot be distinguished"
     return _lack("RoCE without queue pairs", analysis, lines.NO_HEADERS)
 
 

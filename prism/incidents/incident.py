@@ -147,6 +147,6 @@ def _witnesses(log_diagnosis: LogDiagnosis, silence: Silence, placed: NodeMap) -
         who = silence.first + (f", rank {rank}" if rank is not None else "")
         ahead = silence.margin_ns / 1e6
         out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({silence.confidence:.0%})")
-    out += [f"flows: what was sent to {one} was sent again without an answer" for one in silence.unanswered]
+    out += [f"flows: data sent to {one} was sent again without an answer" for one in silence.unanswered]
     out += [f"flows: {one} closed its connections first" for one in silence.closed]
     return out

@@ -29,7 +29,7 @@ def html(incident: Incident) -> str:
     parts = [
         f"<h1>{escape(title)}</h1>",
         *_summary(incident),
-        *_list("What each witness says", incident.witnesses),
+        *_list("Facts from each source", incident.witnesses),
         *_chart(incident),
         *_checks(incident),
         *_findings(incident),
@@ -57,7 +57,7 @@ def _summary(incident: Incident) -> Iterator[str]:
             else ('<p class="no">Logs and flows name different nodes.</p>')
         )
     if incident.assumed:
-        yield '<p class="dim">Ranks were taken for the order of addresses: neither logs nor topology say where ranks are.</p>'
+        yield '<p class="dim">Ranks follow the order of addresses: neither logs nor topology place them.</p>'
 
 
 def _list(title: str, rows: tuple[str, ...]) -> Iterator[str]:

@@ -76,7 +76,7 @@ def text(diagnosis: LogDiagnosis) -> Iterator[str]:
         yield f"note: {note}"
     if not diagnosis.failed:
         where = f" at iteration {diagnosis.iteration}" if diagnosis.iteration >= 0 else ""
-        more = f"; {len(diagnosis.survived)} errors after which training went on" if diagnosis.survived else ""
+        more = f"; {len(diagnosis.survived)} errors after which training continued" if diagnosis.survived else ""
         yield f"No failure found ({diagnosis.stage}{where}){more}."
         return
     at = f", after iteration {diagnosis.iteration}" if diagnosis.iteration >= 0 else ""
@@ -96,10 +96,10 @@ def text(diagnosis: LogDiagnosis) -> Iterator[str]:
 
 
 _RULES = {
-    "only": "the only node that says what broke",
+    "only": "the only node with a root cause",
     "single": "the only node in these logs",
-    "first": "the first of several nodes that say what broke",
-    "everywhere": "most nodes say the same",
+    "first": "the first of several nodes with a root cause",
+    "everywhere": "most nodes report the same",
     "silent": "the only node that does not wait for others",
     "behind": "behind the others in its collectives",
     "named": "named by its peers",

@@ -51,7 +51,7 @@ def _page(url: str, query: str, start: int, end: int, token: str, tenant: str) -
     except (urllib.error.URLError, TimeoutError) as error:
         raise ConnectionError(f"{url}: Loki does not answer: {getattr(error, 'reason', error)}") from None
     if len(body) > MAX_ANSWER_OCTETS:
-        raise ValueError(f"{url}: an answer of more than {MAX_ANSWER_OCTETS >> 20} MiB; ask for less time")
+        raise ValueError(f"{url}: an answer of more than {MAX_ANSWER_OCTETS >> 20} MiB; use a shorter time range")
     try:
         streams = of_loki(json.loads(body))
     except (ValueError, RecursionError) as error:

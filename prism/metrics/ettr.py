@@ -115,10 +115,39 @@ def ettr_of_steps(
     until_ns: int | None = None,
     window_ns: int = 0,
 ) -> Ettr:
-    """Compute the ratio from sorted step ends, ns.
+    """Compute the effective training time ratio from step ends.
 
-    `stops`: start, end and kind of hangs and crashes. `silences` int64[n, 2]: times without any traffic of the job; `rests`:
-    times without collection, ns.
+    Parameters
+    ----------
+    ends : int64[steps]
+        Sorted step ends, ns since the epoch.
+    start_ns, end_ns : int
+        First and last time of the job, ns.
+    events : sequence of Event
+        Evaluations, checkpoints and restarts.
+    stops : sequence of (int, int, str)
+        Start, end and kind of hangs and crashes, ns.
+    silences : int64[n, 2] or None
+        Times without any traffic of the job, ns.
+    uncollected : sequence of (int, int)
+        Times without collection, ns. They are not lost.
+    until_ns : int or None
+        End of the observation, ns; by default the end of the job.
+    window_ns : int
+        Length of the windows of the sliding ratio, ns; 0 chooses it by the duration of the job.
+
+    Returns
+    -------
+    Ettr
+        Ratio, lower bound, and the lost time by reason. NaN with fewer than two steps.
+
+    Assumptions
+    -----------
+    A restart resumes from the last visible checkpoint.
+
+    Reference
+    ---------
+    ByteRobust (SOSP 2025), section 2.
     """
     restarts = [event for event in events if event.kind == "restart"]
     stuck = bool(stops) and until_ns is not None and bool(len(ends)) and _is_last(stops, restarts, int(ends[-1]))

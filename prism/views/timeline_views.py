@@ -33,12 +33,33 @@ def steps(
     cases: Collection[Case] = (),
     finding: str | None = None,
 ) -> Json:
-    """Compute the duration of each step of each rank, and of each step of the job, ms.
+    """Compute the duration of each step of each rank, and of each step of the job.
 
-    `measure`: `duration`, the name of a phase, or `work` for all own work of a rank: its time in each step. Rows are ranks,
-    columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps with the maximum of each.
-    `usual`: a step and a cell before the case `finding`, one of the job's `cases`, or before another one of them
-    (`usual_step_times.told`), for any requested range. Incomplete steps have no time. Raises ValueError for an unknown measure.
+    Parameters
+    ----------
+    found : JobDiagnosis
+        The job.
+    selection : CellRange
+        Time and ranks to show.
+    max_cells : int
+        Maximum number of cells; above it, ranks and steps are binned, with the maximum of each bin.
+    measure : str
+        `duration`, the name of a phase, or `work` for all own work of a rank.
+    cases : collection of Case
+        Findings of the job.
+    finding : str or None
+        Id of the finding for the usual times; see `usual_step_times.usual_times`.
+
+    Returns
+    -------
+    dict
+        Times in ms by rank (row) and step (column), and the usual times, for any requested range. Incomplete steps have no
+        time.
+
+    Raises
+    ------
+    ValueError
+        The measure is unknown.
     """
     first, last = _ranks(found, selection)
     grid = step_grid(found.timeline, range(first, last), selection)
@@ -122,11 +143,27 @@ def timeline(
     max_spans: int = MAX_SPANS,
     level: Level | None = None,
 ) -> Json:
-    """Build a timeline of ranks in the finest level that fits into `max_spans`, but not finer than `level`.
+    """Build a timeline of ranks in the finest level that fits into `max_spans`.
 
-    `spans`: every span of communication with its peer, may overlap; `phases`: all steps, without overlap; `steps`: the steps
-    alone. If even these are too many, neighbours in time are joined, and of neighbouring ranks the one with the longest steps
-    is shown (`truncated`).
+    Parameters
+    ----------
+    found : JobDiagnosis
+        The job.
+    selection : CellRange
+        Time and ranks to show.
+    topology : Topology or None
+        Hosts and rails of the rows.
+    max_spans : int
+        Maximum number of bars.
+    level : {"spans", "phases", "steps"} or None
+        Finest level. `spans`: every span of communication with its peer, may overlap; `phases`: all steps, without overlap;
+        `steps`: the steps alone.
+
+    Returns
+    -------
+    dict
+        Rows and bars. If even steps are too many, neighbours in time are joined, and of neighbouring ranks the one with the
+        longest steps is shown (`truncated`).
     """
     first, last = _ranks(found, selection)
     rows = np.arange(first, last)

@@ -59,7 +59,7 @@ def upload(
         UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
     ] = None,
     hints: Annotated[
-        UploadFile | SkipJsonSchema[None], File(description="What is known of the site and its jobs, see prism replay --hints.")
+        UploadFile | SkipJsonSchema[None], File(description="Facts about the site and its jobs, see prism replay --hints.")
     ] = None,
     logs: Annotated[
         list[UploadFile] | SkipJsonSchema[None], File(description="Training logs of the run, which are joined with its flows.")

@@ -26,7 +26,7 @@ def by_deviation(
     stretch: RangeParameter,
     id: IdPath,  # noqa: A002
     measure: Annotated[str, Query(pattern=f"^({'|'.join(step_cells.MEASURES)})$")] = "work",
-    finding: Annotated[str | None, Query(max_length=64, description="Since when, and who comes first.")] = None,
+    finding: Annotated[str | None, Query(max_length=64, description="Finding that gives the start and the first rows.")] = None,
 ) -> Response:
     """Return the increase of every step for the ranks that deviate most, the culprit's group first.
 

@@ -63,14 +63,14 @@ REASONS = {
     400: "A parameter is unknown, repeated, or has a value that is not allowed.",
     401: "The token is missing or not known.",
     403: "The token may only read, or the request is from a page of another site.",
-    404: "Nothing has this id, or the service keeps no such data. The detail names what is known.",
+    404: "Unknown id, or the service keeps no such data. The detail lists known ids.",
     406: "Accept names no form that this answer has. The detail names those it has.",
-    409: "It is not possible as things are now, or would mean nothing. The detail says why.",
+    409: "Not possible in the current state, or without effect. The detail has the reason.",
     413: "The body is larger than allowed.",
     421: "The service does not have the name of the Host header.",
     422: "A form or body is not valid. The detail names the field.",
-    429: "Too many requests from this address. Retry-After says when to try again.",
-    503: "A part of the service is busy or not ready. The detail says which.",
+    429: "Too many requests from this address. Retry-After has the time of the next try.",
+    503: "A part of the service is busy or not ready. The detail names it.",
 }
 EVERYWHERE = (400, 401, 403, 421, 422, 429)
 

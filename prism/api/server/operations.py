@@ -87,7 +87,7 @@ def readyz(service: ServiceParameter) -> Response:
     """Return 200 if every part is ready, else 503."""
     bad = [name for name, part in service.health().items() if isinstance(part, dict) and not part.get("ok", True)]
     if bad:
-        return problem(503, f"not ready: {', '.join(map(str, bad))}; GET /api/v1/health says why")
+        return problem(503, f"not ready: {', '.join(map(str, bad))}; GET /api/v1/health has the reason")
     compiling = service.health().get("compiling", {})
     going_on = compiling.get("state") == "running" and compiling.get("total")
     told = {"compiling": f"{compiling['done']} of {compiling['total']} loops"} if going_on else {}

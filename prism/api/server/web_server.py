@@ -68,10 +68,10 @@ def check_access(service: Service, host: str) -> None:
     known = service.tokens.all() if service.tokens else ()
     if known or is_loopback(host):
         return
-    who = f"{host or '*'}: others than this host could ask"
+    who = f"{host or '*'}: other hosts could connect"
     if service.tokens is None:
         raise ValueError(
-            f"{who}: make a token (prism token create NAME --tokens FILE) and say --tokens FILE, or name 127.0.0.1"
+            f"{who}: make a token (prism token create NAME --tokens FILE) and give --tokens FILE, or use 127.0.0.1"
         )
     path = service.tokens.path
     raise ValueError(f"{who}, and {path} has no token yet: prism token create NAME --tokens {path}")

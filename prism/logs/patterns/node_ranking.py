@@ -159,8 +159,8 @@ def _without_root(by_node: Mapping[str, Sequence[Event]], ranked: Sequence[str])
     late = sum(bool(re.search(r"(?i)timed? ?out|timeout", text)) for text in texts)
     lost = sum(bool(re.search(r"(?i)closed by peer|reset by peer|remote process exited|broken pipe", text)) for text in texts)
     if lost > late:
-        return "killed", "connections closed; the node says nothing"
-    return "peer", "time-out; the node says nothing"
+        return "killed", "connections closed; the node prints no root cause"
+    return "peer", "time-out; the node prints no root cause"
 
 
 def _suspect(node: str, how: str, facts: Facts, by_node: Mapping[str, Sequence[Event]], place: int) -> Suspect:

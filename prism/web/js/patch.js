@@ -49,7 +49,7 @@ function guarded(root, act) {
     return act() ?? null;
   } catch (error) {
     console.error(error);
-    root.replaceChildren(h("p", { class: "failure" }, "▲ This part of the page cannot be drawn. Reload the page; if it fails again, report what the browser's console says."));
+    root.replaceChildren(h("p", { class: "failure" }, "▲ This part of the page cannot be drawn. Reload the page; if it fails again, report the text of the browser's console."));
     slotOf(root).part.made = null;
     return null;
   }

@@ -118,7 +118,7 @@ export function run(source, pages, places) {
     redraw(status, words);
     const said = [];
     if (stale) said.push(h("p", { key: "stale", class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
-    if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
+    if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. The page shows the last known state."));
     if (shown.paused !== null) said.push(h("p", { key: "paused", class: "notice paused" }, `❚❚ Paused: this page is as it was at ${moment(String(BigInt(shown.paused) * 1_000_000n), { brief: true })}${zoned()}${held}.${shown.held ? " Newer results have come since." : ""} Press p to resume.`));
     if (replay) said.push(h("p", { key: "replay", class: "notice" }, here().query.from ? `This is what ran from ${moment(here().query.from)} to ${moment(here().query.to)}, diagnosed again. ` : `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
     redraw(notice, said);

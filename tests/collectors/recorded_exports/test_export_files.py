@@ -59,7 +59,7 @@ def test_an_ipfix_file(exported):
     source.flows()
     (warning,) = source.warnings
     assert warning.startswith(f"{folder}/cut: offset ")
-    assert warning.endswith(": the file ends inside this message; what is before it was read")
+    assert warning.endswith(": the file ends inside this message; the records before it were read")
 
 
 def test_what_is_no_capture_of_exports(tmp_path):

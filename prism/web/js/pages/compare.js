@@ -38,7 +38,7 @@ export async function compare({ source, board, query, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Compare")),
-    section("What is compared", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
+    section("Compared values", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
     section("What changed", { id: "changes", wide: true, tools: sheet("changes") }, rows),
     section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address", tools: sheet("changed-ranks") }, ranks),
   );

@@ -109,7 +109,7 @@ function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, b
     ["First reported", board?.mode === "live" ? when(opened, board) : null],
     ["A step takes", pace],
     ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
-    ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
+    ["Cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
 }

@@ -73,7 +73,7 @@ function said(board) {
   const lines = [...board.unexplained, ...(board.source.warnings ?? [])];
   if (!lines.length && !skipped.length) return null;
   const all = skipped.map(([reason, n]) => `${reason} (${count(n)})`).join(", ");
-  const text = lines.length ? `${lines.length} ${lines.length === 1 ? "note" : "notes"} on what was not understood` : "What was left out";
+  const text = lines.length ? `${lines.length} ${lines.length === 1 ? "note" : "notes"} on unexplained traffic` : "Omitted input";
   return h("details", { class: "said", open: lines.length > 0 && lines.length < 3 }, h("summary", {}, text), h("ul", {}, lines.map((line) => h("li", {}, line)), all ? h("li", {}, `left out: ${all}`) : null));
 }
 

@@ -36,7 +36,7 @@ export function rates(data) {
 /** Draws one step of a culprit beside a healthy peer, if its records are stored. */
 export function besideInOneStep(data, found) {
   const [, peer] = data.lanes;
-  const lead = `Step ${data.step} of the job. A bar is a transfer: as wide as it lasts, as high as it is fast; those over what is blamed are coloured. ${peer && Math.abs(peer.octets / Math.max(1, data.lanes[0].octets) - 1) < 0.2 ? "The peer moves about as much." : ""}`;
+  const lead = `Step ${data.step} of the job. A bar is a transfer: as wide as it lasts, as high as it is fast; transfers through the blamed part are coloured. ${peer && Math.abs(peer.octets / Math.max(1, data.lanes[0].octets) - 1) < 0.2 ? "The peer moves about as much." : ""}`;
   return [h("h3", {}, "One step of it"), h("p", { class: "note" }, lead), oneStep(data, { severity: found.severity, gbit })];
 }
 

@@ -66,7 +66,7 @@ function mount(root, first) {
     const offered = hooks.filter((one) => one.findings.includes(props.id));
     const silence = () => act(() => props.source.say("/silences", { finding: props.id, minutes: Number(root.querySelector("#remark-minutes").value), why: field("note") }).then(clear), "Silenced: the finding stays here, nobody is notified of it.");
     return redraw(root,
-      h("div", { class: "knobs", role: "group", "aria-label": "What you do about it" },
+      h("div", { class: "knobs", role: "group", "aria-label": "Your action" },
         care ? press("Release", remark("release", "Released."), { title: `${care.by} takes care of it` }) : press("Acknowledge", remark("acknowledge", "Acknowledged: it is not notified again until it gets worse or is over."), { title: "I take care of it" }),
         press("It is right", remark("right", "Marked as right, with its evidence."), { "aria-pressed": String(mark?.act === "right") }),
         press("It is false", remark("false", "Marked as false, with its evidence."), { "aria-pressed": String(mark?.act === "false") }),
