@@ -3,7 +3,7 @@
     python -m benchmarks.accuracy [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--degraded SHARE] [--baseline]
         [--floor NAME=NUMBER]... [--keep DIR] [--explain]
 
-A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used where there is one.
+A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used if there is one.
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
 an imperfect collection gives them are pooled apart. `--baseline` scores the paper's method on the same flows.
 

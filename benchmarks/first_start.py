@@ -1,4 +1,4 @@
-"""The first start on a machine: what it costs that no loop is compiled yet.
+"""Measure the first start on a machine, without compiled loops.
 
     python -m benchmarks.first_start [--runs slow_rank ...] [--seconds 60] [--warm]
 

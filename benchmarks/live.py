@@ -1,4 +1,4 @@
-"""Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
+"""Replay captures and simulated clusters as live data, and measure the delay until faults are reported.
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--layout NAME]... [--fault KIND]
                               [--step LEAST:MOST] [--healthy] [--restart SECONDS] [--explain]

@@ -6,7 +6,7 @@ A capture is made in a temporary folder (`mirror`): 93 % RoCEv2, the rest TCP, c
 core, one after the other, and again; the best of the repeats counts, in seconds of processor time, of user and kernel, so that
 what else runs on the machine counts for little. Machines differ: the ratios are what compares. Tools that are not there are
 named and left out; the slow ones read a share of the capture. Our clock starts when modules are imported and compiled code is
-loaded, which is told apart; that of others is their process's, whose start takes milliseconds.
+loaded, which is reported separately; that of others is their process's, whose start takes milliseconds.
 """
 
 from __future__ import annotations

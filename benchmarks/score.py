@@ -1,4 +1,4 @@
-"""A report against the recorded truth of a capture: what was found, what was missed, what was made up.
+"""Score a report against the recorded truth of a capture: found, missed and invented faults.
 
 `compare` counts; counts of several captures add up, so the figures of a sum are pooled figures. A report is what `prism replay
 --json` writes, a truth is a capture's truth.json: hosts, jobs (ranks, groups, layout, steps) and faults.

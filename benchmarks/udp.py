@@ -4,7 +4,7 @@
 
 IPFIX datagrams are 1364 octets of 28 records, sFlow datagrams hold 7 samples of 128 octets. Sender and receiver share the
 machine, so cores matter; the ratio to the bare loop, taken in the same run, is what compares. The kernel may join datagrams
-that one sender sends in a row (`collectors.listening.udp_sockets.bound`), and the sender here sends bursts; `bare` and
+that one sender sends in a row (`collectors.listening.udp_sockets.open_socket`), and the sender here sends bursts; `bare` and
 `apart`, which is `ipfix` otherwise, have them one by one, as from many exporters in turn.
 """
 

@@ -82,7 +82,7 @@ class FlowTable:
     active_ns : int, optional
         Records are cut at multiples of this time, ns.
     pace : Pace, optional
-        Rate at which finished flows are searched.
+        Limits that separate bursts from pauses, see `bursts.Pace`.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class Numbers(NamedTuple):
 
 
 def integers(values: pa.Array, scale: float = 1, words: Callable[[str], int] | None = None) -> Numbers:
-    """Convert values of any type, times `scale`, to int64; `words` converts text that is no number (`moment`: a time).
+    """Convert values of any type, times `scale`, to int64; `words` converts text that is no number (`parse_time`: a time).
 
     Arrow's times become ns since the epoch, its durations ns, whatever the scale. With a scale, fractions are rounded; without
     one, fractions are invalid, as are booleans and numbers beyond 64 bits. Empty text counts as missing.

@@ -98,7 +98,7 @@ def open_socket(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True)
 def dropped_datagrams(sock: socket.socket) -> int:
     """Return the datagrams that the kernel dropped at this socket since its creation, modulo 2^32; usually for lack of buffer.
 
-    Joined datagrams count as one: see `bound`.
+    Joined datagrams count as one: see `open_socket`.
     """
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
 
@@ -142,7 +142,7 @@ class Receiver:
     def fill(self, *, linger: float | None = None) -> int:
         """Read what waits, as far as there is room, and what arrives within `linger` seconds; return the number of messages.
 
-        Raises OSError. Ends early after a pause of `PAUSE`, and with long messages, which need memory besides the slab.
+        Raises OSError. Ends early after a pause of `PAUSE_S`, and with long messages, which need memory besides the slab.
         """
         slab, before = self._slab, self._slab.count
         until = None if linger is None else time.monotonic() + linger

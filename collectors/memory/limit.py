@@ -46,7 +46,7 @@ def memory_limit(mib: int, files: Sequence[str] = (), *, setting: str = SETTING)
 
 @contextmanager
 def without_limit(mib: int) -> Iterator[None]:
-    """Lift the limit inside `bounded` for memory that does not depend on the files, such as an embedded store."""
+    """Lift the limit inside `memory_limit` for memory that does not depend on the files, such as an embedded store."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     try:

@@ -86,7 +86,7 @@ TABLES = (FLOWS, PAIRS)
 
 
 def tables_kept_for(keep_s: int) -> tuple[Table, Table]:
-    """Declare the tables of flows and pairs with a retention of `keep_s` seconds, at most `MOST_KEPT_S`."""
+    """Declare the tables of flows and pairs with a retention of `keep_s` seconds, at most `MAX_KEEP_S`."""
     if keep_s > MAX_KEEP_S:
         raise ValueError(f"rows are kept for at most {MAX_KEEP_S // 86_400} days")
     return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MAX_KEEP_S))
@@ -146,7 +146,7 @@ def to_rows(flows: Flows) -> dict[str, Any]:
 
 
 def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
-    """Make the columns of `PAIRS`: traffic between two addresses per minute, from records sorted by `ordered`.
+    """Make the columns of `PAIRS`: traffic between two addresses per minute, from records sorted by `sort_records`.
 
     With records in another order a pair may have several rows, which the table sums.
     """

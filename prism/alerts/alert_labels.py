@@ -38,7 +38,7 @@ def alerts(
 
 
 def alert(case: Case, board: Board, *, extra_labels: Mapping[str, str], external_url: str = "") -> Alert:
-    """Make the alert of a case. `added` labels do not replace our own."""
+    """Make the alert of a case. `extra_labels` do not replace our own."""
     finding = case.finding
     started = min(finding.start_ns, case.opened_ns) or finding.start_ns
     ended = 0 if case.state == "open" else max(case.closed_ns, started + 1)

@@ -48,7 +48,7 @@ class Silence:
         return self.start_ns <= now_ns < self.end_ns and all(m.matches(labels) for m in self.matchers)
 
     def to_json(self) -> dict[str, Any]:
-        """Convert to plain values; inverse of `silence`."""
+        """Convert to plain values; inverse of `parse_silence`."""
         return dict(vars(self)) | {"matchers": [str(m) for m in self.matchers]}
 
 

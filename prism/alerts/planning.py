@@ -16,7 +16,7 @@ ALERTMANAGER_GROUPING = Grouping(by=(), wait_s=0, interval_s=0)  # an Alertmanag
 
 @dataclass(frozen=True)
 class Plan:
-    """Notifications to send, groups with news behind a failing delivery (`hurry`), and the decision for each group.
+    """Notifications to send, groups with news behind a failing delivery (`blocked_groups`), and the decision for each group.
 
     `since_ns`: time at which something new in a group was first seen; input of the next call.
     """
@@ -47,7 +47,7 @@ def plan_notifications(
     alerts : sequence of Alert
         All alerts of the board.
     receiver, settings : Receiver, Settings
-        Whom to notify, and the settings of grouping and selection.
+        The receiver, and the settings of grouping and selection.
     at_ns : int
         Time at which the data of the board end.
     muted : mapping

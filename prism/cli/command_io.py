@@ -75,7 +75,7 @@ def read_text(path: str) -> str:
 
 @contextmanager
 def progress_bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a callback (stage, done, total) that draws progress bars on stderr after `SOON` seconds; total 0 is unknown."""
+    """Yield a callback (stage, done, total) that draws progress bars on stderr after `PROGRESS_AFTER_S`; total 0 is unknown."""
     if quiet or not sys.stderr.isatty():
         yield lambda *_: None
         return

@@ -48,7 +48,7 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
 def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show the tables: rows, size, time span, retention. Exit status 2 if a table cannot be written by this version.
 
-    WHERE may be the folder of prism serve --data. While the service runs, it is asked.
+    WHERE may be the folder of prism serve --data. While the service runs, it answers.
     """
     with report_errors("prism"):
         from collectors.clickhouse.store_error import StoreError

@@ -51,7 +51,7 @@ def standing(remarks: Iterable[Remark]) -> Standing:
 
 
 def clean_note(text: str) -> str:
-    """Clean a note: no control characters except line ends, at most `LONGEST` characters."""
+    """Clean a note: no control characters except line ends, at most `MAX_CHARACTERS` characters."""
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:MAX_CHARACTERS])
 
 

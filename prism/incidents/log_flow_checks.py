@@ -13,7 +13,7 @@ from prism.logs.parsing.log_facts import Facts
 from prism.model import JobDiagnosis
 
 MAX_STEP_DIFFERENCE = 0.05  # maximum relative difference of step times
-MIN_STEPS = 8  # minimum steps in both: medians of fewer differ by more than `STEP` by chance
+MIN_STEPS = 8  # minimum steps in both: medians of fewer differ by more than `MAX_STEP_DIFFERENCE` by chance
 MIN_LAYOUT_CONFIDENCE = 0.5  # minimum confidence of a layout that may contradict the logs
 
 

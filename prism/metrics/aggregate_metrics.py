@@ -212,7 +212,7 @@ class _Spans:
         return float(np.median(self.octets[rows])) if rows.any() else 0.0
 
     def transfers(self) -> dict[str, int]:
-        """Count the transfers of a group per step by kind (buckets, layers), separated by pauses of `GAP` of a step."""
+        """Count the transfers of a group per step by kind, separated by pauses of `MIN_PAUSE_SHARE` of a step."""
         out = {}
         for kind in COLLECTIVES:
             groups = self.groups(kind)

@@ -1,8 +1,8 @@
 """Compare a job with earlier runs of the same fingerprint: layout and volumes. A difference must exceed chance and a floor.
 
 Chance: four standard errors of both medians. Runs differ by more than their steps do, because GPUs and placements differ:
-`FLOOR` is the maximum difference of equal runs in the simulator. With three earlier runs or more, a difference must also exceed
-four times their spread.
+`MIN_DIFFERENCE` is the maximum difference of equal runs in the simulator. With three earlier runs or more, a difference must
+also exceed four times their spread.
 """
 
 from __future__ import annotations

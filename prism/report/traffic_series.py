@@ -32,7 +32,7 @@ def octets_per_bin(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
 def transfers(spans: Spans, kind: Phase, *, max_transfers: int) -> tuple[Rows, Rows]:
     """Match spans of `kind` in which something was sent with the span of the receiver: rows, of equal length.
 
-    At most `most`, longest first; spans of length 0 and spans without a counterpart are left out.
+    At most `max_transfers`, longest first; spans of length 0 and spans without a counterpart are left out.
     """
     none = np.zeros(0, np.intp)
     if len(spans.octets) != len(spans):

@@ -140,7 +140,7 @@ def _steps(found: JobDiagnosis) -> Json:
 
 
 def binned_maxima(values: np.ndarray[Any, np.dtype[np.float64]], limit: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Reduce to at most `most` values, the maximum of each run, so that no peak is lost."""
+    """Reduce to at most `limit` values, the maximum of each run, so that no peak is lost."""
     if len(values) <= limit:
         return values
     return np.fmax.reduceat(values, np.arange(0, len(values), -(-len(values) // limit)))
@@ -190,7 +190,7 @@ def _group(group: Group) -> Json:
 def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int) -> list[Json]:
     """Convert ranks [first, last): place, group of each kind, step durations.
 
-    `rank_phases` are None for more than `PHASED` ranks.
+    `rank_phases` are None for more than `MAX_PHASE_RANKS` ranks.
     """
     member, known, stages = membership(found), sums(found), found.parallelism.stages
     unknown = 0 if found.parallelism.layout.pp == 1 else None

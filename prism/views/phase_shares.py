@@ -31,7 +31,7 @@ def shares(
     bins: int = BINS,
     topology: Topology | None = None,
 ) -> Json:
-    """Compute shares of phases in `bins` equal bins of [asked.start_ns, asked.end_ns), limited to the known time of the job.
+    """Compute shares of phases in `bins` equal bins of the selection, limited to the known time of the job.
 
     `singles`: ranks with their own row, the first `MAX_SINGLES` of them; with `alone` there are no other rows. `share`: by row
     and bin the phases that occur, as [index into `phases`, share], largest first; the rest up to 1 is unknown.

@@ -24,7 +24,7 @@ MAX_NODES = 500  # readable number of nodes of a graph
 def graph(
     found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, max_nodes: int = MAX_NODES
 ) -> Json:
-    """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `most` nodes by the next coarser level."""
+    """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `max_nodes` by the next coarser level."""
     pairs = [pair for pair in found.parallelism.pairs if kind in (None, pair.kind)]
     ways: tuple[By, ...] = ("endpoint", "host", "leaf")
     for way in ways[ways.index(by) :]:

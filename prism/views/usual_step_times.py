@@ -47,7 +47,7 @@ def with_usual(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tup
 
 
 def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, case_id: str | None = None) -> Usual:
-    """Choose the usual times of a job for a measure: before the case `asked`, else before a claim, else of all steps.
+    """Choose the usual times of a job for a measure: before the case `case_id`, else before a claim, else of all steps.
 
     Of the job's `cases`, the first open claim counts, else the newest closed one.
     """

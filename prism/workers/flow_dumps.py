@@ -15,7 +15,7 @@ from prism.tracking.flow_sources import Memory
 class Dumps:
     """Records in dumps: files that are read, and their records chosen, piece by piece, whenever they are asked for.
 
-    Each with the name of the switch of records that name none. Raises as `collectors.formats.file_types.opened`.
+    Each with the name of the switch of records that name none. Raises as `collectors.formats.file_types.open_records`.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], columns: Columns | None = None) -> None:

@@ -27,7 +27,7 @@ EMITTED = counter_names.counter(counter_names.RECORDS, counter_names.EMITTED)
 
 
 class Told(Protocol):
-    """State from options at the arrival of each set (`options.Told`)."""
+    """State from options at the arrival of each set (`options.OptionState`)."""
 
     @property
     def identities(self) -> Ints:

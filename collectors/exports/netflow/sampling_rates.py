@@ -30,7 +30,7 @@ _SHAPES = sorted(product((True, False), repeat=len(ALL)), key=lambda shape: (-su
 
 
 class Rates:
-    """The rates of one observation domain; at most `MOST_RATES`, oldest dropped first."""
+    """The rates of one observation domain; at most `MAX_RATES`, oldest dropped first."""
 
     def __init__(self, announced: Mapping[Scope, int] | None = None) -> None:
         self.announced: dict[Scope, int] = dict(announced or {})

@@ -14,7 +14,7 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Delivery:
-    """Result of a delivery. `again`: retry is allowed after `after_s`; `gone`: the receiver wants no further notifications."""
+    """Result of a delivery. `may_retry`: retry after `after_s`; `gone`: the receiver wants no further notifications."""
 
     ok: bool
     why: str

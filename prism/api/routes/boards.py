@@ -195,7 +195,7 @@ def links(
 
 
 def _switches(shown: RequestedBoard, times: tuple[int | None, int | None], max_records: int) -> board_views.Json:
-    """Summarise switches from the first `most` records of a time range; by default of the newest window."""
+    """Summarise switches from the first `max_records` records of a time range; by default of the newest window."""
     newest = shown.board.windows[0] if shown.board.windows else None
     start, end = times
     start = start if start is not None else newest.start_ns if newest else 0

@@ -200,7 +200,7 @@ def finding_step(request: Request, shown: BoardParameter, service: ServiceParame
 def _records(
     shown: RequestedBoard, start: int | None, end: int | None, max_records: int, job: str | None
 ) -> tuple[Flows, int, int, bool]:
-    """Read the first `most` records of a time range. Raises HTTPException 404 without stored records, or for an unknown job."""
+    """Read at most `max_records` of a time range. Raises HTTPException 404 without records, or for an unknown job."""
     if shown.records is None:
         raise HTTPException(404, NO_RECORDS)
     newest = shown.board.windows[0] if shown.board.windows else None

@@ -31,7 +31,7 @@ class Model(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without_times(cls, value: Any) -> Any:
-        """Drop the fields that `moments.with_times` adds; they are not declared one by one."""
+        """Drop the fields that `moments.add_time_texts` adds; they are not declared one by one."""
         if not isinstance(value, dict):
             return value
         return {n: one for n, one in value.items() if not (n.endswith(TIME) and n.removesuffix(TIME) + NS in value)}

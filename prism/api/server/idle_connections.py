@@ -1,7 +1,7 @@
 """Close idle connections, so that they cannot exhaust the server.
 
 uvicorn waits for the head of a request without a limit. Here a connection has `HEAD_S` seconds to send it, and `IDLE_S` seconds
-after an answer to send another. At most `MOST` connections wait; the one that waited longest is closed first.
+after an answer to send another. At most `MAX_WAITING` connections wait; the one that waited longest is closed first.
 """
 
 from __future__ import annotations

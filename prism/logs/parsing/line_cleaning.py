@@ -39,7 +39,7 @@ def clean(block: bytes) -> bytes:
 
 
 def segments(block: bytes, first: int) -> tuple[list[bytes], list[int] | range]:
-    """Split a cleaned block into lines, cut to `LONGEST`, with their numbers.
+    """Split a cleaned block into lines, cut to `MAX_OCTETS`, with their numbers.
 
     A progress bar that rewrites its line gives several lines with one number.
     """

@@ -69,7 +69,7 @@ def queue_of(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Ints:
 
 
 def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
-    """Make one record per RDMA message (`pieces`), over the job's channels in turn."""
+    """Make one record per RDMA message (`split_messages`), over the job's channels in turn."""
     most = job.message_octets
     count = np.maximum(-(-b.octets // most), 1)
     octets = np.minimum(most, b.octets[row] - place * most)
