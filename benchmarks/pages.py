@@ -1,7 +1,7 @@
 """How long a browser takes to show a large job and a finding of it, and how much it fetches for that.
 
-python -m benchmarks.pages [RANKS] [STEPS] [ROUNDS]: the service is a process of its own, with a board that no request has
-read before; each page is opened by its address in a browser that has nothing cached. `first paint` is the first content, `told` the
+python -m benchmarks.pages [RANKS] [STEPS] [ROUNDS]: the service is a process of its own, with a board that no request has read
+before; each page is opened by its address in a browser without a cache. `first paint` is the first content, `told` the
 page's own heading, facts and text, `pictures` the heat of steps by rank, `whole` all there is. The promise is a first paint
 within 2 s and at most 5 MB fetched. What else runs on the machine delays these; so the processor time of the service and of the
 browser (all its processes, from an empty tab on) is told too.

@@ -132,7 +132,7 @@ def deviations(
     """List ranks by their increase over the time before `start_ns` and over the other ranks of their stage."""
     found, topology = job_of(shown, id).found, shown.board.topology
     start, end = start_ns if start_ns is not None else found.job.start_ns, LAST if end_ns is None else end_ns
-    given: dict[str, Any] = {"measure": measure, "topology": topology, "most": limit}
+    given: dict[str, Any] = {"measure": measure, "topology": topology, "limit": limit}
     return answer_list(request, shown, lambda: (ranked(found, start, end, **given), None))
 
 
