@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from prism.metrics.aggregate_metrics import JobMetrics, aggregate
-from prism.metrics.regressions import compare, figures, fingerprint, same
+from prism.metrics.regressions import compare, figures, fingerprint, same_job
 from prism.recordings import simulated_runs
 from prism.recordings.file_analysis import replay
 from prism.topology import parse
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bad += 1
             print(f"{preset} {pair}: no job")
             continue
-        if not same(fingerprint(now), fingerprint(before)):
+        if not same_job(fingerprint(now), fingerprint(before)):
             other += 1
             print(f"{preset} {pair}: not the same fingerprint: {fingerprint(now)} {fingerprint(before)}")
             continue

@@ -12,7 +12,7 @@ from collectors.clickhouse.drivers import StoreError
 from collectors.columns.record import Flows, concatenated
 from collectors.exports.counter_names import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.exports.evidence import Evidence
-from collectors.exports.evidence_store import Witness
+from collectors.exports.evidence_store import EvidenceConverter
 from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from collectors.writers.sinks import Sink
@@ -53,7 +53,7 @@ def witnessing(
 
     Call it in the thread of the `decoders`, of which it is the `pulse`. It reads the decoders' counters every `every_s`.
     """
-    witness = Witness()
+    witness = EvidenceConverter()
     known: dict[str, tuple[int, Heard]] = {}  # by exporter: datagrams received, and its state
     next_ns = 0
 

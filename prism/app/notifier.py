@@ -18,17 +18,17 @@ from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from prism.alerts.alert_labels import alerts
 from prism.alerts.alert_settings import Settings
-from prism.alerts.inhibition import inhibited
-from prism.alerts.matchers import Silence, silenced
+from prism.alerts.inhibition import explained_cases
+from prism.alerts.matchers import Silence, find_silence
 from prism.alerts.notifications import REFRESH, Alert, Notification
-from prism.alerts.planning import planned
-from prism.alerts.receiver_state import Mailbox
-from prism.alerts.receivers.delivery_results import Delivery, after
+from prism.alerts.planning import plan_notifications
+from prism.alerts.receiver_state import ReceiverState
+from prism.alerts.receivers.delivery_results import Delivery, update_notification
 from prism.alerts.receivers.webhook_bodies import post
 from prism.feedback.remark_journal import Journal
 from prism.notify import silence_file
 from prism.notify.delivery import sent
-from prism.notify.pending_notifications import LISTING, listed
+from prism.notify.pending_notifications import LISTING, list_pending
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Board, Boards
 
@@ -57,7 +57,7 @@ class Alerts:
         self.settings, self._journal, self._noted = settings, journal or Journal(), -1
         self._outbox, self._clock, self._chance = outbox, clock, chance
         self._turn_s, self._pause_s = turn_s, pause_s
-        self._boxes = {one.name: Mailbox(one) for one in settings.receivers}
+        self._boxes = {one.name: ReceiverState(one) for one in settings.receivers}
         self._in_delivery: dict[str, tuple[Notification, Future[Delivery]]] = {}
         self._unsaved: dict[str, Notification] = {}
         self._save_at = self._listing_at = 0
@@ -113,7 +113,7 @@ class Alerts:
             try:
                 for notification in self._outbox.load():
                     if notification.receiver in self._boxes:
-                        self._boxes[notification.receiver].recall(notification)
+                        self._boxes[notification.receiver].restore(notification)
                 return True
             except StoreError as error:
                 self._error("store", error)
@@ -126,12 +126,14 @@ class Alerts:
         if board is not self._board:
             settings = self.settings
             self._board = board
-            self._inhibited = inhibited(board.cases, board.topology)
+            self._inhibited = explained_cases(board.cases, board.topology)
             severities = settings.telling.severities
-            self._alerts = alerts(board, severities=severities, added=settings.labels, external_url=settings.external_url)
+            self._alerts = alerts(
+                board, severities=severities, extra_labels=settings.labels, external_url=settings.external_url
+            )
         muted, acknowledged = {}, self._journal.acknowledged()
         for alert in self._alerts:
-            covering = silenced(alert.labels, self._silences, now)
+            covering = find_silence(alert.labels, self._silences, now)
             if covering is not None:
                 muted[alert.fingerprint] = f"silenced ({covering.id})"
             elif acknowledged.get(alert.case) == alert.labels["severity"]:  # severity increased since: notify
@@ -146,7 +148,7 @@ class Alerts:
 
     def _silences_changed(self) -> bool:
         """Read the silences again if the file changed; after an error the old ones remain."""
-        stamp = silence_file.stamp(self.settings.folder)
+        stamp = silence_file.file_stamp(self.settings.folder)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
@@ -156,13 +158,13 @@ class Alerts:
             self._error("silences", error)
         return True
 
-    def _plan(self, box: Mailbox) -> None:
+    def _plan(self, box: ReceiverState) -> None:
         """Plan the notifications of a receiver, and the time of the next check without changes."""
         if box.disabled:
             self._next_check_ns[box.receiver.name] = FOREVER
             return
         now = self._clock()
-        plan = planned(
+        plan = plan_notifications(
             now,
             self._alerts,
             box.receiver,
@@ -173,14 +175,14 @@ class Alerts:
             since_ns=box.since_ns,
         )
         box.since_ns = dict(plan.since_ns)
-        for notification in plan.made:
-            box.told(notification)
+        for notification in plan.notifications:
+            box.record(notification)
             if notification.reason != REFRESH:
                 self._unsaved[notification.id] = notification
-        for group in plan.hurry:
-            box.hurry(group, now, self.settings)
-        box.forget(now, self.settings)
-        times = [due.at_ns for due in plan.why.values()]
+        for group in plan.blocked_groups:
+            box.retry_soon(group, now, self.settings)
+        box.drop_old_groups(now, self.settings)
+        times = [due.at_ns for due in plan.decisions.values()]
         times += [at for one in self._silences for at in (one.start_ns, one.end_ns)]
         self._next_check_ns[box.receiver.name] = min((at for at in times if at > now), default=FOREVER)
 
@@ -200,7 +202,7 @@ class Alerts:
         """Start the due deliveries: one per receiver at a time."""
         now = self._clock()
         for name, box in self._boxes.items():
-            notification = None if name in self._in_delivery or box.disabled else box.next(now)
+            notification = None if name in self._in_delivery or box.disabled else box.next_due(now)
             if notification is not None:
                 body = post(notification, box.receiver, external_url=self.settings.external_url, now_ns=now)
                 job = pool.submit(sent, body, box.receiver, self.settings.limits)
@@ -214,22 +216,22 @@ class Alerts:
                 del self._in_delivery[name]
                 error = job.exception()
                 result = (
-                    job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", again=True)
+                    job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", may_retry=True)
                 )
                 self._handle_result(self._boxes[name], notification, result)
                 finished.add(name)
         return finished
 
-    def _handle_result(self, box: Mailbox, notification: Notification, result: Delivery) -> None:
+    def _handle_result(self, box: ReceiverState, notification: Notification, result: Delivery) -> None:
         now, receiver = self._clock(), box.receiver
         # News do not shorten the wait that the receiver requested.
         box.tried_ns[notification.group] = now + round(result.after_s * S)
         if notification.reason == REFRESH and not result.ok:
-            result = replace(result, again=False)  # the next refresh replaces it
-        done = after(notification, result, now, self.settings.retrying, self._chance())
+            result = replace(result, may_retry=False)  # the next refresh replaces it
+        done = update_notification(notification, result, now, self.settings.retrying, self._chance())
         if result.gone:
             done = replace(done, gone=receiver.digest)
-        box.told(done)
+        box.record(done)
         if notification.reason != REFRESH:
             self._unsaved[done.id] = done
         self._tally[receiver.name, done.state if done.state != "waiting" else "failed"] += 1
@@ -245,7 +247,7 @@ class Alerts:
                 why=result.why,
             )
         if result.ok:
-            box.awake(now)
+            box.retry_all(now)
 
     def _write_listing(self) -> None:
         """Write a copy of pending and dead notifications for `prism alert list`."""
@@ -260,7 +262,7 @@ class Alerts:
 
     def listing(self) -> dict[str, Any]:
         """List pending and undelivered notifications, disabled receivers and muted alerts: plain values, no secrets."""
-        return listed(self._boxes.values(), self._alerts, self._muted)
+        return list_pending(self._boxes.values(), self._alerts, self._muted)
 
     def counts(self) -> Iterable[Count]:
         """Counters for `/metrics`."""

@@ -24,7 +24,7 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import endpoint
+from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.listen_command import decoders, opened_sockets
 from collectors.live.session import allow_list, signals
 from collectors.operations.logs import say
@@ -135,7 +135,7 @@ def serve(
     OSError, ValueError, StoreError
         At the start only.
     """
-    places = [endpoint(kind, where) for kind, where in map(place, options.listen)]
+    places = [parse_endpoint(kind, where) for kind, where in map(place, options.listen)]
     compiled.be_patient(beside=compiled_beside)
     with signals() as stop_signals, ExitStack() as undo, Warming(told=_compiling) as warming:
         warming.start()

@@ -15,10 +15,10 @@ from collectors.operations.logs import say
 from collectors.operations.metrics import Count
 from collectors.store import retention
 from prism.alerts.alert_settings import Settings
-from prism.api.server.web_server import Wish, shown
+from prism.api.server.web_server import Wish, serve
 from prism.app.notifier import Alerts
 from prism.app.serve import Parts, Shown
-from prism.feedback.action_runner import Desk
+from prism.feedback.action_runner import ActionRunner
 from prism.feedback.remark_journal import Journal
 from prism.notify.alert_settings_file import read_alerts
 from prism.past.run_history import Runs, kept_runs
@@ -42,7 +42,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
     def lasting(parts: Parts) -> Iterator[None]:
         outbox, journal = Outbox(parts.database), Journal(parts.database)
         alerting = Alerts(settings, outbox if settings.receivers else None, journal=journal)
-        desk = Desk(settings.actions, parts.database, limits=settings.limits)
+        desk = ActionRunner(settings.actions, parts.database, limits=settings.limits)
         feedback = Feedback(journal, desk, settings, settings.folder, outbox.newest)
 
         def counts() -> Iterator[Count]:
@@ -66,7 +66,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                         "heard": lambda: getattr(parts.watch, "heard", {}),
                     }
                 )
-                url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
+                url = undo.enter_context(serve(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
                     running = Running(local_url(url), os.getpid(), parts.database.where, owner)
                     undo.enter_context(noted(folder, running))

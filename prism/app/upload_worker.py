@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectors.compilation.compiled import be_patient
-from collectors.memory.limit import TooMuchError, bounded
+from collectors.memory.limit import TooMuchError, memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def main(folder: str, memory: str, octets: str) -> int:
     import prism.app.recorded_service  # noqa: F401
 
     try:
-        with bounded(int(memory) >> 20, setting="--upload-memory"):
+        with memory_limit(int(memory) >> 20, setting="--upload-memory"):
             replay(Path(folder))
     except TooMuchError as error:
         return _failed(str(error))
@@ -90,7 +90,7 @@ def replay(folder: Path) -> None:
 
 def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows: Flows) -> str:
     """Combine the diagnoses of logs and flows; JSON."""
-    from prism.incidents.incident import join
+    from prism.incidents.incident import join_incident
     from prism.incidents.incident_report import document
     from prism.logs.log_files_diagnosis import scan_named
     from prism.logs.patterns.log_diagnosis import diagnose
@@ -100,7 +100,7 @@ def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows:
     addresses = {address: one.host for address, one in placed.items() if one.host}
     diagnosis = diagnose(scan_named([(name, str(folder / ours)) for name, ours in logs]), addresses=addresses)
     jobs, findings = tuple(one.found for one in board.jobs), tuple(case.finding for case in board.cases)
-    own = join(diagnosis, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
+    own = join_incident(diagnosis, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
     return json.dumps(document(own))
 
 

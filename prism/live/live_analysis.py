@@ -1,4 +1,4 @@
-"""Live analysis: records come in, windows slide, boards come out.
+"""Analyse records live in sliding windows, and make boards of the results. Each job has its own window of some tens of steps.
 
 `add` may be called from another thread and returns at once. `look` analyses one window and may take long. Every job has its own
 window of some tens of its steps; it begins with a step and ends at the watermark.
@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
-from prism.exporters.exporter_silence import Heard, Quiet, losses, reporters, silenced, told_until, weighed
+from prism.exporters.exporter_silence import Heard, SilentExporter, job_exporters, loss_notes, seen_until, silent_now, weaken
 from prism.findings.same_finding import loud
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
@@ -33,7 +33,7 @@ from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, Shelf, hop_n
 from prism.tracking.step_numbers import known as numbered
 from prism.tracking.substeps import supported
 from prism.tracking.timeline_stitching import job_ends
-from prism.views.usual_step_times import frozen
+from prism.views.usual_step_times import with_usual
 from prism.workers.distributed_analysis import WindowWork, diagnose_windows
 
 LATE = "arrived after its window"
@@ -77,7 +77,7 @@ class Watch:
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
         self.known, self.unheard = Board(), False  # state before a restart; whether records have stopped arriving
-        self.quiet: dict[str, Quiet] = {}  # exporters that stopped sending while others continue
+        self.quiet: dict[str, SilentExporter] = {}  # exporters that stopped sending while others continue
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # by job
         self.gaps: tuple[Gap, ...] = ()  # gaps in collection, the newest first
@@ -205,7 +205,7 @@ class Watch:
             self._search_jobs(now_ns, held)
         messages = [*collection_silence(self.shelf.heard_ns, self.jobs, self._gap.excluding_gap(self.shelf.heard_ns, now_ns))]
         self.unheard = bool(messages)
-        messages += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
+        messages += [*map(str, self.quiet.values()), *loss_notes(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
@@ -224,7 +224,7 @@ class Watch:
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
                 ends = job_ends(diagnosis.jobs[0].timeline) if diagnosis.jobs else NO_STEPS
                 known = self._gap.outside_gap(supported(diagnosis.findings, ends, known_ns), one.step_ns)
-                findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                findings += () if seen.doubted_ns else weaken(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
@@ -233,7 +233,7 @@ class Watch:
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
         trails = case_tracking.reset_baselines(tuple(self._gap.extended(self.trails, now_ns)), renewed)
         trails = case_tracking.follow(trails, findings, progress, now_ns, topology=self.topology)
-        trails = frozen(trails, job_tracking.analysed(self.jobs))
+        trails = with_usual(trails, job_tracking.analysed(self.jobs))
         trails = case_tracking.with_unconfirmed(self.trails, trails) if again else trails
         self.trails = case_tracking.bounded(trails, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(messages))
@@ -250,7 +250,7 @@ class Watch:
         """Return the jobs that cannot be judged now because an exporter is silent; their windows begin after the silence."""
         going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
         since = min((self._keep_since(one, now_ns) for one in going_on), default=now_ns)
-        self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
+        self.quiet = silent_now(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
         return set(held)
@@ -292,7 +292,7 @@ class Watch:
         job = job_tracking.sighted(one.job, flows)
         if job is None:
             return None
-        self._by[one.id] = reporters(flows, one)
+        self._by[one.id] = job_exporters(flows, one)
         until = self._until_when(one, job, whole, now_ns)
         return WindowWork(
             self._kept or Memory(flows),
@@ -314,7 +314,7 @@ class Watch:
         sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
         near = any(o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by) for o in self.jobs)
         heard = min(now_ns, self.shelf.heard_ns)
-        until, self._blind_ns[one.id] = told_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
+        until, self._blind_ns[one.id] = seen_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
         return until
 
     def _seen(self, one: Followed, glance: WindowWork, diagnosis: Diagnosis | None, last: bool) -> Followed:

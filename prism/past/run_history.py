@@ -12,7 +12,7 @@ from typing import Any
 
 from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
 from collectors.operations.logs import say
-from prism.metrics.earlier_runs import Run, from_json, run_of
+from prism.metrics.earlier_runs import Run, from_json, summarise_run
 from prism.tracking.board import Board, Boards
 
 RUNS = Table(
@@ -70,7 +70,7 @@ class Runs:
             if end == status.found.job.end_ns or (not over and self._clock() - at < EVERY_S):
                 continue
             self._measured[status.id] = status.found.job.end_ns, self._clock()
-            run = run_of(status.found)
+            run = summarise_run(status.found)
             if run is not None:
                 self._keep(run)
                 number += 1

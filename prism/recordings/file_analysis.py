@@ -14,7 +14,7 @@ from collectors.aggregation.flow_table import flows_of
 from collectors.aggregation.flow_table import skipped as skipped_packets
 from collectors.captures import pcap
 from collectors.columns.record import Flows, Transits, concatenated
-from collectors.exports.evidence_store import together
+from collectors.exports.evidence_store import merge_transits
 from collectors.formats import file_types as files
 from collectors.formats.column_mapping import Columns
 from collectors.formats.file_types import Kind
@@ -117,12 +117,12 @@ def read(
 
     `skips` receives a message for each file of which records were left out.
     """
-    kinds = [(name, path, files.kind(path)) for name, path in inputs]
+    kinds = [(name, path, files.recognise_file(path)) for name, path in inputs]
     for _, path, kind in kinds:
         _check_records(path, kind)
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     tables = [(path, name, kind) for name, path, kind in kinds if kind is not Kind.capture]
-    dumps = [(path, files.opened(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
+    dumps = [(path, files.open_records(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
     decoder = Decoder()
     home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
     readers = {name: _packets(capture, decoder, captures, report_progress) for name, capture in captures.items()}
@@ -140,7 +140,7 @@ def read(
         own = dump.flows()
         nothing += [] if len(own) else [f"{path}: the file gives no flow records"]
         flows = concatenated([flows, own])
-        transits = together([transits, dump.transits])
+        transits = merge_transits([transits, dump.transits])
         skipped += dump.skipped
         if dump.skipped:
             skips(f"{path}: skipped: {', '.join(f'{reason} ({n:,})' for reason, n in sorted(dump.skipped.items()))}")

@@ -18,12 +18,12 @@ from prism.synth.capture.collection_losses import Collection
 from prism.synth.capture.mirror_captures import Mirrors
 from prism.synth.capture.packet_frames import SNAPLEN
 from prism.synth.capture.packet_streams import Packets
-from prism.synth.capture.packet_trains import trains_of
+from prism.synth.capture.packet_trains import make_trains
 from prism.synth.capture.transfer_records import flows_of
-from prism.synth.endless_simulation import Play
+from prism.synth.endless_simulation import EndlessRun
 from prism.synth.scenario.presets import PRESETS
 from prism.synth.scenario.specification import Spec
-from prism.synth.scenario.specification_file import overridden, parse
+from prism.synth.scenario.specification_file import apply_settings, parse
 
 MOST = 1_000_000  # flow records in memory at once
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -35,7 +35,7 @@ def spec_of(what: str, settings: Sequence[str] = ()) -> Spec:
     Raises ValueError, one line, if there is neither or a value is invalid; OSError if a file cannot be read.
     """
     if what in PRESETS:
-        return overridden(PRESETS[what], settings)
+        return apply_settings(PRESETS[what], settings)
     path = Path(what)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise ValueError(f"{what}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
@@ -43,7 +43,7 @@ def spec_of(what: str, settings: Sequence[str] = ()) -> Spec:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{what}: offset {error.start}: not UTF-8 text") from None
-    return overridden(parse(text, what), settings)
+    return apply_settings(parse(text, what), settings)
 
 
 def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
@@ -51,7 +51,7 @@ def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) ->
 
     `most`: records in memory at once. With less than all, sampled and lost records differ from those of `simulate`.
     """
-    play, ways = Play(spec, seed, most=most), dict[tuple[str, ...], int]()
+    play, ways = EndlessRun(spec, seed, most=most), dict[tuple[str, ...], int]()
     folder, collection = _made(folder), None
     with Writer(folder / "flows.csv.gz", level=1) as file:
         for parts, _ in play.pieces():
@@ -59,7 +59,7 @@ def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) ->
                 seen = play.seen[0] + spec.start_ns, play.seen[1] + spec.start_ns
                 collection = Collection(spec.degradation, seen, play.rng)
             flows = flows_of(parts, play.plant, spec.start_ns, ways)
-            file.add(collection.kept(flows, Transits.empty())[0])
+            file.add(collection.degrade(flows, Transits.empty())[0])
         written = file.count
     _write_documents(folder, play.plant.topology(), play.truth())
     return written
@@ -80,14 +80,14 @@ def write_packets(
     Returns the number of frames. `ends_only`: only the first and the last packet of RDMA messages. `snaplen`: octets kept per
     frame.
     """
-    play, packets = Play(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
+    play, packets = EndlessRun(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
     rng = np.random.default_rng([seed, 1 << 21])
     mirrors = Mirrors(play.plant, spec.start_ns, rng, asked=spec.degradation, erspan=erspan, snaplen=snaplen)
 
     def numbered() -> Iterator[tuple[Table, float]]:
         for parts, until in play.pieces():
             mirrors.seen = play.seen
-            yield from packets.add(trains_of(parts, play.plant), until)
+            yield from packets.add(make_trains(parts, play.plant), until)
 
     folder, written = _made(folder), 0
     with ExitStack() as stack:

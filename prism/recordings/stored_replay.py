@@ -6,7 +6,7 @@ import hashlib
 import time
 
 from collectors.clickhouse import drivers
-from collectors.clickhouse.schema import MOST
+from collectors.clickhouse.schema import MAX_ROWS
 from collectors.columns.record import COLUMNS, Flows
 from collectors.store import flow_rows
 from prism.storage.stored_flows import StoredRecords
@@ -20,12 +20,12 @@ def through(where: str, flows: Flows) -> Flows:
     """
     if not len(flows):
         return flows
-    if not flow_rows.addressed(flows).all():
+    if not flow_rows.have_addresses(flows).all():
         raise ValueError("records between names instead of IP addresses cannot be written to a store")
     first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
     database = drivers.opened(where)
     try:
-        tables = flow_rows.kept_for(flow_rows.MOST_KEPT_S)
+        tables = flow_rows.tables_kept_for(flow_rows.MAX_KEEP_S)
         for table in tables:
             database.create(table)
         known, rolled = (database.registered(table.name) or {} for table in tables)
@@ -34,12 +34,12 @@ def through(where: str, flows: Flows) -> Flows:
                 f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
                 "use a longer --keep or another store"
             )
-        for number, rows in flow_rows.pieces(flows.start_ns, known["partition_ns"]).items():
-            for start in range(0, len(rows), MOST):
-                part = flows.take(rows[start : start + MOST])
+        for number, rows in flow_rows.split_partitions(flows.start_ns, known["partition_ns"]).items():
+            for start in range(0, len(rows), MAX_ROWS):
+                part = flows.take(rows[start : start + MAX_ROWS])
                 token = f"{_digest(part)}-{number}"
-                part = flow_rows.ordered(part)
-                database.insert(tables[0], flow_rows.rows(part), token=token, again=True)
+                part = flow_rows.sort_records(part)
+                database.insert(tables[0], flow_rows.to_rows(part), token=token, again=True)
                 for own, pairs in flow_rows.pair_pieces(part, rolled["partition_ns"], token):
                     database.insert(tables[1], pairs, token=own, again=True)
         return StoredRecords(database, create=False).between(first, last + 1)

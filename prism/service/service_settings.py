@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prism.alerts.notifications import Notification
     from prism.exporters.exporter_silence import Heard
     from prism.exporters.live_survey import Survey
-    from prism.feedback.action_runner import Desk
+    from prism.feedback.action_runner import ActionRunner
     from prism.feedback.remark_journal import Journal
     from prism.inventory.bookings import Booking
     from prism.metrics.earlier_runs import Run
@@ -51,7 +51,7 @@ class Feedback:
     """
 
     journal: Journal
-    desk: Desk
+    desk: ActionRunner
     settings: Settings
     folder: str = ""
     notifications: Callable[[int], Sequence[Notification]] = lambda _most: ()

@@ -30,7 +30,7 @@ class StoredRecords:
         sql = f"SELECT {flow_rows.selected()} FROM {FLOWS.name} WHERE {_bucketed('at')}"
         parameters: dict[str, object] = {"at_first": int(start_ns), "at_end": int(end_ns)}
         if endpoints:
-            condition, ends = address_halves.among(endpoints)
+            condition, ends = address_halves.endpoint_condition(endpoints)
             sql += f" AND {condition}"
             parameters |= ends
         if limit is None:
@@ -77,7 +77,7 @@ def _by_start(flows: Flows) -> Flows:
 
 def _pairs(found: dict[str, NDArray[np.uint64]]) -> Pairs:
     ends = (np.stack([found[f"{end}_high"], found[f"{end}_low"]], axis=1).astype(np.uint64) for end in ("src", "dst"))
-    (src, dst), endpoints = address_halves.coded(*ends)
+    (src, dst), endpoints = address_halves.code_halves(*ends)
     numbers = {name: found[name[0]].astype(np.int64) for name in ("octets", "records", "first_ns", "last_ns")}
     order = np.lexsort((dst, src))
     return Pairs(src[order], dst[order], **{name: values[order] for name, values in numbers.items()}, endpoints=endpoints)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Ints, Transits, concatenated
-from collectors.exports.evidence_store import DELAYS, together
+from collectors.exports.evidence_store import DELAYS, merge_transits
 
 SECOND = 1_000_000_000
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
@@ -111,7 +111,7 @@ class Shelf:
 
     def add_transits(self, transits: Transits) -> None:
         """Add delays between switches, and losses; the newest `LOSSES` rows of losses are kept."""
-        both = together([self._transits, transits])
+        both = merge_transits([self._transits, transits])
         self._transits = replace(both, losses=both.losses.take(slice(-LOSSES, None)))
 
     def transits(self, start_ns: int, end_ns: int) -> Transits:

@@ -20,7 +20,7 @@ import numpy as np
 
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Mask, Transits
-from prism.analysis import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
+from prism.analysis import MAX_RECORDS, Told, diagnose, diagnose_job, merge_analyses, merge_records, number_candidates
 from prism.inventory.operator_hints import Hints
 from prism.jobs import around, naming, recognize
 from prism.jobs.endpoint_pairs import Pairs, pairs_of, parts, split_by_part
@@ -139,7 +139,7 @@ Answer = tuple[Told, ...] | tuple[Job, ...]
 def done(work: Work) -> Answer:
     """Diagnose a job, or the only job of a part; of a part with several jobs, return the jobs: each is new work."""
     flows = work.records.between(work.window[0], work.window[1] + 1, endpoints=work.endpoints).narrowed()
-    flows = condensed(flows) if work.condense else flows
+    flows = merge_records(flows) if work.condense else flows
     jobs = recognize(flows, work.topology, window=work.window, hints=work.hints) if work.job is None else (work.job,)
     if len(jobs) > 1:
         return jobs
@@ -182,9 +182,9 @@ def diagnose_over(
         if not isinstance(records, Memory):
             raise ValueError("records outside memory need sums by pair")
         pairs = pairs_of(records.flows)
-    condense = source.flows > MANY
+    condense = source.flows > MAX_RECORDS
     if condense and isinstance(records, Memory):
-        records, condense = Memory(condensed(records.flows)), False
+        records, condense = Memory(merge_records(records.flows)), False
     site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
     results: list[Told] = []
     waiting: dict[Future[Answer], Work] = {}
@@ -200,7 +200,7 @@ def diagnose_over(
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
     talkers = len(np.union1d(pairs.src, pairs.dst))
-    return merged(source, ranked(results), topology, source.flows, talkers, hints, pairs.endpoints)
+    return merge_analyses(source, number_candidates(results), topology, source.flows, talkers, hints, pairs.endpoints)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from collectors.compilation import compiled
 from collectors.compilation.warming import compiled_beside
-from collectors.memory.allocator import seldom_collected
+from collectors.memory.allocator import reduce_collections
 from prism.workers.worker_cluster import scheduled
 
 P = ParamSpec("P")
@@ -58,7 +58,7 @@ def _initialise(patient: bool) -> None:
 
     `patient`: interpret loops without compiled code, see `compiled.be_patient`.
     """
-    seldom_collected()
+    reduce_collections()
     if patient:
         compiled.be_patient(beside=compiled_beside)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

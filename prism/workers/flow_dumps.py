@@ -8,14 +8,14 @@ import numpy as np
 
 from collectors.columns.record import Flows, concatenated
 from collectors.formats.column_mapping import Columns
-from collectors.formats.file_types import opened
+from collectors.formats.file_types import open_records
 from prism.tracking.flow_sources import Memory
 
 
 class Dumps:
     """Records in dumps: the files are read and filtered, piece by piece, at each call.
 
-    Each file has the name of the switch for records without one. Raises as `collectors.formats.file_types.opened`.
+    Each file has the name of the switch for records without one. Raises as `collectors.formats.file_types.open_records`.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], columns: Columns | None = None) -> None:
@@ -25,7 +25,7 @@ class Dumps:
         """Return records, see `Records`."""
         parts = []
         for name, path in self._files:
-            for flows in opened(path, self._columns, exporter=name):
+            for flows in open_records(path, self._columns, exporter=name):
                 inside = (flows.start_ns >= start_ns) & (flows.start_ns < end_ns)
                 if endpoints:
                     selected = flows.among(endpoints)

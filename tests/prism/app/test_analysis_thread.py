@@ -8,7 +8,7 @@ import pytest
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Transits
 from collectors.exports.evidence import Delays
-from collectors.exports.evidence_store import Witnessed
+from collectors.exports.evidence_store import EvidenceBuffer
 from collectors.writers.sinks import Nowhere
 from prism.app.analysis_thread import Analysis, WatchedSink, witnessing
 from prism.findings.same_finding import loud
@@ -54,7 +54,7 @@ def shown(board):
     """What pages show of findings and of the past, which a restart does not change."""
     jobs = [status.found for status in board.jobs]
     return {
-        "findings": finding_views.told(board, sorted(board.cases, key=finding_views.case_key)),
+        "findings": finding_views.case_list(board, sorted(board.cases, key=finding_views.case_key)),
         "windows": board_views.windows(board),
         "steps": [timeline_views.steps(found)["job"]["duration_ms"][:5] for found in jobs],
     }
@@ -223,7 +223,7 @@ def test_both_have_the_records():
 
 
 def test_delays_that_exporters_tell_of_are_on_the_shelf():
-    told, watch = Witnessed(), Watch(None)
+    told, watch = EvidenceBuffer(), Watch(None)
     hand_on = witnessing(told.drain, watch, clock=lambda: 10 * SECOND)
     for time_ns, name in ((SECOND, "leaf0"), (2 * SECOND, "leaf1")):
         told.add([Delays.build({"time_ns": [time_ns], "exporter": [0], "delay_ns": [7000]}, exporters=(name,))])

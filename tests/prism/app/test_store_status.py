@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.clickhouse.drivers import opened
-from collectors.clickhouse.folder_lock import hold
+from collectors.clickhouse.folder_lock import lock_folder
 from collectors.clickhouse.store_error import AbsentError, InUseError
 from collectors.store import flow_rows
 from collectors.store.retention import Status
@@ -41,7 +41,7 @@ def test_the_service_that_has_it_is_asked_whatever_it_is_called_and_whoever_may_
     tokens = Tokens(tmp_path / "tokens")
     tokens.create("other", "read")
     service = make_service(tokens=tokens, names=names, owner="mine", store=lambda: [TABLE])
-    held = hold(data / "store", "prism.lock")
+    held = lock_folder(data / "store", "prism.lock")
     with served(service) as port:
         running = Running(f"http://127.0.0.1:{port}", os.getpid(), "data/store", "mine")
         with noted(data / "store", running):

@@ -13,7 +13,7 @@ from collectors.clickhouse.drivers import opened
 from collectors.store import flow_rows
 from collectors.store.store_sink import Storing
 from prism.cli.main import app
-from prism.cli.store_commands import seconds
+from prism.cli.store_commands import parse_seconds
 from prism.service.tokens import Tokens
 from tests.collectors.builders import servers, stores
 from tests.collectors.builders.toys import Child
@@ -194,10 +194,10 @@ def test_the_folder_of_a_service_is_not_made_a_store(tmp_path):
 
 
 def test_times():
-    assert [seconds(text) for text in ("90s", "15m", "12h", "30d")] == [90, 900, 43_200, 2_592_000]
+    assert [parse_seconds(text) for text in ("90s", "15m", "12h", "30d")] == [90, 900, 43_200, 2_592_000]
     for text in ("", "30", "0d", "-1d", "1y"):
         with pytest.raises(ValueError, match="not a duration"):
-            seconds(text)
+            parse_seconds(text)
 
 
 def test_a_table_that_takes_nothing_is_told(where):

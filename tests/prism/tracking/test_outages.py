@@ -69,7 +69,7 @@ def test_a_step_that_reaches_into_it_has_no_duration_and_keeps_its_number():
     assert [row[3] for row in told["heat"]["value"]] == [None, None]
     assert len(timeline_views.timeline(job(line), level="steps")["spans"]["row"]) == 10
     assert len(timeline_views.timeline(job(line), level="phases")["spans"]["row"]) == 10
-    part = timeline_views.steps(job(line), timeline_views.Stretch(4 * S, 10 * S))
+    part = timeline_views.steps(job(line), timeline_views.CellRange(4 * S, 10 * S))
     assert (part["job"]["first"], part["job"]["duration_ms"]) == (3, [None, 1000])
 
 

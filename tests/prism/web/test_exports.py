@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.boards import board
 from prism.api.server.web_server import served
-from prism.metrics.earlier_runs import run_of
+from prism.metrics.earlier_runs import summarise_run
 from prism.service.service_settings import Service
 from prism.tracking.board import Boards
 from tests.prism.api.conftest import make_feedback
@@ -156,7 +156,7 @@ def test_of_a_large_job_groups_are_shown_with_the_culprit_on_top(opened):
 
 def test_a_job_that_is_slower_than_its_earlier_runs_says_so(opened):
     board, records = recorded("sharded")
-    run = run_of(board.jobs[0].found)
+    run = summarise_run(board.jobs[0].found)
     length = run.end_ns - run.start_ns
     figures = tuple(replace(one, value=one.value / 2) if one.name == "step" else one for one in run.figures)
     before = replace(run, job="before", figures=figures, start_ns=run.start_ns - 2 * length, end_ns=run.start_ns - length)
