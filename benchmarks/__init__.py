@@ -1,1 +1,1 @@
-"""Measurements: how right the analysis is on captures with recorded truth, and how fast the capture side reads."""
+"""Measure the accuracy of the analysis on captures with recorded truth, and the speed of collection and analysis."""

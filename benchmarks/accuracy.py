@@ -3,7 +3,7 @@
     python -m benchmarks.accuracy [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--degraded SHARE] [--baseline]
         [--floor NAME=NUMBER]... [--keep DIR] [--explain]
 
-A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used where there is one.
+A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used if there is one.
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
 an imperfect collection gives them are pooled apart. `--baseline` scores the paper's method on the same flows.
 
@@ -70,7 +70,7 @@ DUMPS = ("flows.csv.gz", "flows.csv", "flows.jsonl.gz", "flows.jsonl", "flows.pa
 
 
 class Input(NamedTuple):
-    """What one run is about: flows and what was really there. `tags` say to which pools it belongs."""
+    """One input: flows with their truth. `tags`: the pools it belongs to."""
 
     name: str
     tags: Mapping[str, str]
@@ -78,7 +78,7 @@ class Input(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One input analysed and scored; `error` says why it could not be. `plain` is the paper's method on it."""
+    """One analysed and scored input; `error`: why it failed. `plain`: result of the paper's method."""
 
     name: str
     counts: Counts
@@ -92,20 +92,20 @@ class Run(NamedTuple):
 
 
 def captures(folders: Sequence[Path]) -> Iterator[Path]:
-    """Every folder at or below the given ones that holds a truth.json."""
+    """Yield every folder at or below the given ones with a truth.json."""
     for folder in folders:
         yield from sorted(path.parent for path in folder.rglob("truth.json"))
 
 
 def inputs(folder: Path) -> list[tuple[str, str]]:
-    """Switch name and path of every capture in a folder, or its flow dump."""
+    """List switch name and path of every capture in a folder, or its flow dump."""
     found = sorted(path for path in folder.iterdir() if path.name.endswith((".pcap", ".pcap.gz", ".pcapng", ".pcapng.gz")))
     found = found or [folder / name for name in DUMPS if (folder / name).exists()][:1]
     return [(path.name.split(".")[0], str(path)) for path in found]
 
 
 def of_folder(folder: Path, name: str) -> Input:
-    """A capture, to be replayed."""
+    """Make an input from a capture."""
 
     def opened() -> tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]:
         truth = json.loads((folder / "truth.json").read_text())
@@ -117,7 +117,7 @@ def of_folder(folder: Path, name: str) -> Input:
 
 
 def of_case(case: grid.Case) -> Input:
-    """A simulated cluster."""
+    """Make an input from a simulated cluster."""
 
     def opened() -> tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]:
         drawn = grid.drawn(case)
@@ -136,10 +136,10 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
     truth: Mapping[str, Any] = {"hosts": {}, "jobs": {}, "faults": []}
     try:
         flows, transits, source, placed, truth = one.open()
-        if one.tags["from"] == "grid":  # simulating is no part of the analysis
+        if one.tags["from"] == "grid":  # simulation time does not count
             began = time.perf_counter()
         diagnosis = diagnose(flows, source, topology=placed, transits=transits)
-    except Exception as error:  # one that fails must not hide the others
+    except Exception as error:  # one failure must not hide the others
         lost = compare({"jobs": [], "findings": []}, truth)
         return Run(one.name, lost, None, time.perf_counter() - began, peak_mib(), f"{type(error).__name__}: {error}", one.tags)
     seconds, peak = time.perf_counter() - began, peak_mib()
@@ -158,13 +158,13 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
 
 
 def _visible(truth: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The truth without the hidden faults that nobody found."""
+    """Remove hidden faults that were not found from the truth."""
     told = {id(fault): bool(findings) for fault, findings in true_findings(found, truth)}
     return {**truth, "faults": [f for f in truth["faults"] if not f.get("hidden") or told.get(id(f))]}
 
 
 def misses(figures: Mapping[str, float | None], floors: Mapping[str, float]) -> list[str]:
-    """One line for each figure that misses its floor (or ceiling); what could not be counted is left out."""
+    """Describe each figure that misses its floor (or ceiling); undefined figures are left out."""
     lines = []
     for name, floor in floors.items():
         value = figures[name]
@@ -174,7 +174,7 @@ def misses(figures: Mapping[str, float | None], floors: Mapping[str, float]) -> 
 
 
 def table(runs: Sequence[Run]) -> str:
-    """One row per input, then pooled ones: all, each pool of more than one, the paper's method."""
+    """Format one row per input, then pooled ones: all, each pool of more than one, the paper's method."""
     pools = _pools(runs)
     width = max(len(name) for name in (*(r.name for r in runs), *pools)) + 2
     heading = "".join(f"{title:>7}" for title in COLUMNS.values())
@@ -186,7 +186,7 @@ def table(runs: Sequence[Run]) -> str:
 
 
 def compared(runs: Sequence[Run]) -> str:
-    """Every figure, pooled, of Prism and of the paper's method on the same inputs."""
+    """Format every pooled figure of Prism and of the paper's method on the same inputs."""
     both = [r for r in runs if r.plain is not None]
     ours = sum((r.counts for r in both), Counts()).figures()
     plain = sum((r.plain for r in both if r.plain), Counts()).figures()
@@ -195,7 +195,7 @@ def compared(runs: Sequence[Run]) -> str:
 
 
 def _pools(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """Runs by what was drawn for them; what was collected whole apart from what was not."""
+    """Group runs by drawn properties; complete collections apart from degraded ones."""
     pools = {f"pooled ({len(runs)})": list(runs)}
     for tag in ("from", "layout", "scale", "fault", "nuisance"):
         for value in dict.fromkeys(r.tags[tag] for r in runs if tag in r.tags and r.tags["degradation"] == "none"):
@@ -210,7 +210,7 @@ def _pools(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 1 where a floor is missed or a capture fails, 2 where there is nothing to replay."""
+    """Print the table; return 1 if a floor is missed or a capture fails, 2 without input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], type=seed_and_count, metavar="SEED:COUNT")
@@ -297,7 +297,7 @@ def _explain(name: str, found: Mapping[str, Any], truth: Mapping[str, Any]) -> N
 
 
 def forget_peak() -> None:
-    """Start measuring the peak anew, where the kernel lets us (Linux, /proc/self/clear_refs)."""
+    """Reset the measured peak of memory, if the kernel allows it (Linux, /proc/self/clear_refs)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -305,7 +305,7 @@ def forget_peak() -> None:
 
 
 def peak_mib() -> float:
-    """Peak resident memory since it was last forgotten, else since the process began."""
+    """Return the peak resident memory since the last reset, else since the start of the process."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024

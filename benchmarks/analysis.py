@@ -35,7 +35,7 @@ import numpy as np
 from benchmarks.accuracy import forget_peak, peak_mib
 from benchmarks.grid import LAYOUTS
 from collectors.columns.record import COLUMNS, Flows, Transits
-from collectors.memory.allocator import keep_freed, seldom_collected
+from collectors.memory.allocator import keep_freed, reduce_collections
 from prism.analysis import diagnose
 from prism.model import Source
 from prism.report import json_report
@@ -45,23 +45,23 @@ from prism.topology import Endpoint, Topology
 
 MINUTE = 60_000_000_000
 START = 1_790_000_000_000_000_000
-STEPS = 12  # fewer tell little
+STEPS = 12  # fewer steps are not representative
 
 
 class Made(NamedTuple):
-    """A simulated job: its records from 0 to a minute, and host, rail and leaf of each endpoint, numbered from 0."""
+    """A simulated job: records from 0 to a minute, and host, rail and leaf of each endpoint, numbered from 0."""
 
     flows: Flows
     places: list[tuple[int, int, int]]
 
     @property
     def hosts(self) -> int:
-        """How many hosts it fills."""
+        """Number of hosts."""
         return max(host for host, _, _ in self.places) + 1
 
 
 def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Layout and size of each job of a cluster of so many GPUs."""
+    """Yield layout and size of each job of a cluster with `gpus` GPUs."""
     names, left = list(only or LAYOUTS), gpus
     for name, size in (("tp-placed", gpus // 256 * 64), ("moe", gpus // 512 * 64)):  # whole leaves
         size = min(size, 4096)
@@ -79,7 +79,7 @@ def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
 
 
 def made(layout: str, size: int, records: int, least: int = STEPS) -> Made:
-    """One job, simulated for so many records per GPU, but no fewer than `least` steps."""
+    """Simulate one job with `records` per GPU, but at least `least` steps."""
     rng = np.random.default_rng([5, len(layout), size])
     cluster, job = LAYOUTS[layout](rng, size)
     cluster = replace(cluster, hosts_per_leaf=min(cluster.hosts, 16), spines=4)
@@ -98,9 +98,9 @@ def made(layout: str, size: int, records: int, least: int = STEPS) -> Made:
 
 
 def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int = STEPS) -> None:
-    """Simulate a cluster into a folder: a file per column that is not the same all through, and the dictionaries."""
+    """Simulate a cluster into a folder: a file per column that is not constant, and the dictionaries."""
     jobs: dict[tuple[str, int], Made] = {}
-    parts: list[tuple[Made, int, int]] = []  # job, its first endpoint, how much later it begins, ns
+    parts: list[tuple[Made, int, int]] = []  # job, its first endpoint, its delay, ns
     places: list[tuple[str, str, int, str]] = []  # address, host, rail, leaf
     hosts = blocks = 0
     rng = np.random.default_rng(1)
@@ -129,7 +129,7 @@ def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int
 
 
 def _column(one: Made, name: str, first: int, later: int) -> Any:
-    """One column of a job's records in the cluster."""
+    """Return one column of a job's records in the cluster."""
     column = getattr(one.flows, name)
     if name in ("start_ns", "end_ns"):
         return column + (START + later)
@@ -139,7 +139,7 @@ def _column(one: Made, name: str, first: int, later: int) -> Any:
 
 
 def read(folder: Path) -> tuple[Flows, Topology]:
-    """The records and the topology of a cluster that was built."""
+    """Read the records and the topology of a simulated cluster."""
     told = json.loads((folder / "cluster.json").read_text())
     columns: dict[str, Any] = {}
     for c in COLUMNS:
@@ -151,7 +151,7 @@ def read(folder: Path) -> tuple[Flows, Topology]:
 
 
 def yardsticks(flows: Flows) -> tuple[float, float]:
-    """CPU seconds that NumPy takes to sort the starts of some records, and ClickHouse to sum them up by pair."""
+    """Measure the CPU seconds of NumPy's sort of the starts, and of ClickHouse's sums by pair."""
     begin = time.process_time()
     np.sort(flows.start_ns)
     middle = time.process_time()
@@ -168,7 +168,7 @@ def yardsticks(flows: Flows) -> tuple[float, float]:
 
 
 class Measured(NamedTuple):
-    """How long an analysis took by the clock, s, and of CPU time, the memory it needed, and what it told."""
+    """Duration of an analysis, s, its CPU time, its peak memory, and its results."""
 
     took: float
     spent: float
@@ -179,7 +179,7 @@ class Measured(NamedTuple):
 
 
 def analysed(flows: Flows, topology: Topology) -> Measured:
-    """Records to a report."""
+    """Analyse records to a report."""
     source = Source(("cluster",), 0, len(flows), {}, *flows.window)
     forget_peak()
     begin, worked = time.perf_counter(), time.process_time()
@@ -199,8 +199,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
     asked = parser.parse_args(argv)
-    seldom_collected()
-    keep_freed()  # as `prism replay` does
+    reduce_collections()
+    keep_freed()  # as in `prism replay`
     widths = {"GPUs": 8, "jobs": 6, "records": 13, "s": 8, "CPU s": 8, "records/s": 13, "ns/record": 11, "peak MiB": 10}
     print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))
     for gpus in asked.gpus or [1000]:

@@ -1,6 +1,6 @@
-"""A board of many ranks and steps, as the analysis would leave it, without packets: for what shows boards.
+"""Make a board of many ranks and steps without packets, for tests and measurements of views.
 
-python -m benchmarks.boards [RANKS] [STEPS]: how long answers about such a job take, and how large they are.
+python -m benchmarks.boards [RANKS] [STEPS] prints time and size of answers about such a job.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from prism.model import (
 from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, told
 from prism.views import board_views, finding_views, timeline_views, traffic_views
-from prism.views.step_cells import Stretch
+from prism.views.step_cells import CellRange
 
 MS = 1_000_000
 START = 1_795_214_542_677_184_076
@@ -44,7 +44,7 @@ WORK = ("forward", "backward", "dp", "idle")  # of every rank in every step
 
 
 def board(ranks: int = 10_000, steps: int = 200, *, stages: int = 8, seed: int = 0, step_ms: float = 1000.0) -> Board:
-    """One job of so many ranks and steps, all phases of each; from the middle on, one rank is slow and all wait for it."""
+    """Make one job with all phases of each step; from the middle on, one rank is slow and all wait for it."""
     topology = _topology(ranks)
     endpoints = tuple(topology.endpoints)
     found = JobDiagnosis(
@@ -67,7 +67,7 @@ def _topology(ranks: int) -> Topology:
 
 
 def _parallelism(endpoints: tuple[str, ...], stages: int) -> Parallelism:
-    """Stages hold neighbouring ranks; the ranks of a stage are one DP group, a rank of each stage is a pipeline."""
+    """Make the layout: stages hold neighbouring ranks, which are one DP group; a rank per stage is a pipeline."""
     each = -(-len(endpoints) // stages)
     parts = [endpoints[at : at + each] for at in range(0, len(endpoints), each)]
     columns = [tuple(part[i] for part in parts if i < len(part)) for i in range(each)]
@@ -127,11 +127,11 @@ def _finding(found: JobDiagnosis, rank: int, end_ns: int) -> Finding:
 
 
 def main(ranks: int, steps: int) -> None:
-    """Print what answers cost."""
+    """Print the cost of answers."""
     shown = board(ranks, steps)
     found, topology = shown.jobs[0].found, shown.topology
     middle = int(found.timeline.steps[0][steps // 2, 0])
-    near = Stretch(middle, middle + 3_000_000_000, 0, 1000)
+    near = CellRange(middle, middle + 3_000_000_000, 0, 1000)
     questions: dict[str, Callable[[], Any]] = {
         "board": lambda: board_views.board(shown),
         "jobs, first": lambda: board_views.jobs(shown),
@@ -144,7 +144,7 @@ def main(ranks: int, steps: int) -> None:
         "graph": lambda: traffic_views.graph(found, topology),
         "graph by leaf": lambda: traffic_views.graph(found, topology, by="leaf"),
         "switches": lambda: traffic_views.switches(shown, None),
-        "findings": lambda: finding_views.told(shown, shown.cases),
+        "findings": lambda: finding_views.case_list(shown, shown.cases),
     }
     print(f"{ranks:,} ranks × {steps:,} steps; processor time, so that what else runs does not count")
     for name, ask in questions.items():

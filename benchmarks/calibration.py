@@ -35,15 +35,15 @@ from prism.layout.hypotheses import hypotheses
 Floats = NDArray[np.float64]
 NAMES = tuple(name for name in WEIGHTS if name != "hints")
 PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
-MOST = 400  # hypotheses of a job, the likeliest first; the others change no probability
-EXPANDED = 60  # of which, what hosts may hide is looked at
-NEVER = 1e-6  # share of the probability that a true layout has at least: one that is no hypothesis tells nothing
-SURE, SAID = 0.9, 4  # confidence that is counted; layouts in a report, alternatives included
+MOST = 400  # most likely hypotheses per job; the others change no probability
+EXPANDED = 60  # of these, hypotheses expanded by hidden ranks of hosts
+NEVER = 1e-6  # minimum probability of a true layout, for jobs without a true hypothesis
+SURE, SAID = 0.9, 4  # confidence to count; layouts in a report, with alternatives
 COLUMNS = ("jobs", "exact", f"in {SAID}", f"≥ {SURE}", "right", "log p")
 
 
 class Table(NamedTuple):
-    """A job: `features` of its hypotheses; float64[hypotheses, names], the number of each one's layout, and which are true."""
+    """One job: `features` of its hypotheses, float64[hypotheses, names]; the layout number of each; and the true ones."""
 
     origin: str
     features: Floats
@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
 
 def table(case: Case, origin: str) -> Table | None:
-    """The hypotheses of a job; None where there are none."""
+    """List the hypotheses of a job; None without any."""
     problem = evidence(case)
     found = sorted(hypotheses(problem), key=lambda one: -one.score)[:MOST] if problem is not None else []
     found += [other for one in found[:EXPANDED] for other in one.hidden()]
@@ -71,7 +71,7 @@ def table(case: Case, origin: str) -> Table | None:
 
 
 def fitted(jobs: Sequence[Table], penalty: float) -> Floats:
-    """The weights that make the true layouts of jobs likeliest."""
+    """Fit the weights that maximise the probability of the true layouts."""
     known = [job for job in jobs if job.right.any()]
     number = Counter(job.origin for job in known)
 
@@ -96,7 +96,7 @@ def _shares(scores: Floats) -> Floats:
 
 
 def row(jobs: Sequence[Table], weights: Floats) -> tuple[float, ...]:
-    """The figures of `COLUMNS` for jobs."""
+    """Compute the figures of `COLUMNS` for jobs."""
     exact, said, sure, sure_right = 0, 0, 0, 0
     logs = []
     for job in jobs:
@@ -112,7 +112,7 @@ def row(jobs: Sequence[Table], weights: Floats) -> tuple[float, ...]:
 
 
 def lines(jobs: Sequence[Table], penalty: float) -> Iterator[str]:
-    """The table by origin, then the fitted weights."""
+    """Format the table by origin, then the fitted weights."""
     every = list(dict.fromkeys(job.origin for job in jobs))
     width = max(map(len, ("origin", *every))) + 2
     whole = fitted(jobs, penalty)
@@ -132,7 +132,7 @@ def _cell(value: float) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables; 2 where there is nothing to read."""
+    """Print the tables; return 2 without input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--penalty", type=float, default=0.5, metavar="NUMBER", help="how strongly weights stay as they are")

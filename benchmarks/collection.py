@@ -26,19 +26,19 @@ SETTINGS: tuple[tuple[str, Degradation], ...] = (
     *((f"{share:.1%} of the records lost", Degradation(loss=share)) for share in (0.001, 0.01, 0.05)),
     *((f"clocks of switches differ by up to {skew:g} ms", Degradation(skew_ms=skew)) for skew in (0.1, 1.0, 10.0)),
 )
-SHARES = (50, 20, 10, 4, 2, 1)  # the timeout is the step time divided by this
+SHARES = (50, 20, 10, 4, 2, 1)  # divisors of the step time
 HEADING = ("collection", "jobs found", "layout exact", "layout in set", "steps, recall", "steps, precision", "faults", "claims")
 
 
 def collected(cases: Sequence[grid.Case], how: Degradation) -> Iterator[accuracy.Run]:
-    """Analyse and score cases whose flows are collected in one way."""
+    """Analyse and score cases collected with one setting."""
     for case in cases:
         spec = replace(case.spec, degradation=how)
         yield accuracy.run(accuracy.of_case(replace(case, spec=spec, degradation="none")))
 
 
 def step_s(case: grid.Case) -> float:
-    """Median duration of the true steps of a case, s."""
+    """Compute the median duration of the true steps of a case, s."""
     truth = grid.drawn(replace(case, spec=replace(case.spec, degradation=Degradation()))).truth
     ranks = [rank for job in truth["jobs"].values() for rank in job["steps"].values()]
     spans: list[float] = [(end - begin) / 1e9 for rank in ranks for _, begin, end in rank]
@@ -52,7 +52,7 @@ def relative(cases: Sequence[grid.Case], share: int) -> Iterator[accuracy.Run]:
 
 
 def row(name: str, runs: Sequence[accuracy.Run]) -> str:
-    """One row of the table: shares of the pooled runs; faults named of those that are visible; right claims of all."""
+    """Format one row of the table: shares of the pooled runs; named faults of the visible ones; right claims of all."""
     counts = sum((run.counts for run in runs), Counts())
     figures = counts.figures()
     shares = ("jobs_exact", "layout_exact", "layout_set", "steps_recall", "steps_precision")

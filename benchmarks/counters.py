@@ -35,7 +35,7 @@ class Truth:
 
 
 def fabric(rng: np.random.Generator, ports: int, seconds: int, poll: float = 1.0) -> tuple[pa.Table, Truth]:
-    """A table of counters and the truth."""
+    """Make a table of counters and the truth."""
     names = [(f"leaf{i // PORTS_OF_A_SWITCH}", f"Ethernet{i % PORTS_OF_A_SWITCH}") for i in range(ports)]
     fine = 0.1
     bins = int(seconds / fine)
@@ -65,7 +65,7 @@ def fabric(rng: np.random.Generator, ports: int, seconds: int, poll: float = 1.0
 
 
 def servers_of(ports: int) -> dict[tuple[str, str], str]:
-    """Eight ports lead to a server."""
+    """Map eight ports to each server."""
     return {(f"leaf{i // PORTS_OF_A_SWITCH}", f"Ethernet{i % PORTS_OF_A_SWITCH}"): f"server{i // 8}" for i in range(ports)}
 
 
@@ -106,7 +106,7 @@ def _train(
 
 
 def score(found: Sequence[PortJob], truth: Truth) -> dict[str, float]:
-    """Shares: jobs found whole (Jaccard ≥ 0.9), claims that are right, periods within 1 %, odd ports and changes."""
+    """Compute shares: complete jobs (Jaccard ≥ 0.9), right claims, periods within 1 %, odd ports and changes."""
     whole = period = odd = odd_said = changed = 0
     for ports, right, strange, change in zip(truth.jobs, truth.periods, truth.odd, truth.change, strict=True):
         best = max(found, key=lambda one: _jaccard(ports, set(one.ports)), default=None)

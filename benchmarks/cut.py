@@ -1,10 +1,10 @@
-"""Cut some training steps out of a capture with recorded truth, so that it is small enough to live here.
+"""Cut some training steps out of a capture with recorded truth, to store a small example in the repository.
 
     python -m benchmarks.cut SOURCE TARGET [--first STEP] [--last STEP] [--job NAME] [--snaplen OCTETS]
 
-SOURCE and TARGET are folders: *.pcap.gz, topology.json, truth.json. Steps are the truth's, by index, both included; they are
-of the job named, by default the first. Packets from the begin of the first to the end of the last step on any rank stay, cut
-to `snaplen` octets; 54 keep Ethernet, IPv4 and TCP without options. In truth.json only steps and faults within that time stay.
+SOURCE and TARGET are folders: *.pcap.gz, topology.json, truth.json. Steps are those of the truth, by index, both included, of
+the named job (default: the first). Packets from the start of the first to the end of the last step on any rank stay, cut to
+`snaplen` octets; 54 keep Ethernet, IPv4 and TCP without options. truth.json keeps only steps and faults within that time.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 from collectors.captures import pcap
 
 Json = dict[str, Any]
-MARGIN_NS = 50_000_000  # the last acknowledgments and control messages of a step
+MARGIN_NS = 50_000_000  # for the last acknowledgments and control messages of a step
 ETHERNET_IPV4_TCP = 14 + 20 + 20
 
 
 def window(truth: Json, job: str, first: int, last: int) -> tuple[int, int]:
-    """Begin and end of the steps `first` … `last` of a job, over all its ranks, with a margin at the end; ns."""
+    """Return start and end of the steps `first` … `last` of a job over all ranks, with a margin at the end; ns."""
     rows = [row for steps in true_steps(truth["jobs"][job]).values() for row in steps if first <= row[0] <= last]
     if not rows:
         raise ValueError(f"job {job} has no step from {first} to {last}")
@@ -33,13 +33,13 @@ def window(truth: Json, job: str, first: int, last: int) -> tuple[int, int]:
 
 
 def true_steps(job: Json) -> dict[str, list[list[int]]]:
-    """Steps by rank, as traffic can show them where the truth has that."""
+    """Return steps by rank, as visible in traffic if the truth has that."""
     steps: dict[str, list[list[int]]] = job["steps_wire" if "steps_wire" in job else "steps"]
     return steps
 
 
 def cut_truth(truth: Json, lo: int, hi: int) -> Json:
-    """The truth of the time from lo to hi: whole steps, and faults, events and machine load clipped to it."""
+    """Restrict the truth to the time from lo to hi: complete steps; clipped faults, events and machine load."""
     jobs = {}
     for name, job in truth["jobs"].items():
         whole = {
@@ -59,7 +59,7 @@ def cut_truth(truth: Json, lo: int, hi: int) -> Json:
 
 
 def frames(path: Path, lo: int, hi: int) -> Iterator[tuple[int, bytes, int]]:
-    """The frames of a capture from lo to hi: time, octets, wire length."""
+    """Yield the frames of a capture from lo to hi: time, octets, wire length."""
     for batch in pcap.read(path):
         for i in range(len(batch)):
             time_ns, at = int(batch.time_ns[i]), int(batch.offset[i])
@@ -68,7 +68,7 @@ def frames(path: Path, lo: int, hi: int) -> Iterator[tuple[int, bytes, int]]:
 
 
 def cut(source: Path, target: Path, *, job: str | None, first: int, last: int, snaplen: int) -> Json:
-    """Write the cut capture, its topology and its truth; the truth."""
+    """Write the shortened capture, its topology and its truth; return the truth."""
     truth = json.loads((source / "truth.json").read_text())
     lo, hi = window(truth, job or next(iter(truth["jobs"])), first, last)
     target.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def cut(source: Path, target: Path, *, job: str | None, first: int, last: int, s
 
 
 def main() -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cut", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)

@@ -1,9 +1,9 @@
-"""Rows per second of writing and reading dumps, format by format, beside pyarrow's bare reading of the same file.
+"""Measure rows per second of writing and reading dumps by format, compared with pyarrow's plain reading of the same file.
 
     python -m benchmarks.dumps [ROWS]
 
-Machines differ and are noisy; the ratio to pyarrow, taken in the same run, is what compares. pyarrow reads all columns as it
-likes, into memory, and checks nothing; we check every row, turn addresses into codes, and order by start.
+Machines differ and are noisy; compare the ratio to pyarrow from the same run. pyarrow reads all columns into memory in its own
+types, without checks; we check every row, convert addresses to codes, and sort by start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NFDUMP = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes
 
 
 class Measured(NamedTuple):
-    """One format: its size, and seconds of writing (0 where we do not write it), reading, and pyarrow's reading."""
+    """One format: its size, and seconds of writing (0 if unsupported), reading, and pyarrow's reading."""
 
     name: str
     octets: int
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
 
 
 def example(rows: int, seed: int = 0) -> Flows:
-    """Records such as a cluster of 1,000 GPUs gives: RDMA messages over ten minutes, seen by 16 leaves."""
+    """Make records like those of a cluster of 1,000 GPUs: RDMA messages over ten minutes, seen by 16 leaves."""
     chance = np.random.default_rng(seed)
     start = np.sort(1_795_214_542_677_184_076 + chance.integers(0, 600 * 10**9, rows))
     columns: dict[str, Any] = {
@@ -63,7 +63,7 @@ def example(rows: int, seed: int = 0) -> Flows:
 
 
 def _nfdump(path: Path, flows: Flows) -> None:
-    """The same as nfdump writes it; slowly, since nobody else will."""
+    """Write records in nfdump's CSV format."""
     names = ("start_ns", "end_ns", "src", "dst", "src_port", "dst_port", "packets", "octets")
     with path.open("w") as file:
         file.write(NFDUMP)
@@ -77,7 +77,7 @@ def _nfdump(path: Path, flows: Flows) -> None:
 
 BARE: dict[str, Callable[[str], Any]] = {
     ".csv": pyarrow.csv.read_csv,
-    ".csv.gz": pyarrow.csv.read_csv,  # it unpacks what is named so
+    ".csv.gz": pyarrow.csv.read_csv,  # decompresses by file name
     ".jsonl": pyarrow.json.read_json,
     ".parquet": pyarrow.parquet.read_table,
     "-nfdump.csv": pyarrow.csv.read_csv,
@@ -94,7 +94,7 @@ def _timed(run: Callable[[], Any], repeats: int) -> float:
 
 
 def measure(folder: Path, rows: int, repeats: int = 3) -> list[Measured]:
-    """The best of a few runs of every format."""
+    """Measure the best of a few runs of every format."""
     flows = example(rows)
     found = []
     for ending, bare in BARE.items():
@@ -103,7 +103,7 @@ def measure(folder: Path, rows: int, repeats: int = 3) -> list[Measured]:
         if not ours:
             _nfdump(path, flows)
         write = _timed(lambda path=path: record_files.write(path, flows), 1) if ours else 0.0  # type: ignore[misc]
-        read = _timed(lambda path=path: file_types.opened(path).flows(), repeats)  # type: ignore[misc]
+        read = _timed(lambda path=path: file_types.open_records(path).flows(), repeats)  # type: ignore[misc]
         alone = _timed(lambda path=path, bare=bare: bare(str(path)), repeats)  # type: ignore[misc]
         found.append(Measured(ending.lstrip(".-"), path.stat().st_size, write, read, alone))
     return found

@@ -1,4 +1,4 @@
-"""A live analysis for long: what `python -m benchmarks.live --hour` prints."""
+"""Measure a live analysis over a long time; output of `python -m benchmarks.live --hour`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prism.tracking.record_windows import SECOND
 
 
 def small() -> Input:
-    """A small healthy cluster in steps of two seconds: an hour of it can be played in minutes."""
+    """Make a small healthy cluster with steps of two seconds, so that an hour can be played in minutes."""
     job = Job(
         pp=2, dp=4, micro=4, steps=48, forward_ms=120, backward_ms=240, gradient_octets=40_000_000, activation_octets=4_000_000
     )
@@ -27,18 +27,18 @@ def small() -> Input:
 
 
 def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]:
-    """An input played again and again: analysis time per recorded second and memory, in equal parts of the time."""
+    """Play an input repeatedly; yield analysis time per recorded second and memory, in equal parts of the time."""
     flows, _, source, placed, _ = one.open()
     length = source.end_ns - source.start_ns
     gap = int(np.median(np.diff(np.sort(flows.start_ns)))) + 1
 
     def again() -> Iterator[Tick]:
-        for lap in range(int(np.ceil((seconds + 10) * SECOND / length))):  # windows end where they like
+        for lap in range(int(np.ceil((seconds + 10) * SECOND / length))):  # windows do not end with laps
             yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
 
     yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
     watch = Watch(placed)
-    began, since, part = time.process_time(), source.start_ns, seconds * SECOND / rows
+    began, since, part, left = time.process_time(), source.start_ns, seconds * SECOND / rows, rows
     for board in play(watch, again()):
         if board.at_ns - since >= part:
             now = time.process_time()
@@ -47,7 +47,9 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
             )
-            began, since = now, board.at_ns
+            began, since, left = now, board.at_ns, left - 1
+            if not left:
+                return
 
 
 def _resident_mib() -> float:

@@ -23,11 +23,11 @@ from prism.recordings.file_analysis import replay
 from prism.topology import parse
 
 BOUND = 0.01
-SETTLED_NS = 1e8  # a capture may begin so much after the launch that it was made for
+SETTLED_NS = 1e8  # maximum delay of a capture's start after the launch for which it was made
 
 
 class Truth(NamedTuple):
-    """What a job's ranks recorded: when it began and ended, and the stretches that were lost; all ns."""
+    """Records of a job's ranks: start, end, and lost time ranges; ns."""
 
     start: float
     end: float
@@ -35,21 +35,21 @@ class Truth(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The ratio over the whole time."""
+        """Compute the ratio over the whole time."""
         return 1 - sum(high - low for low, high in self.lost) / (self.end - self.start)
 
     def sliding(self, ends: NDArray[np.int64], window: int) -> NDArray[np.float64]:
-        """The ratio in windows that end at some times."""
+        """Compute the ratio in windows that end at given times."""
         low = np.maximum(ends - float(window), self.start)
         gone = sum(np.clip(np.minimum(ends, b) - np.maximum(low, a), 0, None) for a, b in self.lost)
         return np.asarray(1 - gone / np.maximum(ends - low, 1))
 
 
 def truth_of(truth: Mapping[str, Any], name: str, first_ns: int, *, seen: bool = False) -> Truth:
-    """What was lost of a job and its restart, from the records of its ranks; `first_ns` is its first traffic.
+    """Compute the losses of a job and its restart from the records of its ranks; `first_ns` is its first traffic.
 
-    The job begins with its launch if that is on the wire, else with its first step. With `seen` it begins with its first
-    traffic: what its processes do before that is not on the wire.
+    The job starts with its launch if that is visible, else with its first step. With `seen` it starts with its first traffic,
+    because earlier activity of its processes is not visible.
     """
     jobs = truth["jobs"]
     parts = [jobs[name], *(jobs[other] for other in jobs if other == f"{name}-restart")]
@@ -70,15 +70,15 @@ def truth_of(truth: Mapping[str, Any], name: str, first_ns: int, *, seen: bool =
         if fault["kind"] == "hang" and fault.get("job", name) == name and "end_ns" in fault:
             place = int(np.searchsorted(flat, fault["start_ns"]))
             if 0 < place < len(flat):
-                hung = float(fault["end_ns"]) - float(fault["start_ns"])  # the step may hold an evaluation, too
+                hung = float(fault["end_ns"]) - float(fault["start_ns"])  # the step may contain an evaluation, too
                 over = min(max(float(flat[place] - flat[place - 1]) - usual, 0.0), hung)
-                high = min(float(fault["end_ns"]), float(flat[place]))  # what others did meanwhile is no loss: it comes first
+                high = min(float(fault["end_ns"]), float(flat[place]))  # other activity in that time is no loss and comes first
                 lost.append((high - over, high))
     return Truth(start, float(flat[-1]), tuple(lost))
 
 
 def _start(job: Mapping[str, Any]) -> float:
-    """When its first step began: what a process does before that is on the wire only in part."""
+    """Return the start of its first step; earlier activity is only partly visible."""
     return float(min(own[0][1] for own in _rows(job) if own))
 
 
@@ -88,7 +88,7 @@ def _rows(job: Mapping[str, Any]) -> list[Any]:
 
 
 def compare(folder: Path, *, seen: bool = False) -> Iterator[tuple[str, float, float, float]]:
-    """Of each job that was recognised: name, ratio from traffic, true ratio, greatest error of the ratio in windows."""
+    """Yield for each recognised job: name, ratio from traffic, true ratio, maximum error of the ratio in windows."""
     truth = json.loads((folder / "truth.json").read_text())
     place = folder / "topology.json"
     topology = parse(place.read_text(), str(place)) if place.exists() else None
@@ -108,11 +108,11 @@ def compare(folder: Path, *, seen: bool = False) -> Iterator[tuple[str, float, f
 
 
 def simulated(count: int, folder: Path) -> Iterator[Path]:
-    """Simulated runs with hangs, crashes, evaluation and checkpoints at random places."""
+    """Simulate runs with hangs, crashes, evaluation and checkpoints at random times."""
     for seed in range(count):
         rng = np.random.default_rng(seed)
         kind = ("hang", "crash", "ddp", "hang")[seed % 4]
-        spec = simulated_runs.asked(kind, _settings(kind, rng))
+        spec = simulated_runs.spec_of(kind, _settings(kind, rng))
         out = folder / f"{kind}{seed}"
         simulated_runs.write(spec, str(out), seed)
         yield out

@@ -1,8 +1,8 @@
-"""Records per second of decoding exports, kind by kind, beside copying the same octets once.
+"""Measure records per second of decoding exports by kind, compared with one copy of the same octets.
 
     python -m benchmarks.exports [DATAGRAMS]
 
-Machines differ and are noisy; the ratio to the copy, taken in the same run, is what compares.
+Machines differ and are noisy; compare the ratio to the copy from the same run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TAIL = struct.pack(">HHHH", 50_000, 4791, 132, 0) + struct.pack(">BBHII", 10, 0,
 
 
 class Measured(NamedTuple):
-    """One kind: how many records in how many seconds, and how long copying the octets took."""
+    """One kind: records, seconds, and seconds of a copy of the octets."""
 
     name: str
     records: int
@@ -72,7 +72,7 @@ def _sflow(frames: list[bytes], sequence: int) -> bytes:
 
 
 def kinds(datagrams: int) -> Iterator[tuple[str, list[bytes], Callable[[int], bytes], int, bool]]:
-    """Name, templates, how datagram i is made, how many senders, whether it is sFlow."""
+    """Yield name, templates, a function that makes datagram i, number of senders, and whether it is sFlow."""
     random = np.random.default_rng(1)
     fixed = [_set(256, b"".join(_records(random))) for _ in range(64)]
     named = [_set(256, b"".join(r + b"\x04eth0" for r in _records(random))) for _ in range(64)]
@@ -88,7 +88,7 @@ def kinds(datagrams: int) -> Iterator[tuple[str, list[bytes], Callable[[int], by
 
 
 def measure(datagrams: int = 4096, repeats: int = 5) -> list[Measured]:
-    """The best of a few runs of every kind, once everything is compiled and known."""
+    """Measure the best of a few runs of every kind, after compilation and templates."""
     found = []
     for name, templates, made, senders, sflow in kinds(datagrams):
         who = [f"10.1.{i // 256}.{i % 256}" for i in range(senders)]

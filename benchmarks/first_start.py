@@ -1,4 +1,4 @@
-"""The first start on a machine: what it costs that no loop is compiled yet.
+"""Measure the first start on a machine, without compiled loops.
 
     python -m benchmarks.first_start [--runs slow_rank ...] [--seconds 60] [--warm]
 
@@ -27,7 +27,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.ingest import send
-from prism.app.serve import Parts, Wish, serve
+from prism.app.serve import Parts, ServeOptions, serve
 from prism.findings.same_finding import loud
 from prism.synth.scenario.specification import Fault
 from prism.tracking.board import Board
@@ -39,13 +39,13 @@ RATE = 2_000  # records per second
 
 
 def replayed(folder: Path, cache: Path) -> float:
-    """Seconds that `prism replay` of a recorded run takes in a process of its own, with compiled code in `cache`."""
+    """Measure `prism replay` of a recorded run in its own process with compiled code in `cache`, s."""
     files = [path.name for path in sorted(folder.glob("*.pcap.gz"))]
     return _timed("prism.cli.main", ["replay", "--quiet", *files, "--topology", "topology.json"], cache, folder)
 
 
 def warmed(cache: Path) -> float:
-    """Seconds that `prism warm` takes."""
+    """Measure `prism warm`, s."""
     return _timed("prism.cli.main", ["warm", "--quiet"], cache, ROOT)
 
 
@@ -61,7 +61,7 @@ def _environment(cache: Path) -> dict[str, str]:
 
 
 class Lateness:
-    """Looks on at a service: how late each window was, ns, and when a claim was first made, ns since the epoch."""
+    """Observes a service: lateness of each window, ns, and time of the first claim, ns since the epoch."""
 
     def __init__(self) -> None:
         self.late: list[int] = []
@@ -69,7 +69,7 @@ class Lateness:
 
     @contextmanager
     def on(self, parts: Parts) -> Iterator[None]:
-        """Look on."""
+        """Observe while the context lasts."""
         look = parts.watch.look
 
         def looking(now_ns: int, *, last: bool = False, again: bool = False) -> Board:
@@ -84,7 +84,7 @@ class Lateness:
 
 
 def served(seconds: float, folder: Path) -> dict[str, float]:
-    """Figures of a service that collects for so many seconds, in this process."""
+    """Measure a service that collects for `seconds`, in this process."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -107,7 +107,7 @@ def served(seconds: float, folder: Path) -> dict[str, float]:
             yield
         driver.join()
 
-    serve(Wish(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
+    serve(ServeOptions(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
     if not heard.poll():
         raise RuntimeError("the sender of records has failed")
     heard.recv()
@@ -117,7 +117,7 @@ def served(seconds: float, folder: Path) -> dict[str, float]:
 
 
 def service(seconds: float, cache: Path) -> dict[str, float]:
-    """The same in a process of its own, with compiled code in `cache`."""
+    """Measure the same in its own process, with compiled code in `cache`."""
     with TemporaryDirectory(prefix="prism-") as folder:
         command = [sys.executable, "-m", "benchmarks.first_start", "--served", folder, "--seconds", str(seconds)]
         done = subprocess.run(command, env=_environment(cache), check=True, capture_output=True, text=True, cwd=ROOT)
@@ -126,7 +126,7 @@ def service(seconds: float, cache: Path) -> dict[str, float]:
 
 
 def lines(runs: Sequence[str], seconds: float, *, warm: bool, compiled: Path) -> Iterator[str]:
-    """The lines of the tables. `compiled`: a folder where all code is, or will be."""
+    """Yield the lines of the tables. `compiled`: a folder for all compiled code."""
     with TemporaryDirectory(prefix="prism-") as folder:
         if warm:
             yield f"prism warm, nothing compiled    {warmed(compiled):8.1f} s"

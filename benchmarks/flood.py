@@ -1,10 +1,10 @@
-"""One exporter that floods beside a good one, over loopback: what of the good one is lost, and how much memory that takes.
+"""Measure losses of a good exporter beside a flooding one over loopback, and the memory used.
 
     python -m benchmarks.flood [--seconds 10] [--rate 5000] [--flood 50000] [--only alone,templates,records,long]
 
-The good exporter (127.0.0.1) sends IPFIX datagrams of 28 records at a rate; the flood (127.0.0.2) sends, to the same port,
-wide templates that are never the same twice, records of its own, or datagrams of 60,000 octets, as fast as asked or as it can.
-`alone` is the good one without a flood.
+The good exporter (127.0.0.1) sends IPFIX datagrams of 28 records at a rate; the flood (127.0.0.2) sends to the same port, as
+requested or as fast as possible: wide templates that never repeat, its own records, or datagrams of 60,000 octets. `alone` is
+the good one without a flood.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from collectors.exports.admission import CROWDED, LIMITED, Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import MIB, Endpoint, bound
+from collectors.listening.udp_sockets import MIB, Endpoint, open_socket
 from collectors.live.listen_command import decoders
 from collectors.writers.sinks import Nowhere
 
@@ -35,7 +35,7 @@ DAY = 1_795_000_000
 
 
 def templates(number: int) -> bytes:
-    """A message with a template of many fields that no other number has."""
+    """Make a message with a unique template of many fields."""
     fields = b"".join(struct.pack(">HH", 1 + (number * 7 + k * k) % 400, 4) for k in range(FIELDS - 1))
     body = struct.pack(">HHHH", 2, 12 + len(fields), 256 + number % 60_000, FIELDS) + struct.pack(
         ">HH", 82, number % 65_000 + 1
@@ -44,12 +44,12 @@ def templates(number: int) -> bytes:
 
 
 def records(number: int) -> bytes:
-    """A message of records of a template that the exporter has sent."""
+    """Make a message of records with a known template."""
     return ipfix_template() if number % 1000 == 0 else _message(struct.pack(">HH", 256, 4 + 48 * 28) + bytes(48 * 28), number)
 
 
 def long(number: int) -> bytes:
-    """A message of nothing that is as long as can be."""
+    """Make a message of maximum length without content."""
     return _message(struct.pack(">HH", 300, 59_004) + bytes(59_000), number)
 
 
@@ -61,7 +61,7 @@ def _message(body: bytes, number: int) -> bytes:
 
 
 def send(sender: str, port: int, messages: Sequence[bytes], rate: float, seconds: float) -> None:
-    """Send messages again and again at a rate."""
+    """Send messages repeatedly at a rate."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((sender, 0))
         sock.connect(("127.0.0.1", port))
@@ -77,8 +77,8 @@ def send(sender: str, port: int, messages: Sequence[bytes], rate: float, seconds
 
 
 def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -> str:
-    """A line on what became of both."""
-    sock, granted = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
+    """Measure both exporters; return a line."""
+    sock, granted = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
     admission, inbox, stop = Admission(rate=MOST_RATE), Inbox(), threading.Event()
     sink = Nowhere()
     listener = Listener(Intake([("ipfix", sock)], admission, inbox), inbox, decoders(["ipfix"]), sink)
@@ -95,7 +95,7 @@ def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -
         senders.append(context.Process(target=send, args=(FLOOD, port, made, flood, seconds)))
 
     def watch() -> None:
-        time.sleep(0.5)  # the listener runs by then
+        time.sleep(0.5)  # the listener is ready by then
         for sender in senders:
             sender.start()
         for sender in senders:
@@ -122,7 +122,7 @@ def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a line per kind of flood, each from a process of its own."""
+    """Print a line per kind of flood, each from its own process."""
     parser = argparse.ArgumentParser(
         prog="benchmarks.flood", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

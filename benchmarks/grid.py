@@ -1,7 +1,7 @@
-"""Simulated clusters drawn at random: layout × scale × speed × fault × nuisance × degradation, each a `Case` with its truth.
+"""Draw simulated clusters at random: layout × scale × speed × fault × nuisance × degradation, each a `Case` with its truth.
 
-A case is fixed by its number and the grid's seed. Every dimension is drawn anew for each case, but for the layouts and the
-faults, which take turns so that a short grid has them all.
+A case is defined by its number and the grid's seed. Every dimension is drawn for each case, except layouts and faults, which
+take turns so that a short grid has all of them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from prism.synth.scenario.specification import Algorithm, Cluster, Degradation, 
 from prism.synth.simulation import Simulation, simulate
 
 Rng = np.random.Generator
-SLOWER = 50  # a TCP cluster's NICs, against those of an RDMA one
-VISIBLE = 1.02  # a fault that stretches no step by this much against the same run without it is hidden
+SLOWER = 50  # rate of an RDMA cluster's NICs over that of a TCP one
+VISIBLE = 1.02  # minimum slowdown of a step by a visible fault, against the same run without it
 
 
 @dataclass(frozen=True)
 class Case:
-    """One cluster of the grid, and what was drawn for it."""
+    """One cluster of the grid, with its drawn properties."""
 
     name: str
     layout: str
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What a simulated collection gave, with its truth and topology documents."""
+    """Output of a simulated collection, with its truth and topology documents."""
 
     flows: Flows
     transits: Transits
@@ -56,7 +56,7 @@ def _ddp(rng: Rng, many: int) -> tuple[Cluster, Job]:
 
 
 def _multi(rng: Rng, many: int) -> tuple[Cluster, Job]:
-    """Two ranks of one data-parallel group in a host; of more, the inner ones would never be on the wire."""
+    """Two ranks of each data-parallel group per host; with more, inner ones would not use the network."""
     cluster, job = _ddp(rng, many)
     return replace(cluster, hosts=many // 2, gpus=2), job
 
@@ -89,7 +89,7 @@ def _cube(rng: Rng, many: int) -> tuple[Cluster, Job]:
 
 
 def _wired(rng: Rng, many: int) -> tuple[Cluster, Job]:
-    """Tensor parallel on the wire."""
+    """Tensor parallel over the network."""
     _, job = _pipe(rng, max(many // 2, 4))
     return Cluster(hosts=job.world * 2), replace(job, tp=2, tensor_octets=2_000_000, tensor_calls=4)
 
@@ -158,7 +158,7 @@ DEGRADATIONS: Mapping[str, Degradation] = {
 
 
 def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"), degraded: float = 0.0) -> Iterator[Case]:
-    """`count` cases; the share `degraded` of them as an imperfect collection gives them."""
+    """Yield `count` cases; the share `degraded` of them with imperfect collection."""
     for number in range(count):
         rng = np.random.default_rng([seed, number])
         layout = list(LAYOUTS)[number % len(LAYOUTS)]
@@ -175,14 +175,14 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
 
 
 def _paced(rng: Rng, cluster: Cluster, job: Job) -> tuple[Cluster, Job]:
-    """The same at another speed: steps of tens of milliseconds to tens of seconds, RDMA messages or TCP bursts."""
+    """Scale a case to another speed: steps of tens of milliseconds to tens of seconds, RDMA messages or TCP bursts."""
     pace = float(np.exp(rng.uniform(np.log(0.3), np.log(20))))
     times: dict[str, Any] = {
         name: getattr(job, name) * pace for name in ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")
     }
     sizes = ("gradient_octets", "activation_octets", "tensor_octets", "context_octets", "expert_octets")
     tcp = job.world <= 32 and rng.random() < 0.4
-    # over TCP all is slower, so that volumes take as long as they would over RDMA
+    # TCP is slower, so that transfers take as long as over RDMA
     shrink = min(pace, 4.0) / (SLOWER if tcp else 1)
     octets: dict[str, Any] = {name: int(getattr(job, name) * shrink) for name in sizes}
     job = replace(job, **times, **octets, steps=int(rng.integers(16, 30)), transport="tcp" if tcp else "rdma")
@@ -217,12 +217,12 @@ def _disturbed(rng: Rng, spec: Spec, nuisance: str) -> Spec:
 
 
 def faulty(rng: Rng, spec: Spec, kind: str) -> Spec:
-    """The same with a fault of a kind of `FAULTS`."""
+    """Add a fault of a kind of `FAULTS`."""
     return _watched(replace(spec, faults=_faults(rng, spec, kind)))
 
 
 def _watched(spec: Spec) -> Spec:
-    """Where a job goes away for good, something else must show that the collection goes on: else its end is all there is."""
+    """Add other traffic to a job that ends for good; otherwise its end would be the end of the collection."""
     if not any(fault.kind == "crash" and fault.restart_s is None for fault in spec.faults):
         return spec
     return replace(spec, nuisances=replace(spec.nuisances, monitor=True, monitor_more_s=5 * _step_s(spec.jobs[0])))
@@ -260,7 +260,7 @@ def _faults(rng: Rng, spec: Spec, kind: str) -> tuple[Fault, ...]:
 
 
 def drawn(case: Case) -> Drawn:
-    """Simulate a case. Faults that are hidden (`VISIBLE`, `_silent`) are marked so in the truth."""
+    """Simulate a case. Hidden faults (`VISIBLE`, `_silent`) are marked in the truth."""
     done = simulate(case.spec, case.seed)
     passing = [f for f in done.truth["faults"] if f["kind"] not in ("hang", "crash")]
     if passing:
@@ -273,7 +273,7 @@ def drawn(case: Case) -> Drawn:
 
 
 def _silent(crash: Mapping[str, Any], done: Simulation) -> bool:
-    """Whether a job that never came back had sent nothing of the step in which it crashed: then it might have ended there."""
+    """Check whether a crashed job had sent nothing of its last step: then the crash looks like an end."""
     if f"{crash['job']}-restart" in done.truth["jobs"]:
         return False
     job, flows = done.truth["jobs"][crash["job"]], done.flows
@@ -283,7 +283,7 @@ def _silent(crash: Mapping[str, Any], done: Simulation) -> bool:
 
 
 def _stretch(fault: Mapping[str, Any], ill: Mapping[str, Any], well: Mapping[str, Any]) -> float:
-    """How much longer a fault's steps took than without it."""
+    """Compute the ratio of a fault's steps to the same steps without it."""
     rows = next(iter(ill["jobs"][fault["job"]]["steps"].values()))
     other = {k: b - a for k, a, b in next(iter(well["jobs"][fault["job"]]["steps"].values()))}
     ratio = [

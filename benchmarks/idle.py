@@ -31,7 +31,7 @@ PATIENCE_S = 1200.0  # until all code is compiled
 
 
 class Spent(NamedTuple):
-    """Processor time, s, and of how many processes."""
+    """Processor time, s, and number of processes."""
 
     user: float = 0.0
     system: float = 0.0
@@ -39,7 +39,7 @@ class Spent(NamedTuple):
 
 
 def spent(root: int, proc: Path = Path("/proc")) -> Spent:
-    """What a process and all below it have spent since they began, those that ended and were awaited included."""
+    """Measure the processor time of a process and all its children since their start, with those that ended."""
     rows = dict(_stats(proc))
     below = {root}
     while more := {pid for pid, (parent, *_) in rows.items() if parent in below} - below:
@@ -49,7 +49,7 @@ def spent(root: int, proc: Path = Path("/proc")) -> Spent:
 
 
 def _stats(proc: Path) -> Iterator[tuple[int, tuple[int, int, int]]]:
-    """Of each process its parent, and its user and system time with that of its children that ended, ticks (proc(5))."""
+    """Yield for each process its parent, and its user and system time with that of ended children, ticks (proc(5))."""
     for path in proc.glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
@@ -61,7 +61,7 @@ def _stats(proc: Path) -> Iterator[tuple[int, tuple[int, int, int]]]:
 
 @contextmanager
 def serving(arguments: Iterable[str], cache: Path) -> Iterator[int]:
-    """Run `prism serve` until the context ends; gives its process id once it is ready and all code is compiled."""
+    """Run `prism serve` until the context ends; yields its process id once all code is compiled."""
     port = _free(socket.SOCK_STREAM)
     with TemporaryDirectory(prefix="prism-") as folder:
         command = ["from prism.cli.main import main; main()", "serve", "--data", folder, "--http", str(port), *arguments]
@@ -78,13 +78,13 @@ def serving(arguments: Iterable[str], cache: Path) -> Iterator[int]:
 
 
 def _await(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until a service is ready and compiles no more. Raises RuntimeError where it ends, or takes longer than 20 min."""
+    """Wait until a service is ready and compiles no more. Raises RuntimeError if it ends, or takes longer than 20 min."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until and process.poll() is None:
         try:
             with urlopen(address, timeout=10) as answer:
                 state = json.load(answer)["parts"]["compiling"]["state"]
-        except (URLError, OSError):  # it is not there yet
+        except (URLError, OSError):  # not started yet
             state = "unknown"
         if state in ("done", "failed"):
             return
@@ -100,7 +100,7 @@ def _free(kind: socket.SocketKind) -> int:
 
 
 def idled(arguments: Sequence[str], seconds: float, settle: float, cache: Path) -> Spent:
-    """What a service spends per second while nothing comes, s: shares of a core."""
+    """Measure the processor time per second of an idle service: shares of a core."""
     with serving(arguments, cache) as pid:
         time.sleep(settle)
         began, before = time.monotonic(), spent(pid)
@@ -110,7 +110,7 @@ def idled(arguments: Sequence[str], seconds: float, settle: float, cache: Path) 
 
 
 def lines(seconds: float, settle: float, cache: Path) -> Iterator[str]:
-    """The lines of the table."""
+    """Yield the lines of the table."""
     yield f"{'share of a core, %':20}{'user':>8}{'system':>8}{'both':>8}{'processes':>11}"
     for name, arguments in (
         ("without --listen", []),

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collectors.columns.record import Flows
-from prism.incidents.incident import Incident, join
+from prism.incidents.incident import Incident, join_incident
 from prism.logs.log_files_diagnosis import diagnose_files
 from prism.recordings.file_analysis import replay
 from prism.topology import Endpoint, Topology
 
 
 def incident(logs: Sequence[str], folder: Path, topology: Topology) -> Incident:
-    """The incident of one run."""
+    """Compute the incident of one run."""
     kept: list[Flows] = []
 
     def keep(flows: Flows) -> Flows:
@@ -30,7 +30,7 @@ def incident(logs: Sequence[str], folder: Path, topology: Topology) -> Incident:
         (one.name.split(".")[0], str(one)) for one in sorted(folder.glob("*.pcap.gz")) if not one.name.startswith("merged")
     ]
     seen = replay(captures, topology, kept=keep)
-    return join(diagnose_files(logs), seen, kept[0], topology)
+    return join_incident(diagnose_files(logs), seen, kept[0], topology)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             healthy, alarms = healthy + 1, alarms + own.failed
             continue
         node = next(one["ip"] for one in ranks if one["rank"] == truth["rank"])
-        names = (f"rank {truth['rank']}", truth["host"])  # a run that failed before it trained has no job in the flows
+        names = (f"rank {truth['rank']}", truth["host"])  # a run that failed before training has no job in the flows
         hit = own.endpoints[:1] == (node,) if own.endpoints else own.node in names
         total, right, cause = total + 1, right + hit, cause + (own.cause == truth["cause"])
         wrong += not hit and own.confidence >= 0.9

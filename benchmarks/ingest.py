@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from benchmarks.udp import RECORDS, ipfix_template
 from collectors.columns.record import Flows, Transits
 from collectors.operations.metrics import flat
-from prism.app.serve import Parts, Wish, serve
+from prism.app.serve import Parts, ServeOptions, serve
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.tracking.board import Board
@@ -48,7 +48,7 @@ ROW = np.dtype(
 
 
 def job_rows(seconds: float, faults: Sequence[Fault] = ()) -> tuple[NDArray[np.void], NDArray[np.int64]]:
-    """What a job with these faults exports in so many seconds, by when, ns from the start."""
+    """Make the exports of a job with these faults, sorted by time, ns from the start."""
     steps = int(seconds / 0.45) + 8
     job = Job(dp=2, pp=4, micro=4, steps=steps, forward_ms=20, backward_ms=40, gradient_octets=4_000_000, transport="tcp")
     flows = simulate(Spec("ingest", Cluster(hosts=8, nic_gbit=8.0), (job,), tuple(faults)), 1).flows
@@ -66,7 +66,7 @@ def job_rows(seconds: float, faults: Sequence[Fault] = ()) -> tuple[NDArray[np.v
 def send(
     port: int, rate: int, seconds: float, said: multiprocessing.connection.Connection, faults: Sequence[Fault] = ()
 ) -> None:
-    """Export a job and what fills up to `rate` records per second, as time passes; says how many datagrams and records."""
+    """Export a job, filled up to `rate` records per second, in real time; sends the counts of datagrams and records."""
     rows, due = job_rows(seconds, faults)
     rng = np.random.default_rng(1)
     small = np.zeros(rate, ROW)
@@ -96,7 +96,7 @@ def send(
 
 @dataclass
 class Probe:
-    """Looks on: when windows were analysed, and how long records took."""
+    """Observes a service: times of analysed windows, and delays of records."""
 
     began: list[int] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Probe:
 
     @contextmanager
     def on(self, parts: Parts) -> Iterator[None]:
-        """Look on at a service."""
+        """Observe a service while the context lasts."""
         add, look = parts.watch.add, parts.watch.look
 
         def adding(records: Flows | Transits, arrived_ns: int) -> None:
@@ -127,7 +127,7 @@ class Probe:
         yield
 
     def split(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Delays of records that came while a window was analysed, and of the others, ms."""
+        """Split delays of records into those that arrived during an analysis, and others, ms."""
         inside: list[NDArray[np.int64]] = []
         outside: list[NDArray[np.int64]] = []
         for at, delays in zip(self.arrived, self.delays, strict=True):
@@ -138,7 +138,7 @@ class Probe:
 
 
 def measured(rate: int, seconds: float, folder: Path) -> Iterator[str]:
-    """Whether all that was sent came, in a word or none, then the lines of a run."""
+    """Yield a word on losses (or none), then the lines of a run."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -163,7 +163,7 @@ def measured(rate: int, seconds: float, folder: Path) -> Iterator[str]:
         driver.join()
 
     began = time.process_time()
-    serve(Wish(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
+    serve(ServeOptions(str(folder / "store"), folder / "spool", [f"ipfix://127.0.0.1:{port}"]), shown=[driven])
     took = time.process_time() - began
     datagrams, records = heard.recv()
     received, decoded = (int(counts[name]) for name in ("datagrams_received", "records"))
@@ -181,7 +181,7 @@ def measured(rate: int, seconds: float, folder: Path) -> Iterator[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what became of a stream; 1 where something of it was lost."""
+    """Print the results of a stream; return 1 after a loss."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ingest", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rate", type=int, default=20_000, help="records per second")
     parser.add_argument("--seconds", type=float, default=30.0)

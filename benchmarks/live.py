@@ -1,4 +1,4 @@
-"""Replay captures and simulated clusters as if they came in now, and measure how soon the truth is told.
+"""Replay captures and simulated clusters as live data, and measure the delay until faults are reported.
 
     python -m benchmarks.live [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--layout NAME]... [--fault KIND]
                               [--step LEAST:MOST] [--healthy] [--restart SECONDS] [--explain]
@@ -45,15 +45,15 @@ from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.tracking.board import Board, Case
 from prism.tracking.record_windows import SECOND
 
-SMALL = Path()  # stands for a cluster that is simulated
+SMALL = Path()  # stands for a simulated cluster
 HEADS = ("faults", "found", "late", "steps", "s", "after", "later", "early", "claims", "wrong", "healthy", "flaps")
 COSTS = ("hours", "cpu", "window", "MiB")
-ALWAYS = 6  # steps: who was slow from the start on has no start that could be told
+ALWAYS = 6  # steps: a rank that is slow from the start has no detectable start
 
 
 @dataclass
 class Told:
-    """What was told of one run."""
+    """Results of one run."""
 
     name: str
     healthy: bool
@@ -75,9 +75,9 @@ class Told:
 
 
 class Timed(Watch):
-    """A watch whose windows take recorded time too, as much as they took of a processor: the next one waits for them.
+    """A watch whose windows also take recorded time, as much as their processor time: the next one waits for them.
 
-    `free_ns` is when the newest window was done, `spent_s` what all have taken, `slowest_s` the slowest.
+    `free_ns`: end of the newest window's analysis; `spent_s`: sum of all; `slowest_s`: the slowest.
     """
 
     free_ns = 0
@@ -100,7 +100,7 @@ class Timed(Watch):
 
 
 def boards(watch: Timed, flows: Flows, transits: Transits, gone: int, away_s: float) -> Iterator[tuple[Timed, Board]]:
-    """The boards of a watch, and of the one that goes on where it was killed at a time, ns, if it is away at all."""
+    """Yield the boards of a watch, and of its successor if it is killed at `gone`, ns, for `away_s`."""
     until = (lambda clock_ns: clock_ns < gone) if away_s else (lambda _clock_ns: True)
     played = without(ticks(flows, transits), gone, away_s)
     for board in play(watch, played, wait=until):
@@ -112,7 +112,7 @@ def boards(watch: Timed, flows: Flows, transits: Transits, gone: int, away_s: fl
 
 
 def measured(one: Input, away_s: float = 0.0) -> Told:
-    """One input, played as fast as it can be, and judged; killed in its middle, if it is to be away for a while."""
+    """Play one input as fast as possible and judge it; with `away_s`, killed in the middle."""
     flows, transits, source, placed, truth = one.open()
     cases: dict[str, Case] = {}
     first: dict[str, int] = {}
@@ -136,7 +136,7 @@ def measured(one: Input, away_s: float = 0.0) -> Told:
 
 
 def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: Mapping[str, int]) -> Told:
-    """What cases are worth that were `first` told at a time, ns."""
+    """Score cases by the time of their first report, ns."""
     told = Told(name, healthy=not truth["faults"], claims=len(cases))
     step = period_of(truth)
     begin = min((s[0][1] for job in truth["jobs"].values() for s in job["steps"].values() if s), default=0)
@@ -181,9 +181,9 @@ def _judged(name: str, truth: Mapping[str, Any], cases: Sequence[Case], first: M
 
 
 def _second(fault: Mapping[str, Any], truth: Mapping[str, Any], step: float) -> float:
-    """When the second step after a fault's start was over, as it then went; of one that nobody goes on after, as steps go.
+    """Return the end of the second step after a fault's start at its actual speed, or at the usual speed without later steps.
 
-    A step that ends right after the start is the one before: ranks end a step at times of their own.
+    A step that ends right after the start counts as the previous one: ranks end a step at different times.
     """
     rows = truth["jobs"].get(fault.get("job", ""), {}).get("steps", {})
     ends = sorted(row[2] for row in next(iter(rows.values()), ()) if row[2] > fault["start_ns"] + step / 2)
@@ -196,7 +196,7 @@ def _json(case: Case) -> dict[str, Any]:
 
 
 def table(runs: Sequence[Told]) -> str:
-    """One row per run, and a pooled one."""
+    """Format one row per run, and a pooled one."""
     width = max(len(run.name) for run in runs) + 2
     lines = [f"{'run':{width}}" + "".join(f"{head:>8}" for head in HEADS + COSTS)]
     lines += [_row(run.name, [run], width) for run in runs]
@@ -221,14 +221,14 @@ def _row(name: str, runs: Sequence[Told], width: int) -> str:
 
 
 def compiled() -> None:
-    """See to it that no window that is measured waits for compilers."""
+    """Compile everything, so that no measured window waits for the compiler."""
     for fault in ((), (Fault("compute_slow", ranks=(3,), first=20, stop=30),)):
         job = Job(pp=2, dp=4, micro=4, steps=40, gradient_octets=40_000_000, activation_octets=4_000_000)
         measured(of_case(grid.Case("", "", "", "", "", "", Spec("", Cluster(hosts=8), (job,), fault), 1)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 2 where there is nothing to play."""
+    """Print the table; return 2 without input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
     parser.add_argument("--grid", action="append", default=[], metavar="SEED:COUNT")

@@ -1,4 +1,4 @@
-"""Clusters of the grid made fit to be played live: known well before anything goes wrong, ill for long enough to be told."""
+"""Adapt cases of the grid to live analysis: enough healthy steps before a fault, and faults of sufficient duration."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TIMES = ("forward_ms", "backward_ms", "optimizer_ms", "load_ms", "evaluate_s", "
 def longer(
     case: Case, *, warm: int = 16, warm_s: float = 15.0, ill_s: float = 8.0, least_s: float = 0.3, most_s: float = 10.0
 ) -> Case:
-    """A case whose steps take from `least_s` to `most_s`, with `warm` more of them, or `warm_s`, before anything goes wrong.
+    """Change a case to steps of `least_s` to `most_s`, with `warm` more of them, or `warm_s`, before the fault.
 
-    Who is well again soon is told by nobody in time, so a fault lasts `ill_s` or longer: short steps are that many more.
+    A short fault cannot be reported in time, so a fault lasts at least `ill_s`: with short steps, more of them.
     """
     spec = case.spec
     before = _step_s(spec.jobs[0])
@@ -38,29 +38,29 @@ def longer(
 
 
 def well(case: Case) -> Case:
-    """The same where nothing goes wrong."""
+    """Remove all faults."""
     return replace(case, fault="none", spec=replace(case.spec, faults=()))
 
 
 def ill(case: Case, kind: str) -> Case:
-    """The same where something of a kind of `grid.FAULTS` goes wrong instead."""
+    """Replace the faults by one of a kind of `grid.FAULTS`."""
     return replace(case, fault=kind, spec=faulty(np.random.default_rng([case.seed]), case.spec, kind))
 
 
 def _step_s(job: Job) -> float:
-    """About how long a step takes, s."""
+    """Estimate the duration of a step, s."""
     return (job.forward_ms + job.backward_ms) * (job.micro + job.pp - 1) * job.accumulation / 1e3
 
 
 def _paced(job: Job, pace: float, warm: int, times: int) -> Job:
-    """A job at another speed whose steps are `times` as many, and `warm` more."""
+    """Scale a job to another speed with `times` as many steps, and `warm` more."""
     slowed: dict[str, Any] = {name: getattr(job, name) * pace for name in TIMES}
     grown: dict[str, Any] = {name: int(getattr(job, name) * pace) for name in OCTETS if getattr(job, name)}
     return replace(job, steps=job.steps * times + warm, **slowed, **{name: max(n, 1) for name, n in grown.items()})
 
 
 def _later(fault: Fault, pace: float, warm: int, times: int, ill_s: float) -> Fault:
-    """A fault of such jobs; who was ill from the start on still is."""
+    """Shift a fault accordingly; one from the first step on stays there."""
     if not fault.first and fault.stop is None and fault.kind not in ("hang", "crash"):
         return fault
     restart = None if fault.restart_s is None else max(fault.restart_s * pace, ill_s)

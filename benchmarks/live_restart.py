@@ -1,4 +1,4 @@
-"""A watch that is killed while it is played to, and started again later: what a live service goes through."""
+"""Kill a watch during a replay and start it again later, as a live service may experience."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from prism.live.live_analysis import Watch
 from prism.recordings.timed_playback import Tick
 from prism.storage.live_state import job_from, job_json, trail_from, trail_json
 from prism.tracking.flow_sources import Memory
-from prism.tracking.job_tracking import Wanted
+from prism.tracking.job_tracking import RecordRange
 from prism.tracking.record_windows import SECOND
 
 Played = TypeVar("Played", bound=Watch)
 
 
 def gone_ns(truth: Mapping[str, Any]) -> int:
-    """When it is killed, ns: in the middle of the first fault that lasts, else of the run."""
+    """Return the time of the kill, ns: the middle of the first long fault, else of the run."""
     steps = [step for job in truth["jobs"].values() for own in job["steps"].values() for step in own]
     begin, end = min(step[1] for step in steps), max(step[2] for step in steps)
     lasting = (fault for fault in truth["faults"] if min(fault.get("end_ns", end), end) > fault.get("start_ns", begin))
@@ -27,16 +27,16 @@ def gone_ns(truth: Mapping[str, Any]) -> int:
 
 
 def without(played: Iterator[Tick], gone: int, away_s: float) -> Iterator[Tick]:
-    """The ticks but those for which nobody was there, which are lost."""
+    """Remove the ticks during the absence; they are lost."""
     return (tick for tick in played if not gone <= tick.clock_ns < gone + away_s * SECOND)
 
 
 def again(before: Played, after: Played, flows: Flows, gone: int) -> Played:
-    """The watch `after` a restart: it is given of `before` what a store holds, and the records that had come until then."""
+    """Start the watch `after` a restart with the stored state of `before`, and the records until then."""
     jobs = [job_from(json.loads(json.dumps(job_json(one)))) for one in before.jobs if one.trusted]
     trails = [trail_from(json.loads(json.dumps(trail_json(trail)))) for trail in before.trails if trail.told]
     came = Memory(flows.take(flows.end_ns < gone))
-    wanted = [*after.past(jobs, before.until_ns), Wanted(before.until_ns, gone)]
+    wanted = [*after.past(jobs, before.until_ns), RecordRange(before.until_ns, gone)]
     past = concatenated([came.between(since, until, endpoints=own) for since, until, own in wanted])
-    after.resume(jobs, trails, before.until_ns, past, deaf=True)
+    after.resume(jobs, trails, before.until_ns, past, collection_stopped=True)
     return after

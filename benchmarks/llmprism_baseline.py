@@ -1,4 +1,4 @@
-"""The four stages of LLMPrism (Jiang et al., arXiv 2505.00342, DSN 2025) as published, to be compared with.
+"""The four stages of LLMPrism (Jiang et al., arXiv 2505.00342, DSN 2025) as published, for comparison.
 
 `python -m benchmarks.accuracy … --baseline` prints its figures beside Prism's.
 
@@ -45,7 +45,7 @@ Key = tuple[int, int]
 
 
 def change_points(series: Floats, *, hazard: float = 0.5, lengths: int = 64) -> Ints:
-    """Places of float64[rows, n] at which a new run begins, as int64[k, 2] (row, place): the likeliest run length falls.
+    """Find change points in float64[rows, n], as int64[k, 2] (row, place): places where the most likely run length drops.
 
     Student-t predictive of a Normal-Gamma prior with each row's own mean and variance; the `lengths` shortest runs are kept.
     NaN ends a row.
@@ -83,10 +83,9 @@ def change_points(series: Floats, *, hazard: float = 0.5, lengths: int = 64) -> 
 
 
 def steps_of(times: Sequence[Ints], *, most: int = 4000) -> list[Ints]:
-    """For each series of flow begins, ns, the places at which a training step begins: change points at long gaps, by
-    their logarithm nearer to the longest than to the median.
+    """Find step starts in each series of flow starts, ns: change points at long gaps.
 
-    No more than `most` flows of a series are looked at.
+    A long gap's logarithm is nearer to the maximum than to the median. At most `most` flows of a series are used.
     """
     gaps = [np.log(np.maximum(np.diff(t[:most]), 1).astype(np.float64)) for t in times]
     width = max((len(g) for g in gaps), default=0)
@@ -108,7 +107,7 @@ def steps_of(times: Sequence[Ints], *, most: int = 4000) -> list[Ints]:
 
 
 def joined(flows: Flows, gap_ns: int) -> Flows:
-    """Records of a pair less than `gap_ns` apart as one: the paper's flows are those of a switch, not messages."""
+    """Merge records of a pair less than `gap_ns` apart: the paper's flows are those of a switch, not messages."""
     order = np.lexsort((flows.start_ns, flows.dst, flows.src))
     pair = flows.src[order].astype(np.int64) * max(len(flows.endpoints), 1) + flows.dst[order]
     offset = np.cumsum(np.concatenate([[0], np.diff(pair) != 0])) * (int(flows.end_ns.max()) - int(flows.start_ns.min()) + 1)
@@ -123,7 +122,10 @@ def joined(flows: Flows, gap_ns: int) -> Flows:
 def diagnose(
     flows: Flows, source: Source, *, topology: Topology | None = None, similar: float = 0.8, gap_ms: float = 3.0
 ) -> Diagnosis:
-    """The paper's answer. `similar` is the Jaccard similarity from which sets of hosts are one job's; `gap_ms` parts flows."""
+    """Diagnose by the paper's method.
+
+    `similar`: minimum Jaccard similarity of host sets of one job; `gap_ms` separates flows.
+    """
     flows = flows.take(np.flatnonzero(~flows.control()))
     flows = joined(flows, int(gap_ms * 1e6)) if len(flows) else flows
     known = np.array([topology is None or a in topology.endpoints for a in flows.endpoints], np.bool_)
@@ -144,7 +146,7 @@ def diagnose(
 
 
 def _jobs(flows: Flows, pairs: dict[Key, Ints], topology: Topology | None, similar: float) -> list[set[int]]:
-    """Stage 1: a disjoint set, then clusters on similar sets of hosts."""
+    """Stage 1: a disjoint set, then clusters of similar sets of hosts."""
     clusters = [set(part) for part in nx.connected_components(nx.Graph(list(pairs)))]
     if topology is None:
         return clusters
@@ -204,7 +206,7 @@ def _named(dp: list[set[int]], pp: list[set[int]]) -> Iterator[tuple[GroupKind, 
 
 
 def _kind(octets: Ints, begun: Ints, *, tolerance: float = 0.01) -> PairKind:
-    """Stage 2: how many sizes a step has, by most steps; one is a pipeline's."""
+    """Stage 2: count the sizes in most steps; a single size means pipeline."""
     counts = [_sizes(part, tolerance) for part in np.split(octets, begun) if len(part)]
     common = max(Counter(counts).items(), key=lambda c: (c[1], -c[0]))[0] if counts else 0
     return "pp" if common <= 1 else "dp"
@@ -234,7 +236,7 @@ def _timelines(flows: Flows, members: list[int], pairs: dict[Key, Ints]) -> Iter
 
 
 def _far(values: Floats, *, k: float = 3.0) -> Ints:
-    """Places of values more than k standard deviations above the mean."""
+    """Find values more than k standard deviations above the mean."""
     return np.flatnonzero(values > values.mean() + k * max(values.std(), 1e-9)) if len(values) > 2 else np.zeros(0, np.int64)
 
 

@@ -23,7 +23,7 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
 @dataclass(frozen=True)
 class Score:
-    """One run: line counts, place of the true node among the suspects (0: not named), and whether the rest is right."""
+    """One run: line counts, rank of the true node among the suspects (0: not named), and correctness of the rest."""
 
     name: str
     failed: bool
@@ -62,7 +62,7 @@ def score(name: str, truth: dict[str, Any], said: LogDiagnosis) -> Score:
 
 
 def summary(scores: Sequence[Score]) -> str:
-    """Pooled figures, and risk by the rule that named the node."""
+    """Format pooled figures, and risk by the rule that named the node."""
     bad = [one for one in scores if one.failed]
     true, found, right = (sum(getattr(one, name) for one in bad) for name in ("true", "found", "right"))
     precision, recall = right / max(found, 1), right / max(true, 1)
@@ -83,14 +83,14 @@ def summary(scores: Sequence[Score]) -> str:
 
 
 def speed(path: str) -> float:
-    """Megabytes of text per second of processor time."""
+    """Measure megabytes of text per second of processor time."""
     began = time.process_time()
     octets = scan(path, read(path), Kinds()).octets
     return octets / 1e6 / max(time.process_time() - began, 1e-9)
 
 
 def runs(folders: Iterable[str]) -> list[Path]:
-    """Folders with a truth, in order."""
+    """List folders with a truth, in order."""
     return sorted(path.parent for folder in folders for path in Path(folder).glob("**/truth.json"))
 
 

@@ -1,4 +1,4 @@
-"""A capture as a mirror port of a training cluster's switch would give it, made of random numbers, as large as one likes."""
+"""Make a random capture of any size, like that of a mirror port of a training cluster's switch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NEGATIVE = 0x60  # syndrome: PSN sequence error
 
 
 class Mix(NamedTuple):
-    """What goes by: queue pairs, TCP connections, hosts; how many of each are active at once; shares of all packets.
+    """Mix of traffic: queue pairs, TCP connections, hosts; number of active ones; shares of all packets.
 
-    `answers`: of RoCEv2 packets, acknowledgments; `marked`: of its data, packets that met congestion; `lost`: after which a
+    `answers`: acknowledgments among RoCEv2 packets; `marked`: data packets with congestion marks; `lost`: share after which a
     queue pair goes back by `back` packets.
     """
 
@@ -39,7 +39,7 @@ class Mix(NamedTuple):
 
 
 class Mirror:
-    """Writes packets of a mix; the same for the same seed."""
+    """Writes packets of a mix, reproducible by seed."""
 
     def __init__(self, seed: int = 1, mix: Mix | None = None) -> None:
         self.random, self.mix = np.random.default_rng(seed), mix or Mix()
@@ -51,13 +51,13 @@ class Mirror:
         self.now = START
 
     def write(self, path: Path, packets: int) -> None:
-        """Write a pcap of so many packets, cut to `SNAPLEN`."""
+        """Write a pcap of `packets` packets, cut to `SNAPLEN`."""
         with pcap.Writer(path, snaplen=SNAPLEN) as file:
             for done in range(0, packets, self.mix.window):
                 file.add(*self.some(min(self.mix.window, packets - done)))
 
     def some(self, n: int) -> tuple[Ints, Octets, Ints, Ints]:
-        """The next packets: times, octets [n, SNAPLEN], octets captured, octets on the wire."""
+        """Make the next packets: times, octets [n, SNAPLEN], captured octets, octets on the wire."""
         r, m = self.random, self.mix
         frames = np.zeros((n, SNAPLEN), np.uint8)
         tcp = r.random(n) < m.tcp
@@ -124,7 +124,7 @@ class Mirror:
 
 
 def _ip(frames: Octets, rows: NDArray[np.intp], src: Ints, dst: Ints, protocol: int, size: Any, tos: Any) -> Ints:
-    """Ethernet and IPv4 before so many octets; the length on the wire."""
+    """Write Ethernet and IPv4 headers; return the length on the wire."""
     _put(frames, rows, 12, ">u2", headers.IPV4)
     _put(frames, rows, 14, "u1", 0x45)
     _put(frames, rows, 15, "u1", tos)
@@ -139,6 +139,6 @@ def _ip(frames: Octets, rows: NDArray[np.intp], src: Ints, dst: Ints, protocol: 
 
 
 def _put(frames: Octets, rows: NDArray[np.intp], at: int, kind: str, values: Any) -> None:
-    """Write a number at a place in each of the frames."""
+    """Write a number at a position of each frame."""
     octets = np.broadcast_to(np.asarray(values), len(rows)).astype(kind)[:, None].view(np.uint8)
     frames[rows, at : at + octets.shape[1]] = octets

@@ -1,4 +1,4 @@
-"""Accuracy by origin: each set of captures, each foreign simulator, the own grid, and all together."""
+"""Compute accuracy by origin: each set of captures, each foreign simulator, the own grid, and all together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.reliability import LEAST, Said, area, curve
 from benchmarks.score import Counts
 
 LEAST_HEADING = "layouts said with at least"
-FOREIGN = "foreign"  # the folder of captures of several simulators, which their names begin with
+FOREIGN = "foreign"  # folder of captures of several simulators, whose names start with the simulator
 COLUMNS = {  # figure → heading
     "jobs_exact": "jobs",
     "jobs_extra": "extra",
@@ -28,7 +28,7 @@ COLUMNS = {  # figure → heading
 
 
 class Pool(NamedTuple):
-    """What the runs of one origin add up to."""
+    """Sum over the runs of one origin."""
 
     runs: int
     counts: Counts
@@ -36,13 +36,13 @@ class Pool(NamedTuple):
 
 
 def of_folder(folder: Path) -> str:
-    """The origin of a capture: its folder's parent; of foreign ones also the simulator, the first word of the name."""
+    """Return the origin of a capture: its folder's parent; of foreign ones also the simulator, the first word of the name."""
     parent = folder.parent.name
     return f"{parent} {folder.name.partition('_')[0]}" if parent == FOREIGN else parent
 
 
 def pooled(runs: Iterable[tuple[str, Counts, Sequence[Said]]]) -> dict[str, Pool]:
-    """Runs, each with its origin, by origin."""
+    """Pool runs by origin."""
     pools: dict[str, Pool] = {}
     for origin, counts, said in runs:
         before = pools.get(origin, Pool(0, Counts(), ()))
@@ -51,7 +51,7 @@ def pooled(runs: Iterable[tuple[str, Counts, Sequence[Said]]]) -> dict[str, Pool
 
 
 def table(pools: Mapping[str, Pool]) -> str:
-    """One row per origin and one for all. `≥ 0.9` counts the layouts said with so much confidence, `right` those that are."""
+    """Format one row per origin and one for all. `≥ 0.9`: number of layouts with this confidence, `right`: the right ones."""
     rows = _with_all(pools)
     width = max((len(name) for name in rows), default=0) + 2
     lines = [f"{'origin':{width}}{'runs':>5}{'true':>6}" + "".join(f"{title:>8}" for title in COLUMNS.values())]
@@ -63,9 +63,9 @@ def table(pools: Mapping[str, Pool]) -> str:
 
 
 def curves(pools: Mapping[str, Pool]) -> str:
-    """Risk–coverage curves of the layouts: by least confidence the share of the jobs covered, and the wrong share of these.
+    """Format risk–coverage curves of the layouts: share of covered jobs, and share of wrong ones, by minimum confidence.
 
-    `area`: the mean risk, the surest first.
+    `area`: the mean risk, most confident first.
     """
     rows = _with_all(pools)
     width = max(len(name) for name in (LEAST_HEADING, *rows)) + 2

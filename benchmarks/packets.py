@@ -6,7 +6,7 @@ A capture is made in a temporary folder (`mirror`): 93 % RoCEv2, the rest TCP, c
 core, one after the other, and again; the best of the repeats counts, in seconds of processor time, of user and kernel, so that
 what else runs on the machine counts for little. Machines differ: the ratios are what compares. Tools that are not there are
 named and left out; the slow ones read a share of the capture. Our clock starts when modules are imported and compiled code is
-loaded, which is told apart; that of others is their process's, whose start takes milliseconds.
+loaded, which is reported separately; that of others is their process's, whose start takes milliseconds.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from collectors.aggregation.flow_table import flows_of
 from collectors.captures import pcap
 
 RECORD = 16 + SNAPLEN
-LIMIT = 600  # seconds any tool may take
+LIMIT = 600  # maximum seconds of a tool
 TSHARK = "-T fields -e ip.src -e ip.dst -e infiniband.bth.opcode -e infiniband.bth.destqp -e infiniband.bth.psn -e tcp.seq"
 
 
 class Tool(NamedTuple):
-    """A program: its name, its command (of which {file} and {folder} are filled in) and the share of the packets it gets."""
+    """A program: name, command (with {file} and {folder}) and its share of the packets."""
 
     name: str
     command: tuple[str, ...]
@@ -56,7 +56,7 @@ STAGES = {"ours": "flows", "ours, decoding only": "decode"}
 
 
 class Run(NamedTuple):
-    """What a tool took: packets, seconds of processor time, peak MiB, and seconds before its clock started."""
+    """Cost of a tool: packets, seconds of processor time, peak MiB, and seconds before its clock started."""
 
     packets: int
     seconds: float
@@ -65,20 +65,20 @@ class Run(NamedTuple):
 
 
 def read_flows(path: str) -> int:
-    """Packets of a capture, made into flow records."""
+    """Convert a capture to flow records; return the number of packets."""
     decoder, capture = Decoder(), pcap.read(path)
     flows_of({"switch": capture_reader.read(capture, decoder)}, decoder.endpoints)
     return capture.packets
 
 
 def read_rows(path: str) -> int:
-    """Packets of a capture, decoded."""
+    """Decode a capture; return the number of packets."""
     decoder = Decoder()
     return sum(len(decoder.unpack(batch)) for batch in pcap.read(path))
 
 
 def read_scapy(path: str) -> int:
-    """Packets of a capture, as scapy takes them apart."""
+    """Decode a capture with scapy; return the number of packets."""
     from scapy.contrib.roce import BTH  # noqa: F401 - what follows UDP port 4791
     from scapy.utils import PcapReader
 
@@ -87,7 +87,7 @@ def read_scapy(path: str) -> int:
 
 
 def run_stage(stage: str, path: str) -> None:
-    """Run one of our stages and print its packets and seconds of processor time; before, on a few, so that all is loaded."""
+    """Run one of our stages and print its packets and seconds of processor time; first on a few packets, to load everything."""
     run = {"flows": read_flows, "decode": read_rows, "scapy": read_scapy}[stage]
     if stage != "scapy":
         with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ def run_stage(stage: str, path: str) -> None:
 
 
 def measured(command: Sequence[str], packets: int, *, ours: bool = False) -> Run:
-    """Run a command to its end. Raises RuntimeError where it fails."""
+    """Run a command to its end. Raises RuntimeError if it fails."""
     began, before, peak = time.perf_counter(), children(), 0
     stdout = subprocess.PIPE if ours else subprocess.DEVNULL
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL) as process:
@@ -118,13 +118,13 @@ def measured(command: Sequence[str], packets: int, *, ours: bool = False) -> Run
 
 
 def children() -> float:
-    """Seconds of processor time that children which have ended took."""
+    """Return the processor time of ended children, s."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def peak_kib(pid: int) -> int:
-    """The most memory a process has had so far, KiB; 0 where it is gone. (What wait4 tells includes its parent's.)"""
+    """Return the peak memory of a process, KiB; 0 if it has ended. (wait4 would include its parent's.)"""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -133,7 +133,7 @@ def peak_kib(pid: int) -> int:
 
 
 def shortened(path: Path, packets: int) -> str:
-    """The first packets of a capture of `mirror`, as a file beside it. All of its records are read over until there."""
+    """Write the first packets of a capture of `mirror` to a file beside it."""
     short = path.with_name(f"{packets}.pcap")
     if not short.exists():
         size, frames = 24, 0
@@ -147,10 +147,10 @@ def shortened(path: Path, packets: int) -> str:
 
 
 def compare(folder: Path, packets: int, seed: int, repeats: int) -> tuple[dict[str, Run], list[str]]:
-    """All tools on one capture, and which are not there."""
+    """Run all tools on one capture; return also the missing ones."""
     path, missing = folder / "mirror.pcap", []
     Mirror(seed).write(path, packets)
-    commands: dict[str, tuple[tuple[str, ...], int, bool]] = {}  # by name: what is run on how many packets, whether it tells
+    commands: dict[str, tuple[tuple[str, ...], int, bool]] = {}  # by name: command, packets, whether it prints its own time
     for name, stage in STAGES.items():
         commands[name] = (sys.executable, "-m", "benchmarks.packets", "--stage", stage, str(path)), packets, True
     for tool in TOOLS:
@@ -170,7 +170,7 @@ def compare(folder: Path, packets: int, seed: int, repeats: int) -> tuple[dict[s
 
 
 def table(runs: dict[str, Run], missing: Sequence[str]) -> list[str]:
-    """A line per tool."""
+    """Format a line per tool."""
     rate = runs["ours"].packets / runs["ours"].seconds
     lines = [f"{'':22}{'packets/s':>12}{'ours is':>10}{'peak MiB':>10}"]
     for name, run in runs.items():
@@ -182,7 +182,7 @@ def table(runs: dict[str, Run], missing: Sequence[str]) -> list[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.packets", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--packets", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,7 +1,7 @@
 """How long a browser takes to show a large job and a finding of it, and how much it fetches for that.
 
-python -m benchmarks.pages [RANKS] [STEPS] [ROUNDS]: the service is a process of its own, with a board it was never asked about
-before; each page is opened by its address in a browser that has nothing cached. `first paint` is the first content, `told` the
+python -m benchmarks.pages [RANKS] [STEPS] [ROUNDS]: the service is a process of its own, with a board that no request has read
+before; each page is opened by its address in a browser without a cache. `first paint` is the first content, `told` the
 page's own heading, facts and text, `pictures` the heat of steps by rank, `whole` all there is. The promise is a first paint
 within 2 s and at most 5 MB fetched. What else runs on the machine delays these; so the processor time of the service and of the
 browser (all its processes, from an empty tab on) is told too.
@@ -29,7 +29,7 @@ PAGES = {
     "Overview": ("#/", "#jobs tbody tr", "#jobs tbody tr"),
     "Job": ("#/jobs/{job}", "#steps", "#steps .drawing + .drawing > canvas"),
     "Finding": ("#/findings/{case}", "#advice li", "#pictures .drawing + .drawing > canvas"),
-}  # address; what is there once the page is told, and once its pictures are
+}  # address; elements of the complete text, and of the pictures
 WATCH = """wanted => {
   window.seen = {};
   const look = () => {
@@ -45,7 +45,7 @@ MEASURES = ("paint", "told", "pictures", "whole")
 
 
 def _serve(ranks: int, steps: int, pipe: Connection) -> None:
-    """Serve a board; a new one, of the same content, whenever it is told to."""
+    """Serve a board; a new one with the same content on request."""
     from prism.api.server.web_server import served
     from prism.service.service_settings import Limits, Service
     from prism.tracking.board import Boards
@@ -59,19 +59,19 @@ def _serve(ranks: int, steps: int, pipe: Connection) -> None:
 
 
 def fresh(shown: Board) -> Board:
-    """The same board, of which nothing was worked out yet."""
+    """Copy a board without cached results."""
     jobs = tuple(replace(job, found=replace(job.found, timeline=replace(job.found.timeline))) for job in shown.jobs)
     return replace(shown, revision=shown.revision + 1, jobs=jobs)
 
 
 @contextmanager
 def _service(ranks: int, steps: int) -> Iterator[tuple[str, dict[str, str], Callable[[], None]]]:
-    """Its address, its ids, and what makes it forget."""
+    """Yield the service's address, its ids, and a function that clears its caches."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     child = context.Process(target=_serve, args=(ranks, steps, theirs))
     child.start()
-    theirs.close()  # so that a child that dies is noticed
+    theirs.close()  # so that a child's end is noticed
     try:
         port, job, case = ours.recv()
 
@@ -87,7 +87,7 @@ def _service(ranks: int, steps: int) -> Iterator[tuple[str, dict[str, str], Call
 
 
 def visit(browser: Any, url: str, told: str, pictures: str) -> dict[str, float]:
-    """Open an address anew: ms until each of MEASURES, `octets` that went over the wire, and `requests`."""
+    """Open an address without a cache: ms until each of MEASURES, transferred `octets`, and `requests`."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         page = context.new_page()
@@ -108,7 +108,7 @@ def visit(browser: Any, url: str, told: str, pictures: str) -> dict[str, float]:
 
 
 def _processors() -> dict[str, float]:
-    """Processor time of the service and of the browser so far, ms."""
+    """Return the processor time of the service and of the browser so far, ms."""
     found = {"service": 0.0, "browser": 0.0}
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
@@ -120,12 +120,13 @@ def _processors() -> dict[str, float]:
 
 
 def main(ranks: int = 10_000, steps: int = 200, rounds: int = 3) -> None:
-    """Print what pages cost: the median and the worst of some rounds."""
+    """Print the cost of pages: median and maximum of some rounds."""
     from playwright.sync_api import sync_playwright
 
     print(f"{ranks:,} ranks × {steps:,} steps, {rounds} rounds: median (worst), s")
     with _service(ranks, steps) as (url, ids, forget), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=chromium)
         visit(browser, url, "main", "main")  # a browser's first page is slow
         for name, (place, told, pictures) in PAGES.items():
             seen = []

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from prism.metrics.aggregate_metrics import JobMetrics, aggregate
-from prism.metrics.regressions import compare, figures, fingerprint, same
+from prism.metrics.regressions import compare, figures, fingerprint, same_job
 from prism.recordings import simulated_runs
 from prism.recordings.file_analysis import replay
 from prism.topology import parse
@@ -27,11 +27,11 @@ TIMES = ("forward_ms", "backward_ms", "optimizer_ms", "load_ms")
 
 def run(preset: str, seed: int, slower: float, steps: int) -> tuple[JobMetrics | None, float]:
     """Metrics of one simulated run, and its true step time, s."""
-    plain = simulated_runs.asked(preset, [f"jobs.0.steps={steps}"])
+    plain = simulated_runs.spec_of(preset, [f"jobs.0.steps={steps}"])
     job = plain.jobs[0]
     settings = [f"jobs.0.steps={steps}", *(f"jobs.0.{name}={getattr(job, name) * slower}" for name in TIMES)]
     with tempfile.TemporaryDirectory() as folder:
-        simulated_runs.write(simulated_runs.asked(preset, settings), folder, seed)
+        simulated_runs.write(simulated_runs.spec_of(preset, settings), folder, seed)
         topology = parse((Path(folder) / "topology.json").read_text(), "topology.json")
         said = replay([("flows", str(next(Path(folder).glob("flows.*"))))], topology)
         truth = json.loads((Path(folder) / "truth.json").read_text())
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bad += 1
             print(f"{preset} {pair}: no job")
             continue
-        if not same(fingerprint(now), fingerprint(before)):
+        if not same_job(fingerprint(now), fingerprint(before)):
             other += 1
             print(f"{preset} {pair}: not the same fingerprint: {fingerprint(now)} {fingerprint(before)}")
             continue

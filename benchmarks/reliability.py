@@ -1,4 +1,4 @@
-"""How often what is said with a confidence is right: layouts and claims of reports, against their truth."""
+"""Compare stated confidence with the share of right statements: layouts and claims of reports, against their truth."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEAST = (0.99, 0.95, 0.9, 0.8, 0.7, 0.5, 0.0)
 
 
 class Said(NamedTuple):
-    """One statement: `what` (layout or claim), the confidence it was given, and whether it was right."""
+    """One statement: `what` (layout or claim), its confidence, and whether it was right."""
 
     what: str
     confidence: float
@@ -21,9 +21,9 @@ class Said(NamedTuple):
 
 
 def statements(report: Json, truth: Json) -> list[Said]:
-    """The layout of every reported job that is a true job, and every claim.
+    """List the layout of every reported true job, and every claim.
 
-    A layout is right when all sizes are; a claim when it finds a fault (benchmarks.score).
+    A layout is right if all sizes are; a claim if it finds a fault (benchmarks.score).
     """
     said = []
     for job in truth["jobs"].values():
@@ -37,7 +37,7 @@ def statements(report: Json, truth: Json) -> list[Said]:
 
 
 def table(said: Sequence[Said]) -> str:
-    """Rows of confidence: how many were said with it, the mean of it, and the share that was right."""
+    """Format rows by confidence: number of statements, mean confidence, share of right ones."""
     lines = [f"{'confidence':14}" + "".join(f"{what + 's':>10}{'mean':>7}{'right':>7}" for what in ("layout", "claim"))]
     for low, high in zip(BINS, (*BINS[1:], 1.01), strict=True):
         cells = ""
@@ -50,8 +50,9 @@ def table(said: Sequence[Said]) -> str:
 
 
 class Point(NamedTuple):
-    """A point of a risk–coverage curve: of all jobs, the share whose layout is said with at least a confidence, and the share
-    of these that is wrong; None where none is.
+    """A point of a risk–coverage curve: share of jobs with at least this confidence, and share of wrong layouts among them.
+
+    `risk` is None without jobs.
     """
 
     least: float
@@ -60,7 +61,10 @@ class Point(NamedTuple):
 
 
 def curve(said: Sequence[Said], jobs: int, least: Sequence[float] = LEAST) -> list[Point]:
-    """Risk and coverage of layouts. A true job that is not reported exactly has no layout, so that coverage may end below 1."""
+    """Compute risk and coverage of layouts.
+
+    A true job that is not reported exactly has no layout, so coverage may end below 1.
+    """
     out = []
     for low in least:
         own = [s.right for s in said if s.what == "layout" and s.confidence >= low]
@@ -69,7 +73,7 @@ def curve(said: Sequence[Said], jobs: int, least: Sequence[float] = LEAST) -> li
 
 
 def area(said: Sequence[Said]) -> float | None:
-    """The area under the risk–coverage curve: the mean risk over all that were said, the surest first (Geifman et al. 2019).
+    """Compute the area under the risk–coverage curve: the mean risk, most confident first (Geifman et al. 2019).
 
     Layouts of one confidence count as one point.
     """

@@ -1,9 +1,9 @@
-"""The numbers of the constants tables: list them, scale one for a time, note which are read.
+"""List the numbers of the constants tables, scale one temporarily, and record which are read.
 
-The tables are the modules `prism/*/constants.py`. Of a table or tuple each number is scaled by itself. Whole numbers stay
-whole, positive ones at least 1. A number between 0 and 1 stays there (its odds are scaled where it would not): most are
-probabilities or shares. Modules must read a table as `from prism.layout import constants as c`; a number that was copied at
-import does not change.
+The tables are the modules `prism/*/constants.py`. Each number of a table or tuple is scaled separately. Whole numbers stay
+whole, positive ones at least 1. A number between 0 and 1 stays in that range (its odds are scaled if necessary): most are
+probabilities or shares. Modules must read a table as `from prism.layout import constants as c`; a number copied at import does
+not change.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import prism
 
 
 class Constant(NamedTuple):
-    """One number: the table's module, the name there, and the keys that lead to it inside a mapping or tuple."""
+    """One number: the table's module, its name there, and the keys to it inside a mapping or tuple."""
 
     module: ModuleType
     name: str
@@ -32,13 +32,13 @@ class Constant(NamedTuple):
 
 
 def modules() -> list[ModuleType]:
-    """The tables of constants: `prism/*/constants.py`."""
+    """List the tables of constants: `prism/*/constants.py`."""
     names = [f"prism.{one.name}.constants" for one in pkgutil.iter_modules(prism.__path__) if one.ispkg]
     return [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
 
 
 def constants(module: ModuleType) -> Iterator[Constant]:
-    """Every number of a table."""
+    """Yield every number of a table."""
     for name, value in vars(module).items():
         if name.isupper() and not name.startswith("_"):
             for keys, number in _leaves(value):
@@ -55,7 +55,7 @@ def _leaves(value: Any) -> Iterator[tuple[tuple[Any, ...], float]]:
 
 
 def times(value: float, factor: float) -> float:
-    """A number scaled, within what it can be."""
+    """Scale a number within its valid range."""
     if isinstance(value, int):
         return max(1, round(value * factor)) if value > 0 else round(value * factor)
     if 0 < value < 1 <= value * factor:
@@ -66,7 +66,7 @@ def times(value: float, factor: float) -> float:
 
 @contextmanager
 def scaled(constant: Constant, factor: float) -> Iterator[None]:
-    """Have a table say another number for a time."""
+    """Replace a number in its table while the context lasts."""
     before = getattr(constant.module, constant.name)
     setattr(constant.module, constant.name, _with(before, constant.keys, times(constant.value, factor)))
     try:
@@ -76,7 +76,7 @@ def scaled(constant: Constant, factor: float) -> Iterator[None]:
 
 
 def _with(value: Any, keys: tuple[Any, ...], number: float) -> Any:
-    """A copy of nested tables and tuples with one number replaced."""
+    """Copy nested tables and tuples with one number replaced."""
     if not keys:
         return number
     inner = _with(value[keys[0]], keys[1:], number)
@@ -86,7 +86,7 @@ def _with(value: Any, keys: tuple[Any, ...], number: float) -> Any:
 
 
 class _Reading(ModuleType):
-    """A module that notes which of its names are read."""
+    """A module that records which of its names are read."""
 
     def __getattribute__(self, name: str) -> Any:
         if name.isupper():
@@ -100,7 +100,7 @@ _reading: set[tuple[str, str]] = set()
 
 @contextmanager
 def reading(tables: Sequence[ModuleType]) -> Iterator[set[tuple[str, str]]]:
-    """Note which constants are read meanwhile: pairs of module and name."""
+    """Record which constants are read while the context lasts: pairs of module and name."""
     _reading.clear()
     for table in tables:
         table.__class__ = _Reading

@@ -1,4 +1,4 @@
-"""A report against the recorded truth of a capture: what was found, what was missed, what was made up.
+"""Score a report against the recorded truth of a capture: found, missed and invented faults.
 
 `compare` counts; counts of several captures add up, so the figures of a sum are pooled figures. A report is what `prism replay
 --json` writes, a truth is a capture's truth.json: hosts, jobs (ranks, groups, layout, steps) and faults.
@@ -39,12 +39,13 @@ RIGHT_KINDS = {
     "uplink_throttle": {"slow_switch", "slow_link"},
     "crash": {"crash", "job_stopped"},
 }
-IMBALANCES = ("stage_imbalance", "data_imbalance")  # a cause without a culprit: the job, or the ranks of the heavy stage
+# causes without a culprit: the subject is the job, or the ranks of the heavy stage
+IMBALANCES = ("stage_imbalance", "data_imbalance")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What was right, of how many; adds up over captures. Lists are pooled, not averaged."""
+    """Counts of right answers; adds up over captures. Lists are pooled, not averaged."""
 
     jobs: int = 0
     jobs_right: int = 0
@@ -77,7 +78,7 @@ class Counts:
         return Counts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     def figures(self) -> dict[str, float | None]:
-        """The figures by name; None where there was nothing to count."""
+        """Return the figures by name; None for an undefined one."""
         errors = sorted(self.step_errors)
         return {
             "jobs_exact": _ratio(self.jobs_right, self.jobs),
@@ -110,7 +111,7 @@ class Counts:
 
 
 class TrueJob(NamedTuple):
-    """A job as it was: groups of more than one member, step begins and ends by endpoint."""
+    """A true job: groups of more than one member, step starts and ends by endpoint."""
 
     endpoints: frozenset[str]
     layout: Json
@@ -119,7 +120,7 @@ class TrueJob(NamedTuple):
 
 
 def compare(report: Json, truth: Json) -> Counts:
-    """Counts of one report against the truth of its capture."""
+    """Score one report against the truth of its capture."""
     jobs = [_true_job(job) for job in truth["jobs"].values()]
     return sum((_compare_job(job, report["jobs"]) for job in jobs), _compare_sets(jobs, report, truth)) + _compare_findings(
         jobs, report, truth
@@ -127,12 +128,12 @@ def compare(report: Json, truth: Json) -> Counts:
 
 
 def loud(report: Json) -> list[Json]:
-    """The findings that claim something is wrong."""
+    """List the findings that claim a fault."""
     return [f for f in report["findings"] if f["severity"] in ("warning", "critical")]
 
 
 def true_findings(report: Json, truth: Json) -> Iterator[tuple[Json, list[Json]]]:
-    """Each fault of known time, with the loud findings that found it."""
+    """Yield each fault of known time, with the claims that found it."""
     period = _period([_true_job(job) for job in truth["jobs"].values()])
     for fault in truth["faults"]:
         if "start_ns" in fault:
@@ -159,7 +160,7 @@ def _true_job(job: Json) -> TrueJob:
 
 
 def period_of(truth: Json) -> float:
-    """The median true step, ns."""
+    """Return the median true step, ns."""
     return _period([_true_job(job) for job in truth["jobs"].values()])
 
 
@@ -182,19 +183,19 @@ def _compare_sets(jobs: Sequence[TrueJob], report: Json, truth: Json) -> Counts:
 
 
 def _is_whole(job: Json) -> bool:
-    """Whether the product of a reported layout's dimensions is the number of the job's endpoints."""
+    """Check whether the product of a reported layout's dimensions is the number of the job's endpoints."""
     layout = job["parallelism"]
     ranks = math.prod(layout.get(kind, 1) for kind in ("dp", "pp", "tp", "cp"))
     return len(job["endpoints"]) in (ranks, ranks * layout.get("ep", 1))
 
 
 def _first_set(endpoint: str, sets: Sequence[frozenset[str]]) -> int | str:
-    """The number of the first set an endpoint is in; the endpoint itself, a cluster of its own, where it is in none."""
+    """Return the index of the first set that contains an endpoint; else the endpoint itself, as its own cluster."""
     return next((i for i, s in enumerate(sets) if endpoint in s), endpoint)
 
 
 def _adjusted_rand(labels: Sequence[tuple[Hashable, Hashable]]) -> float:
-    """Hubert & Arabie's adjusted Rand index (1985) of two labelings, given as pairs of labels."""
+    """Compute Hubert & Arabie's adjusted Rand index (1985) of two labelings, given as pairs of labels."""
 
     def pairs(counted: Iterable[Hashable]) -> int:
         return sum(n * (n - 1) // 2 for n in Counter(counted).values())
@@ -244,7 +245,7 @@ def _compare_layout(job: TrueJob, got: Json) -> Counts:
 
 
 def _pick(job: TrueJob, reported: Sequence[Json]) -> Json | None:
-    """The reported job nearest to a true one: by the Jaccard index of the endpoints, then by common time."""
+    """Choose the reported job nearest to a true one: by the Jaccard index of the endpoints, then by common time."""
     times = [t for steps in job.steps.values() for step in steps for t in step]
     lo, hi = (min(times), max(times)) if times else (0, 0)
 
@@ -258,7 +259,10 @@ def _pick(job: TrueJob, reported: Sequence[Json]) -> Json | None:
 
 
 def _compare_steps(job: TrueJob, reported: Mapping[str, Sequence[int]]) -> Counts:
-    """Counts over the ranks of a job; `reported` holds step ends by endpoint. Fewer than three true steps tell nothing."""
+    """Score the steps of a job's ranks; `reported` has step ends by endpoint.
+
+    Ranks with fewer than three true steps are skipped.
+    """
     total = Counts()
     for endpoint, steps in job.steps.items():
         if len(steps) >= 3:
@@ -278,7 +282,7 @@ def _compare_ends(true: Sequence[int], got: Sequence[int], period: float) -> Cou
 
 
 def _match(true: Sequence[int], got: Sequence[int], tolerance: float) -> list[int | None]:
-    """The reported end nearest to each true end, each used once, in order; None beyond the tolerance."""
+    """Match each true end with the nearest reported end, each used once, in order; None beyond the tolerance."""
     used: set[int] = set()
     matched: list[int | None] = []
     for end in true:
@@ -308,7 +312,7 @@ def _compare_findings(jobs: Sequence[TrueJob], report: Json, truth: Json) -> Cou
 
 
 def names_culprit(finding: Json, fault: Json, truth: Json) -> bool:
-    """Whether a finding names who is at fault and nobody innocent; a link may name its innocent other end too."""
+    """Check whether a finding names the culprit and nobody innocent; a link may name its innocent other end too."""
     ids, is_link = set(finding["subject"]["ids"]), finding["subject"]["type"] == "link"
     ranks = [rank for rank in truth["jobs"][fault["job"]]["ranks"] if rank["rank"] in fault.get("ranks", ())]
     guilty = {rank["ip"] for rank in ranks} | {f"server{rank['server']}" for rank in ranks}

@@ -39,7 +39,7 @@ FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 
 class Case(NamedTuple):
-    """One job of a capture: its records, its members that send payload, those that do not, and the true layout."""
+    """One job of a capture: its records, its sending and its silent members, and the true layout."""
 
     name: str
     flows: Flows
@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is inferred of a job. `layout`: None where there is none; `right`: as in the capture's truth."""
+    """Inferred properties of a job. `layout`: None if there is none; `right`: as in the capture's truth."""
 
     layout: tuple[tuple[str, int], ...] | None
     members: frozenset[int]
@@ -59,7 +59,7 @@ class Answer(NamedTuple):
 
 
 class Studied(NamedTuple):
-    """A job as it is inferred without changes, and the names of the constants that were read for evidence and for answers."""
+    """A job inferred without changes, and the constants read for evidence and for answers."""
 
     case: Case
     problem: Problem | None
@@ -69,7 +69,7 @@ class Studied(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A constant and, by factor, how many jobs changed, the change in right layouts, how many failed. None: the same value."""
+    """A constant and, by factor: jobs that changed, change in right layouts, failures. None: the same value."""
 
     constant: Constant
     read: int
@@ -77,13 +77,13 @@ class Row(NamedTuple):
 
     @property
     def nearest(self) -> float | None:
-        """The factor nearest to 1 at which an answer changes."""
+        """Return the factor nearest to 1 at which an answer changes."""
         found = [factor for factor, counts in self.changed.items() if counts and (counts[0] or counts[2])]
         return min(found, key=lambda factor: abs(math.log(factor)), default=None)
 
 
 def cases(folder: Path, name: str) -> Iterator[Case]:
-    """The true jobs of a capture; a job that restarts counts once."""
+    """Yield the true jobs of a capture; a restarted job counts once."""
     flows, _, _, placed, truth = of_folder(folder, name).open()
     payload = ~flows.control()
     codes = np.unique(np.concatenate([flows.src[payload], flows.dst[payload]]))
@@ -100,12 +100,12 @@ def cases(folder: Path, name: str) -> Iterator[Case]:
 
 
 def evidence(case: Case) -> Problem | None:
-    """The evidence of a job."""
+    """Collect the evidence of a job."""
     return problem_of(case.flows, case.members, case.topology, case.silent)
 
 
 def answer(case: Case, problem: Problem | None) -> Answer:
-    """What is inferred from the evidence, of which nothing that was derived before is used."""
+    """Infer the answer from the evidence, without cached results."""
     if problem is None:
         return Answer(None, frozenset(), 0, False)
     given = {f.name: getattr(problem, f.name) for f in fields(problem) if f.init and not f.name.startswith("_")}
@@ -119,7 +119,7 @@ def answer(case: Case, problem: Problem | None) -> Answer:
 
 
 def studied(case: Case, tables: Sequence[ModuleType]) -> Studied:
-    """A job, inferred with the constants as they are."""
+    """Infer a job with unchanged constants."""
     with reading(tables) as names:
         problem = evidence(case)
         first = frozenset(names)
@@ -130,7 +130,7 @@ def studied(case: Case, tables: Sequence[ModuleType]) -> Studied:
 
 
 def row(constant: Constant, jobs: Sequence[Studied], factors: Sequence[float], *, steps: bool) -> Row:
-    """How a constant moves the answers. Jobs for which it is not read keep theirs; evidence that does not read it is kept."""
+    """Measure how a constant changes the answers. Jobs and evidence that do not read it are not computed again."""
     key = constant.module.__name__, constant.name
     reads = [job for job in jobs if key in job.for_evidence or key in job.for_answers]
     changed: dict[float, tuple[int, int, int] | None] = {}
@@ -143,7 +143,7 @@ def row(constant: Constant, jobs: Sequence[Studied], factors: Sequence[float], *
             for job in reads:
                 try:
                     found = answer(job.case, evidence(job.case) if key in job.for_evidence else job.problem)
-                except (ArithmeticError, LookupError, ValueError):  # a number that cannot be: part of what is asked
+                except (ArithmeticError, LookupError, ValueError):  # an invalid number is one of the results
                     counts["failed"] += 1
                     continue
                 counts["changed"] += _differ(found, job.answer, steps=steps)
@@ -157,7 +157,7 @@ def _differ(one: Answer, other: Answer, *, steps: bool) -> bool:
 
 
 def line(one: Row, many: int, width: int) -> str:
-    """A row of the table."""
+    """Format a row of the table."""
     if not one.read:
         return f"{one.constant!s:{width}}{one.constant.value:>10g}  not read"
     cells = "".join(f"{_cell(counts):>9}" for counts in one.changed.values())
@@ -173,7 +173,7 @@ def _cell(counts: tuple[int, int, int] | None) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; 2 where there is nothing to read or no such constant."""
+    """Print the table; return 2 without input or without such a constant."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sensitivity", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--factor", action="append", default=[], type=_factor, metavar="NUMBER", help="0.5, 0.8, 1.25 and 2")

@@ -32,7 +32,7 @@ import numpy as np
 
 from collectors.addresses import address_halves
 from collectors.clickhouse.drivers import Database, Table, opened
-from collectors.clickhouse.schema import MOST
+from collectors.clickhouse.schema import MAX_ROWS
 from collectors.columns.record import Flows
 from collectors.store import flow_rows
 from collectors.store.store_sink import ROWS, Storing
@@ -46,7 +46,7 @@ NS = 10**9
 
 
 def cluster(count: int, seed: int, begin_ns: int, span_ns: int) -> Flows:
-    """Records of a cluster of many jobs: each rank sends to few others, messages of few sizes; by start, within a span."""
+    """Make records of a cluster of many jobs: each rank sends to few others, messages of few sizes; by start, within a span."""
     rng = np.random.default_rng(seed)
     src = rng.integers(0, JOBS * RANKS, count)
     step = rng.choice([1, 1, 1, 2, RANKS - 1, 8], count)
@@ -86,7 +86,7 @@ class Rate(NamedTuple):
 
 
 def measured(count: int, work: Callable[[], None], spent: Callable[[], float]) -> Rate:
-    """The rate of some work on so many rows."""
+    """Measure the rate of work on `count` rows."""
     began, before = time.perf_counter(), spent()
     work()
     return Rate(count / (time.perf_counter() - began) / 1e6, count / max(spent() - before, 1e-9) / 1e6)
@@ -99,7 +99,7 @@ def raw(database: Database, ready: Sequence[dict[str, Any]]) -> None:
 
 
 def sunk(sink: Storing, parts: Sequence[Flows]) -> None:
-    """Write records to the sink, until all are in the store."""
+    """Write records to the sink, and wait until all are in the store."""
     for part in parts:
         sink.write(part)
     sink.flush()
@@ -109,11 +109,11 @@ def sunk(sink: Storing, parts: Sequence[Flows]) -> None:
 
 
 def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = time.process_time) -> tuple[Rate, Rate, Rate]:
-    """Rates of raw, ordered, sink: each the median of three turns, from empty tables on."""
+    """Measure rates of raw, ordered, sink: each the median of three runs from empty tables."""
     now = time.time_ns()
     size = min(ROWS, count)
     parts = [cluster(size, i, now - 60 * NS, 50 * NS) for i in range(max(1, count // size))]
-    made = [[flow_rows.rows(part) for part in kind] for kind in (parts, map(flow_rows.ordered, parts))]
+    made = [[flow_rows.to_rows(part) for part in kind] for kind in (parts, map(flow_rows.sort_records, parts))]
     ready = [[rows | {"batch": np.zeros(size, np.uint64)} for rows in kind] for kind in made]
     database, rates = opened(where), list[tuple[Rate, ...]]()
     for turn in range(3):
@@ -132,7 +132,7 @@ def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = ti
 
 
 def quiet(database: Database, *some: Table) -> None:
-    """Tables anew, once what goes on behind is done."""
+    """Recreate tables after background work has ended."""
     for table in some:
         database.query(f"DROP TABLE IF EXISTS {table.name}")
         database.create(table)
@@ -141,7 +141,7 @@ def quiet(database: Database, *some: Table) -> None:
 
 
 def fill(database: Database, count: int, end_ns: int) -> None:
-    """So many rows like those of `cluster`, in the ten minutes before `end_ns`; the engine makes them."""
+    """Fill the table with rows like those of `cluster` in the ten minutes before `end_ns`, made by the engine."""
     span = MINUTES * 60 * NS
     low, kept = f"{0xFFFF << 32 | 10 << 24}", [c.name for c in flow_rows.FLOWS.kept(plain=False)]
     made = {name: f"toUInt32({default})" for name, default in (("packets", "intDiv(octets, 4096) + 1"), ("messages", "1"))}
@@ -160,7 +160,7 @@ def fill(database: Database, count: int, end_ns: int) -> None:
         "octets": "octets",
     }
     names, values = ", ".join(kept), ", ".join(f"{made.get(name, '0')} AS {name}" for name in kept)
-    pieces = max(1, count // MOST)
+    pieces = max(1, count // MAX_ROWS)
     for i in range(pieces):
         begin, size = end_ns - span + i * span // pieces, count // pieces
         drawn = f"""SELECT intHash64(number) AS h, intHash64(h) AS g, h % {JOBS * RANKS} AS rank,
@@ -171,12 +171,12 @@ def fill(database: Database, count: int, end_ns: int) -> None:
 
 
 def asked(where: str, count: int) -> Iterator[tuple[str, float]]:
-    """Milliseconds of questions to a store of so many rows, which are made first."""
+    """Yield the milliseconds of queries to a store with `count` rows, which are made first."""
     end, database = time.time_ns() // NS * NS, opened(where)
     stored = StoredRecords(database)
     fill(database, count, end)
     job = [f"10.0.0.{i}" for i in range(RANKS)]
-    condition, ends = address_halves.among(job)
+    condition, ends = address_halves.endpoint_condition(job)
     last: dict[str, Any] = {"first": end - 60 * NS, "end": end, "from": (end - 60 * NS) // flow_rows.BUCKET_NS, **ends}
     where_sql = f"intDiv(start_ns, {flow_rows.BUCKET_NS}) >= {{from:Int64}} AND start_ns >= {{first:Int64}} AND {condition}"
     series = f"SELECT intDiv(start_ns, {NS}) AS s, sum(octets) AS o FROM flows WHERE {where_sql} GROUP BY s ORDER BY s"
@@ -200,7 +200,7 @@ def _median(ask: Callable[[], Any]) -> float:
 
 
 def _spent(process: int | None) -> float:
-    """Processor time of this process and a server, s."""
+    """Return the processor time of this process and a server, s."""
     other = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() if process else []
     return time.process_time() + sum(map(int, other[11:13])) / os.sysconf("SC_CLK_TCK")
 

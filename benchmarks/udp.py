@@ -4,7 +4,7 @@
 
 IPFIX datagrams are 1364 octets of 28 records, sFlow datagrams hold 7 samples of 128 octets. Sender and receiver share the
 machine, so cores matter; the ratio to the bare loop, taken in the same run, is what compares. The kernel may join datagrams
-that one sender sends in a row (`collectors.listening.udp_sockets.bound`), and the sender here sends bursts; `bare` and
+that one sender sends in a row (`collectors.listening.udp_sockets.open_socket`), and the sender here sends bursts; `bare` and
 `apart`, which is `ipfix` otherwise, have them one by one, as from many exporters in turn.
 """
 
@@ -32,7 +32,7 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, bound
+from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, open_socket
 from collectors.live.listen_command import decoders
 from collectors.writers.sinks import Nowhere
 
@@ -42,14 +42,14 @@ RECORDS, SAMPLES = 28, 7
 
 
 def ipfix_template() -> bytes:
-    """An IPFIX message with the template of what `ipfix` makes (RFC 7011)."""
+    """Make an IPFIX message with the template of `ipfix` (RFC 7011)."""
     fields = b"".join(struct.pack(">HH", *field) for field in FIELDS)
     body = struct.pack(">HHHH", 2, 8 + len(fields), 256, len(FIELDS)) + fields
     return struct.pack(">HHIII", 10, 16 + len(body), 1_795_000_000, 0, 1) + body
 
 
 def ipfix() -> tuple[NDArray[np.uint8], int, int]:
-    """Messages to send, where each has its sequence number, and by how much that grows."""
+    """Make messages to send, with the position and increment of the sequence number."""
     rows = []
     for i in range(BURST * RECORDS):
         start = 1_795_000_000_000 + i
@@ -64,7 +64,7 @@ def ipfix() -> tuple[NDArray[np.uint8], int, int]:
 
 
 def sflow() -> tuple[NDArray[np.uint8], int, int]:
-    """The same for sFlow version 5: raw headers of RoCEv2 packets."""
+    """Make the same for sFlow version 5: raw headers of RoCEv2 packets."""
     ip = struct.pack(">BBHHHBBHII", 0x45, 0, 4156, 1, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000101)
     roce = struct.pack(">HHHH", 50_000, 4791, 4136, 0) + struct.pack(">BBHII", 7, 0, 0xFFFF, 0x1234, 1)
     header = (bytes(12) + b"\x08\x00" + ip + roce).ljust(128, b"\0")
@@ -79,10 +79,10 @@ MAKERS = {"ipfix": ipfix, "apart": ipfix, "sflow": sflow}
 
 
 def send(kind: str, port: int, rate: float, seconds: float, say: Connection | None = None) -> None:
-    """Send evenly, bursts of one system call each; the sender's process. Sends the template first.
+    """Send evenly, in bursts of one system call each, in the sender's process; the template first.
 
-    The kernel cuts a burst into datagrams (UDP_SEGMENT, udp(7)), which spares most of what sending costs. Says at the end how
-    long it took, and how much of that was processor time.
+    The kernel cuts a burst into datagrams (UDP_SEGMENT, udp(7)), which saves most of the cost of sending. Reports at the end
+    its duration and processor time.
     """
     messages, at, step = MAKERS[kind]()
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -105,16 +105,16 @@ def send(kind: str, port: int, rate: float, seconds: float, say: Connection | No
 
 
 def burst_of(octets: int) -> int:
-    """Datagrams of so many octets that one system call sends: at most 64 (UDP_MAX_SEGMENTS), and what an IPv4 packet holds."""
+    """Compute the datagrams per system call: at most 64 (UDP_MAX_SEGMENTS), and the content of an IPv4 packet."""
     return min(BURST, 65_507 // octets)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was sent and what became of it; `busy` are the receiver's seconds of processor time.
+    """Sent and received counts; `busy`: the receiver's processor time, s.
 
-    `asked` seconds the sender should have taken, `took` it took, of processor time `sender`. `others`: what other programs took
-    of the processors meanwhile, as a share of all of them.
+    `asked`: planned seconds of the sender; `took`: actual ones; `sender`: its processor time. `others`: share of all processors
+    used by other programs.
     """
 
     name: str
@@ -130,12 +130,12 @@ class Result:
 
     @property
     def lost(self) -> int:
-        """Datagrams that the kernel had no room for."""
+        """Datagrams that the kernel dropped."""
         return self.sent - self.received
 
 
 class Sender:
-    """The sender's process, and what it says at its end."""
+    """The sender's process, and its final report."""
 
     def __init__(self, kind: str, port: int, rate: float, seconds: float) -> None:
         spawn = multiprocessing.get_context("spawn")
@@ -145,11 +145,11 @@ class Sender:
         self.asked, self._began = seconds, used()
 
     def is_alive(self) -> bool:
-        """Whether it still sends."""
+        """Check whether it still sends."""
         return self._process.is_alive()
 
     def ended(self, busy: float) -> dict[str, Any]:
-        """What `Result` wants to know of it, where the receiver was busy for so long."""
+        """Return fields of `Result` for a receiver's busy time."""
         took, sender = self._heard.recv() if self._heard.poll() else (0.0, 0.0)
         self._process.join()
         all_of_them, theirs = (now - before for now, before in zip(used(), self._began, strict=True))
@@ -158,7 +158,7 @@ class Sender:
 
 
 def used() -> tuple[float, float]:
-    """Seconds that all processors have run, and of these, that programs had them (proc_stat(5))."""
+    """Return the seconds of all processors, and the used ones of these (proc_stat(5))."""
     numbers = [int(word) / os.sysconf("SC_CLK_TCK") for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return sum(numbers), sum(numbers) - numbers[3] - numbers[4]
 
@@ -169,14 +169,14 @@ def _busy() -> float:
 
 
 def sent(kind: str, rate: float, seconds: float) -> int:
-    """How many datagrams `send` sends."""
+    """Return the number of datagrams that `send` sends."""
     burst = burst_of(MAKERS[kind]()[0].shape[1])
     return int(rate * seconds) // burst * burst + (kind != "sflow")
 
 
 def bare(rate: float, seconds: float, buffer: int) -> Result:
-    """Recvmmsg and nothing else, on IPFIX datagrams."""
-    sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer, joined=False)
+    """Receive IPFIX datagrams with recvmmsg and nothing else."""
+    sock, _ = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer, joined=False)
     receiver, received, count = Receiver(sock), 0, 0
     with sock:
         sender, began, busy = Sender("ipfix", sock.getsockname()[1], rate, seconds), 0.0, 0.0
@@ -194,9 +194,9 @@ def bare(rate: float, seconds: float, buffer: int) -> Result:
 
 
 def whole(name: str, rate: float, seconds: float, buffer: int) -> Result:
-    """The listener: receives, decodes, counts the records."""
+    """Run the listener: receive, decode, count the records."""
     kind = "ipfix" if name == "apart" else name
-    sock, _ = bound(Endpoint(kind, "127.0.0.1", 0), buffer=buffer, joined=name != "apart")
+    sock, _ = open_socket(Endpoint(kind, "127.0.0.1", 0), buffer=buffer, joined=name != "apart")
     inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     port, began = sock.getsockname()[1], [0.0, 0.0]
@@ -216,14 +216,14 @@ def whole(name: str, rate: float, seconds: float, buffer: int) -> Result:
 
 
 def limit(result: Result) -> str:
-    """Who kept it from being faster."""
+    """Name the limiting part."""
     if result.lost:
         return "the receiver was the bottleneck" if result.others < 0.1 else "the receiver lost to other programs, or was it"
     return "the sender was the bottleneck" if result.took > 1.03 * result.asked else "both kept up"
 
 
 def line(result: Result, first: Result) -> str:
-    """A result beside the first one."""
+    """Format a result beside the first one."""
     each, least = (r.busy / max(r.received, 1) for r in (result, first))
     return (
         f"{result.name:6} sent {result.sent:10,}  received {result.received:10,}  lost in the kernel {result.lost:8,}  "

@@ -16,5 +16,5 @@ The life of a packet, one folder per step. Imports go down this list only (impor
 * `packets`: decode headers from Ethernet to the RoCEv2 BTH and to Ultra Ethernet, plain and compiled.
 * `columns`: the flow record and its tables; each column is declared once.
 * `addresses`: IP addresses as codes, numbers and texts.
-* `files`, `clickhouse`, `memory`, `operations`, `compilation`: what the others stand on.
+* `files`, `clickhouse`, `memory`, `operations`, `compilation`: shared foundations.
 """

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as in typing, whose import takes longer than all of this module
+TYPE_CHECKING = False  # like typing.TYPE_CHECKING; importing typing takes longer than this module
 
 if TYPE_CHECKING:
     from collectors.columns.record import Flows

@@ -1,4 +1,4 @@
-"""The whole analysis, top-down: flows to jobs, groups, timelines and findings."""
+"""Run the whole analysis, top-down: flows to jobs, groups, timelines and findings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prism.findings.titles import title
 from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
-from prism.jobs.endpoint_pairs import divided, pairs_of, parts
+from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.layout.comparison import Weighed, weigh
 from prism.layout.labels.parallelism import infer
 from prism.loops.arrays.pause_removal import without_pauses
@@ -34,11 +34,14 @@ from prism.topology import Topology
 from prism.tracking.identity import distinct
 from prism.tracking.step_numbers import Known, first_of
 
-UNEVEN, WILD = 0.3, 0.5  # spread of the logarithms of step durations: parts were taken for steps; there are no steps
-PLENTY = 2000  # records of a rank; of more, those that touch are one
-MANY = 1 << 20  # records of a cluster; of more, those that nearly touch are one before anything else is looked at
-WHOLE = 3  # slow steps on end that are asked for of whole recordings; live windows are shorter, and told by the detectors alone
-LOCKSTEP = 0.5  # a job whose steps are not seen moves at least this share of its octets in lockstep
+# spread of the logarithms of step durations: above UNEVEN sub-steps were taken for steps, above WILD there are no steps
+UNEVEN, WILD = 0.3, 0.5
+MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
+MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
+MIN_SLOW_STEPS = (
+    3  # minimum consecutive slow steps in whole recordings; live windows are shorter and leave this to the detectors
+)
+MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
 
 
 def diagnose(
@@ -55,17 +58,42 @@ def diagnose(
     hints: Hints | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Diagnosis:
-    """Everything that `flows` tell. `progress` is told how many jobs are done, of how many.
+    """Analyse `flows`: find jobs, layouts, steps and faults.
 
-    `jobs` are those to look at where they are known, else they are recognised. `window` is the time in which records would have
-    been seen, ns; by default from the first record to the last. `least` is how many slow steps on end are told of,
-    `now_ns` when the window ended, if its last step goes on; `known` are steps of the one job that have numbers. `hints` are
-    what the operator knows of the site and of these jobs.
+    Parameters
+    ----------
+    flows : Flows
+        Flow records of a window.
+    source : Source
+        Description of the input, copied to the result.
+    topology : Topology or None
+        Host, rail and leaf of each address.
+    transits : Transits or None
+        Delays and losses inside switches.
+    jobs : sequence of Job or None
+        Known jobs; by default they are recognised.
+    window : (int, int) or None
+        Time in which records were collected, ns; by default from the first record to the last.
+    least : int
+        Minimum number of consecutive slow steps in a finding.
+    now_ns : int
+        End of the window if its last step continues, else 0.
+    known : Known or None
+        Numbered steps of the only job in `jobs`.
+    hints : Hints or None
+        Facts from the operator about the site and its jobs; priors.
+    progress : callable
+        Called with the number of finished jobs and of all jobs.
+
+    Returns
+    -------
+    Diagnosis
+        Jobs, findings and unexplained traffic.
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
     seen = window or life
-    flows = condensed(flows) if records > MANY else flows
+    flows = merge_records(flows) if records > MAX_RECORDS else flows
     talkers, addresses = flows.talkers, tuple(flows.endpoints)
     told: list[Told] = []
     for done, job in enumerate(jobs or ()):
@@ -74,29 +102,29 @@ def diagnose(
         given: Mapping[str, Any] = {"topology": topology, "transits": transits, "hints": hints}
         told.append(diagnose_job(own, job, seen, least=least, now_ns=now_ns, known=known, **given))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
-    divisions = divided(flows, apart)
+    divisions = split_by_part(flows, apart)
     del flows  # the columns of a division need their room
     for done, own in enumerate(divisions):
         progress(done, len(apart))
         given = {"topology": topology, "transits": transits, "hints": hints}
         own_jobs = recognize(own, topology, window=life, hints=hints)
         told += [diagnose_job(naming(around(own, j), j), j, seen, least=least, **given) for j in own_jobs]
-    told = told if jobs is not None else ranked(told)
-    return merged(source, told, topology, records, talkers, hints, addresses)
+    told = told if jobs is not None else number_candidates(told)
+    return merge_analyses(source, told, topology, records, talkers, hints, addresses)
 
 
-def condensed(flows: Flows) -> Flows:
-    """The records of a large cluster in as many as its steps can be told from: each connection's in dozens, not thousands.
+def merge_records(flows: Flows) -> Flows:
+    """Merge the records of a large cluster to dozens per connection instead of thousands.
 
-    Only what follows upon one another at about the pace of a transfer is one: pauses, by which steps and their parts are told,
-    stay what they are.
+    Merges only records that follow each other at about the rate of a transfer. Pauses, which separate steps and their parts,
+    remain.
     """
     return bursts(flows, near=2.0, parts=64, of=False).flows
 
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is told of a candidate for a job; `found` is None where it has no steps and is none."""
+    """Analysis of a candidate for a job; `found` is None if it has no steps and is no job."""
 
     job: Job
     found: JobDiagnosis | None = None
@@ -104,7 +132,7 @@ class Told:
     steady: bool = True
 
     def called(self, name: str) -> Told:
-        """The same of a job by another name."""
+        """Return the same analysis with another job id."""
         job, found = replace(self.job, id=name), self.found
         findings = tuple(replace(f, job=name, ids=(name,) if f.subject == "job" else f.ids) for f in self.findings)
         return replace(self, job=job, found=found and replace(found, job=job), findings=findings)
@@ -122,16 +150,16 @@ def diagnose_job(
     known: Known | None = None,
     hints: Hints | None = None,
 ) -> Told:
-    """What the records around a job tell of it: all that begin or end at its endpoints. The rest is as in `diagnose`."""
-    view, weighed, burst = looked_at(flows, transits, job, window[1], topology, least, now_ns, known, hints)
+    """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
+    view, weighed, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
-    if spread >= WILD and view.parallelism.lockstep < LOCKSTEP:
+    if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return Told(job)
     steady = spread < UNEVEN
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = decided(Case(view), raw, seen) if steady and least >= WHOLE else raw
+    raw = decided(Case(view), raw, seen) if steady and least >= MIN_SLOW_STEPS else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
@@ -143,7 +171,7 @@ def diagnose_job(
     return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady)
 
 
-def looked_at(
+def infer_job(
     flows: Flows,
     transits: Transits,
     job: Job,
@@ -154,8 +182,8 @@ def looked_at(
     known: Known | None = None,
     hints: Hints | None = None,
 ) -> tuple[View, Weighed | None, Bursts | None]:
-    """A job with its layout and timeline, how likely that is, and the bursts that stand for many records."""
-    burst = bursts(flows) if len(flows) > PLENTY * len(job.endpoints) else None
+    """Infer layout and timeline of a job, the probability of the layout, and the bursts that replace its records."""
+    burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
@@ -166,19 +194,19 @@ def looked_at(
 
 
 def _in_records(view: View, burst: Bursts) -> Parallelism:
-    """The same parallelism with the streams' places in the records of which bursts were made."""
+    """Convert row numbers of streams from bursts to the original records."""
     inside = view.inside if view.inside is not None else np.arange(len(view.flows))
     streams = tuple(replace(s, rows=burst.records(inside[s.rows])) for s in view.parallelism.streams)
     return replace(view.parallelism, streams=streams)
 
 
-def ranked(told: Sequence[Told]) -> list[Told]:
-    """Candidates that were recognised part by part, the largest first, each with an id of its own."""
+def number_candidates(told: Sequence[Told]) -> list[Told]:
+    """Sort candidates that were recognised in parts, largest first, and give each an id."""
     told = sorted(told, key=lambda one: largest_first(one.job))
     return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
 
 
-def merged(
+def merge_analyses(
     source: Source,
     told: Sequence[Told],
     topology: Topology | None,
@@ -187,9 +215,9 @@ def merged(
     hints: Hints | None = None,
     addresses: Collection[str] = (),
 ) -> Diagnosis:
-    """The diagnosis of all candidates together, of so many `records` between so many `talkers`.
+    """Merge the analyses of all candidates to one diagnosis, with `records` between `talkers` endpoints.
 
-    What contradicts the `hints` is told, too; `addresses` are the endpoints that records name.
+    Contradictions to the `hints` are reported too; `addresses`: the endpoints in the records.
     """
     found = tuple(one.found for one in told if one.found is not None)
     findings = tuple(finding for one in told for finding in one.findings)
@@ -208,9 +236,9 @@ def _inferred(
     topology: Topology | None,
     hints: Hints | None,
 ) -> tuple[Parallelism, Weighed | None]:
-    """Groups, streams and stages of a job, of its `own` records, which are `rows` of the `flows` or of their bursts.
+    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
 
-    The likeliest hypothesis tells, where the records can be weighed.
+    Uses the most likely hypothesis if the records can be scored.
     """
     clock = without_pauses(own, np.flatnonzero(~own.control()))
     older = infer(clock.on(own), job, topology)
@@ -228,7 +256,7 @@ def _inferred(
 def _timeline(
     flows: Flows, own: Flows, rows: NDArray[np.intp], job: Job, burst: Bursts | None, parallelism: Parallelism
 ) -> Timeline:
-    """The timeline of a job's `own` records, which are `rows` of the `flows` or of the bursts that were made of them."""
+    """Build the timeline of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     if burst is None:
         return reconstruct(own, job, parallelism)
     place = np.full(len(burst.flows), -1, np.int32)
@@ -237,7 +265,7 @@ def _timeline(
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
-    """The layout with alternatives, and its confidence: its probability (if known) times how complete the records are."""
+    """Add alternatives and confidence to the layout: its probability (if known) times the completeness of the records."""
     layout = parallelism.layout
     sure = layout.confidence if weighed is None else weighed.confidence
     others = () if weighed is None else weighed.alternatives
@@ -247,7 +275,7 @@ def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | No
 def _unexplained(
     told: Sequence[Told], found: Sequence[JobDiagnosis], topology: Topology | None, records: int, talkers: int
 ) -> Iterator[str]:
-    """What was not understood, in words."""
+    """Describe unexplained traffic."""
     if not records:
         yield "the input contains no payload"
     elif not found:
@@ -268,5 +296,5 @@ def _unexplained(
 
 
 def _numbered(timeline: Timeline, known: Known | None) -> Timeline:
-    """A timeline whose steps count on from those that have numbers."""
+    """Number the steps of a timeline after those already known."""
     return timeline if known is None else replace(timeline, first=first_of(timeline, known))

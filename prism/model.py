@@ -1,6 +1,6 @@
-"""What the analysis says: jobs, groups, layouts, timelines, findings. Few of each, so frozen dataclasses.
+"""Result types of the analysis: jobs, groups, layouts, timelines, findings. Frozen dataclasses.
 
-Endpoints are named by their address here; arrays over ranks are in the order of `Job.endpoints`.
+Endpoints are identified by address; arrays over ranks are in the order of `Job.endpoints`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PHASES: tuple[Phase, ...] = ("compute", "pp", "dp", "tp", "ep", "cp", "unknown",
 
 
 class Severity(StrEnum):
-    """`warning` and `critical` claim that something is wrong and who is to blame; `info` is a symptom or an observation."""
+    """Severity of a finding: `warning` and `critical` claim a cause; `info` is a symptom or an observation."""
 
     INFO = "info"
     WARNING = "warning"
@@ -38,8 +38,8 @@ class Severity(StrEnum):
 class Job:
     """A set of endpoints that train together, in order of address, from `start_ns` to `end_ns` (ns since the epoch).
 
-    `silent`: endpoints whose payload stays inside their host, so that none of it is seen. `name`: the operator's name of the
-    job, empty if unknown. `hosts` is empty without a topology.
+    `silent`: endpoints whose payload stays inside their host and is not visible. `name`: the operator's name of the job, empty
+    if unknown. `hosts` is empty without a topology.
     """
 
     id: str
@@ -52,7 +52,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What people call it: its name with its id, or its id alone."""
+        """Name with id for people, or the id alone."""
         return f"{self.name} ({self.id})" if self.name else self.id
 
 
@@ -78,7 +78,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A layout that the traffic cannot exclude, with its own confidence, and `why`: what cannot be told apart."""
+    """A layout that the traffic cannot exclude, with its own confidence, and `why`: the ambiguity."""
 
     layout: Layout
     why: str
@@ -86,7 +86,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Group:
-    """Ranks that share one collective or pipeline. Inside a host it is not on the wire: its evidence is `placement`."""
+    """Ranks that share one collective or pipeline. Inside a host it is not visible: its evidence is `placement`."""
 
     kind: GroupKind
     members: tuple[str, ...]
@@ -95,7 +95,7 @@ class Group:
 
 
 class Pair(NamedTuple):
-    """Payload from one endpoint to another, and what it was for."""
+    """Payload from one endpoint to another, and its purpose."""
 
     src: str
     dst: str
@@ -105,33 +105,36 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The records that one group moved in one way, or one direction of a pipeline's pair: traffic with one rhythm."""
+    """Records of one group and kind, or of one direction of a pipeline's pair: traffic with one period."""
 
     kind: PairKind
     members: tuple[str, ...]
-    rows: NDArray[np.intp]  # places in the flows that were analysed
+    rows: NDArray[np.intp]  # places in the analysed flows
 
 
 @dataclass(frozen=True)
 class Parallelism:
-    """How a job is parallelised. `stages` maps an endpoint to its pipeline stage, 0 first."""
+    """Parallelism of a job. `stages` maps an endpoint to its pipeline stage, 0 first."""
 
     layout: Layout
     groups: tuple[Group, ...]
     pairs: tuple[Pair, ...]
     stages: Mapping[str, int] = field(default_factory=dict)
     streams: tuple[Stream, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()  # at most three, the likeliest first
-    lockstep: float = 0.0  # share of the octets that moved in lockstep, which strangers' traffic does not
+    alternatives: tuple[Alternative, ...] = ()  # at most three, most likely first
+    lockstep: float = 0.0  # share of octets that moved in lockstep; low for unrelated traffic
 
     @property
     def piped(self) -> bool:
-        """Whether stages hand on where it is seen, not only inside hosts."""
+        """Check whether hand-overs between stages are visible, not only inside hosts."""
         return self.layout.pp > 1 and any(stream.kind == "pp" for stream in self.streams)
 
     @cached_property
     def unseen(self) -> tuple[tuple[str, ...], ...]:
-        """Ranks that wait for one another inside hosts: tensor parallel by placement, or stages not seen to hand on."""
+        """List the ranks that wait for each other inside hosts.
+
+        They are tensor parallel by placement, or stages without visible hand-overs.
+        """
         out = [group.members for group in self.groups if group.kind == "tp" and group.evidence == "placement"]
         seen = {(pair.src, pair.dst) for pair in self.pairs if pair.kind == "pp"}
         for chain in (group.members for group in self.groups if group.kind == "pp" and group.evidence == "placement"):
@@ -142,7 +145,7 @@ class Parallelism:
 
 @dataclass(frozen=True)
 class Event:
-    """Something a job did that is no fault."""
+    """An event of a job that is no fault."""
 
     kind: EventKind
     start_ns: int
@@ -151,16 +154,16 @@ class Event:
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Rows of a timeline: what a rank was seen to do. Arrays of equal length; spans of one rank may overlap.
+    """Visible activity of ranks, as rows of a timeline. Arrays of equal length; spans of one rank may overlap.
 
-    `octets` are what the rank sent; below 0, what it was sent. Both ends of a record have a span. Empty where nobody knows.
+    `octets`: sent by the rank if positive, received if negative. Both ends of a record have a span. Empty if unknown.
     """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     rank: NDArray[np.int32]  # index into Job.endpoints
     phase: NDArray[np.int8]  # index into PHASES
-    peer: NDArray[np.int32]  # index into Job.endpoints; -1 where there is none
+    peer: NDArray[np.int32]  # index into Job.endpoints; -1 for none
     octets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
@@ -169,10 +172,10 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class Phases:
-    """What every rank did all through its steps: intervals of a rank follow one another without overlap and without gap.
+    """Phases of every rank over all its steps: intervals of a rank without overlap and without gaps.
 
-    Arrays of equal length, in order of rank and time. `compute` is work of which traffic does not show the kind; what goes on
-    under a communication is not shown.
+    Arrays of equal length, in order of rank and time. `compute` is work of unknown kind; work during communication is not
+    visible.
     """
 
     start_ns: NDArray[np.int64]
@@ -185,14 +188,14 @@ class Phases:
         return len(self.start_ns)
 
     def by_rank(self, ranks: int) -> NDArray[np.float64]:
-        """How long each of so many ranks was in each phase, ns; float64[ranks, len(PHASES)]."""
+        """Sum the time of each rank in each phase, ns; float64[ranks, len(PHASES)]."""
         time = np.zeros((ranks, len(PHASES)))
         tally(self.rank, self.phase, self.end_ns - self.start_ns, time)
         return time
 
 
 def shares(time: NDArray[np.float64]) -> dict[Phase, float]:
-    """The share 0 … 1 of each phase in times by phase (in the order of `PHASES`); phases that took none are left out."""
+    """Compute the share 0 … 1 of each phase from times in the order of `PHASES`, without phases of length 0."""
     whole = float(time.sum())
     return {phase: part / whole for phase, part in zip(PHASES, time.tolist(), strict=True) if part > 0}
 
@@ -204,11 +207,10 @@ NO_PHASES = Phases(
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What every rank did when. `steps[r]` is int64[n, 2]: begin and end of each step of rank r, ns.
+    """Timeline of all ranks. `steps[r]` is int64[n, 2]: start and end of each step of rank r, ns.
 
-    `unseen`: stretches, begin and end in ns, in which records were not collected. A step that reaches into one keeps its
-    number, but its duration is not known. `first` is the number of the job's first step that is kept
-    (prism.tracking.step_numbers); `Phases.step` counts from it.
+    `unseen`: time ranges without collection, ns. A step that overlaps one keeps its number, but its duration is unknown.
+    `first`: number of the first stored step of the job (prism.tracking.step_numbers); `Phases.step` counts from it.
     """
 
     steps: tuple[NDArray[np.int64], ...]
@@ -219,17 +221,16 @@ class Timeline:
     first: int = 0
 
     def partly_unseen(self, begin_ns: NDArray[np.int64], end_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of some stretches, ns, reach into a time in which records were not collected."""
+        """Check which time ranges, ns, overlap a time without collection."""
         out = np.zeros(np.shape(begin_ns), np.bool_)
         for low, high in self.unseen:
             out |= (begin_ns < high) & (end_ns > low)
         return out
 
     def durations_ms(self) -> NDArray[np.float64]:
-        """Duration of every step, ms: the median over ranks of the distance between consecutive step ends.
+        """Compute the duration of every step, ms: median over ranks of the distance between consecutive step ends.
 
-        Ranks with another number of steps than most are left out, and steps that were not seen whole. Empty with fewer than two
-        steps.
+        Without ranks that have an unusual number of steps, and without incomplete steps. Empty with fewer than two steps.
         """
         counts = [len(s) for s in self.steps if len(s) > 1]
         if not counts:
@@ -244,10 +245,10 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Isolation:
-    """Whom to take out first: the fewest hosts (endpoints without a topology) that hold the culprit with `confidence` 0 … 1.
+    """Parts to isolate first: the fewest hosts (endpoints without a topology) that contain the culprit with `confidence` 0 … 1.
 
-    `parts` are the switch or the two ends of the link instead, where that is the culprit. `alternatives` are what else it may
-    be, each with its probability, given that something is wrong; the likeliest first.
+    `parts`: the switch, or both ends of the link, if that is the culprit. `alternatives`: all suspects, each with its
+    probability given that a fault exists; most likely first.
     """
 
     hosts: tuple[str, ...] = ()
@@ -301,7 +302,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Source:
-    """What was read: files, number of packets and flow records, first and last time (ns since the epoch).
+    """The input: files, number of packets and flow records, first and last time (ns since the epoch).
 
     `skipped` counts packets or rows that were left out, by reason. `warnings` has damage and repairs, one line each.
     """
@@ -317,7 +318,7 @@ class Source:
 
 @dataclass(frozen=True)
 class JobDiagnosis:
-    """One job with everything that was inferred of it.
+    """One job with all inferred properties.
 
     Attributes
     ----------
@@ -336,7 +337,7 @@ class JobDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The answer to a window of flows. `unexplained` says in words what was not understood."""
+    """Result of the analysis of a window of flows. `unexplained`: unknown traffic, in sentences."""
 
     source: Source
     jobs: tuple[JobDiagnosis, ...]

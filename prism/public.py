@@ -224,7 +224,7 @@ def simulate(spec: Spec | Mapping[str, Any] | AnyPath, seed: int = 0, *, setting
     if isinstance(spec, Mapping):
         asked = parse_spec(json.dumps(spec), "spec.json")
     else:
-        asked = spec if isinstance(spec, Spec) else simulated_runs.asked(os.fspath(spec), settings)
+        asked = spec if isinstance(spec, Spec) else simulated_runs.spec_of(os.fspath(spec), settings)
     made = synthesis.simulate(asked, seed)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     return Simulation(made.flows, made.transits, _source(made.flows), placed, made.truth)
@@ -232,7 +232,7 @@ def simulate(spec: Spec | Mapping[str, Any] | AnyPath, seed: int = 0, *, setting
 
 @cache
 def _interpret_until_compiled() -> None:
-    """Interpret loops that have no compiled code yet, and compile them beside this process: once, however many calls follow."""
+    """Start compiling loops in a second process, and interpret them until then. Runs once per process."""
     with begin("prism", quiet=True):
         pass
 
@@ -242,7 +242,7 @@ def _no_progress(_stage: str, _done: int, _total: int) -> None:
 
 
 def _inputs(paths: Paths) -> list[tuple[str, str]]:
-    """AnyPath the switch of each file. Raises ValueError if two files have one switch."""
+    """Name the switch of each file. Raises ValueError if two files have one switch."""
     if isinstance(paths, Mapping):
         return named_inputs([f"{switch}={os.fspath(path)}" for switch, path in paths.items()])
     several = [paths] if isinstance(paths, str | os.PathLike) else paths
@@ -261,7 +261,7 @@ def _hints(given: Hints | Mapping[str, Any] | AnyPath | None) -> Hints | None:
 
 
 def _document(given: Mapping[str, Any] | AnyPath, name: str) -> tuple[str, str]:
-    """Text and name of a document. Raises ValueError if it is not UTF-8, OSError if it cannot be opened."""
+    """Return text and name of a document. Raises ValueError if it is not UTF-8, OSError if it cannot be opened."""
     if isinstance(given, Mapping):
         return json.dumps(given), name
     path = Path(given)

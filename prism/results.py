@@ -1,6 +1,6 @@
 """Results of the public functions: a diagnosis, a recording and a simulation, with conversions to dicts and Arrow tables.
 
-`model` has the words of a diagnosis. This module adds what a program needs to pass it on.
+`model` has the types of a diagnosis. This module adds conversions for programs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from collectors.columns.record import COLUMNS, Flows, Transits
 from collectors.formats.column_mapping import OURS
-from collectors.formats.foreign_records import Gatherer, lacking
+from collectors.formats.foreign_records import Gatherer, describe_missing
 from collectors.packets.plain_decoder import DecodeError
 from prism import model
 from prism.findings.titles import title
@@ -180,7 +180,7 @@ def _pairs(found: JobDiagnosis) -> dict[str, Any]:
 
 
 def _named(found: JobDiagnosis, rank: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """The columns of job and endpoint, one row per entry of `rank`."""
+    """Build the columns of job and endpoint, one row per entry of `rank`."""
     return {
         "job": pa.repeat(found.job.id, len(rank)),
         "endpoint": pa.array(found.job.endpoints, _TEXT).take(pa.array(rank)),
@@ -315,7 +315,7 @@ def flows_of(table: Any, name: str = "table") -> Flows:
     table = table if isinstance(table, pa.Table) else pa.table(table)
     columns = OURS.present([one for one in table.column_names if table.column_names.count(one) == 1])
     if missing := [OURS.theirs(ours) for ours in columns.missing()]:
-        raise DecodeError(f"{name}: {lacking(missing, table.column_names)}")
+        raise DecodeError(f"{name}: {describe_missing(missing, table.column_names)}")
     gatherer, at = Gatherer(name, columns), 0
     for batch in table.to_batches():
         gatherer.add({one: batch.column(one) for one in columns.wanted()}, np.arange(at + 1, at + 1 + len(batch)))

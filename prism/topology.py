@@ -1,7 +1,7 @@
-"""Where endpoints stand: address → host, rail, leaf; and which switches are joined.
+"""Placement of endpoints: address → host, rail, leaf; and the links between switches.
 
-A document is JSON, YAML or CSV (columns address, host, rail, leaf, rack, port). What a site does not know it leaves out: every
-field of an endpoint is optional, and endpoints that are not named are simply unknown. The caller reads the file.
+A document is JSON, YAML or CSV (columns address, host, rail, leaf, rack, port). Every field of an endpoint is optional;
+endpoints that are not listed are unknown. The caller reads the file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from collectors.files.documents import Object, load_json, load_yaml
 _FIELDS = ("host", "rail", "leaf", "rack", "port")
 _FIELDS_SET = frozenset(_FIELDS[:3])  # one of them beside `address` makes a table a topology
 _BEGINNING = re.compile(r"""(?:\{\s*)?["']?(?:endpoints|links)["']?\s*:\s*(?:[\[{]|$)""", re.MULTILINE)
-FASTEST = 1e6  # Gbit/s that can be meant
-_UNKNOWN = ("", "null", "~")  # how text formats write a value that is not known
+FASTEST = 1e6  # maximum plausible speed, Gbit/s
+_UNKNOWN = ("", "null", "~")  # texts for unknown values
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where an address stands; None where unknown. `rail` counts the NICs of a host from 0; `port` is the leaf's."""
+    """Placement of an address; None if unknown. `rail` counts the NICs of a host from 0; `port` is the leaf's."""
 
     host: str | None
     rail: int | None
@@ -39,7 +39,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Topology:
-    """Where endpoints stand, and which switches are joined.
+    """Placement of endpoints, and links between switches.
 
     Attributes
     ----------
@@ -56,27 +56,27 @@ class Topology:
     gbit: Mapping[str, float] = field(default_factory=dict)
 
     def host(self, address: str) -> str | None:
-        """The host an address belongs to; None where unknown."""
+        """Return the host of an address; None if unknown."""
         found = self.endpoints.get(address)
         return found.host if found else None
 
     def leaf(self, address: str) -> str | None:
-        """The switch an address is attached to; None where unknown."""
+        """Return the leaf switch of an address; None if unknown."""
         found = self.endpoints.get(address)
         return found.leaf if found else None
 
     def rail(self, address: str) -> int:
-        """Which NIC of its host an address is, from 0; −1 where unknown."""
+        """Return the index of an address among the NICs of its host, from 0; −1 if unknown."""
         found = self.endpoints.get(address)
         return found.rail if found and found.rail is not None else -1
 
     def hosts(self) -> tuple[str, ...]:
-        """Every host, sorted."""
+        """List all hosts, sorted."""
         return tuple(sorted({e.host for e in self.endpoints.values() if e.host}))
 
     @cached_property
     def at(self) -> Mapping[str, tuple[str, ...]]:
-        """The endpoints of each host."""
+        """Map each host to its endpoints."""
         out: dict[str, list[str]] = defaultdict(list)
         for address, place in self.endpoints.items():
             if place.host is not None:
@@ -85,11 +85,11 @@ class Topology:
 
     @cached_property
     def sizes(self) -> Counter[str | None]:
-        """How many endpoints each host has."""
+        """Count the endpoints of each host."""
         return Counter(e.host for e in self.endpoints.values())
 
     def switches(self) -> tuple[str, ...]:
-        """Every leaf and every end of a link, sorted."""
+        """List all leaves and ends of links, sorted."""
         return self._switches
 
     @cached_property
@@ -98,14 +98,14 @@ class Topology:
         return tuple(sorted(leaves | {end for link in self.links for end in link}))
 
     def switch_links(self, switch: str) -> tuple[tuple[str, str], ...]:
-        """The links that end at a switch, in the document's order."""
+        """List the links that end at a switch, in the document's order."""
         return tuple(link for link in self.links if switch in link)
 
 
 def parse(text: str, name: str) -> Topology:
-    """The topology in `text`; `name` is its file, for the format (.json, .csv, .yaml, else by content) and for errors.
+    """Parse a topology. `name`: its file, for the format (.json, .csv, .yaml, else by content) and for errors.
 
-    Raises ValueError, one line with file and position, on anything that cannot be meant.
+    Raises ValueError, one line with file and position, for invalid content.
     """
     text = text.removeprefix("\ufeff")
     kind = _format(text, name)
@@ -123,7 +123,7 @@ def parse(text: str, name: str) -> Topology:
 
 
 def is_topology(head: str) -> bool:
-    """Whether a file whose text begins so is a topology: one given as a capture by mistake, for example."""
+    """Check whether a text starts like a topology, for example one given as a capture by mistake."""
     first = head.removeprefix("\ufeff").lstrip()
     columns = [cell.strip().lower() for cell in first.partition("\n")[0].split(",")]
     return bool(_BEGINNING.match(first)) or ("address" in columns and not _FIELDS_SET.isdisjoint(columns))
@@ -142,7 +142,7 @@ def _format(text: str, name: str) -> str:
 
 
 def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) -> None:
-    """Raises ValueError unless the value is an object, without a key twice, and with known keys only."""
+    """Check that the value is an object with unique and known keys. Raises ValueError."""
     if not isinstance(value, dict):
         raise ValueError(f"{where}: must be an object, not {shown(value)}")
     if isinstance(value, Object) and value.twice is not None:
@@ -152,7 +152,7 @@ def _check_object(value: Any, where: str, known: tuple[str, ...] | None = None) 
         raise ValueError(f"{where}: unknown key {stray!r}; known keys: {', '.join(known)}")
 
 
-_Row = tuple[str, str, dict[str, Any]]  # where it stands, the address as written, its fields
+_Row = tuple[str, str, dict[str, Any]]  # position, address as written, its fields
 
 
 def _document_rows(value: Any, name: str, *, as_text: bool) -> Iterator[_Row]:
@@ -195,7 +195,7 @@ def _csv_header(cells: list[str], where: str) -> list[str]:
 
 
 def _from_text(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields from a format that has only text: None where it says unknown, and digits for the rail as a number."""
+    """Convert fields of a text-only format: None for unknown values, and a number for the rail."""
     found = {key: None if value in _UNKNOWN else value for key, value in fields.items()}
     rail = found.get("rail")
     if isinstance(rail, str) and rail.isascii() and rail.isdigit() and len(rail) < 10:
@@ -220,7 +220,7 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
 
 
 def normal_address(written: str, where: str) -> str:
-    """An address as `ipaddress` spells it. Raises ValueError that says where it is none."""
+    """Normalise an address as `ipaddress` spells it. Raises ValueError with the position."""
     try:
         address = ipaddress.ip_address(written if isinstance(written, str) else "")
     except ValueError:
@@ -236,7 +236,7 @@ def _name(value: Any, key: str, where: str) -> str | None:
 
 
 def is_name(value: Any) -> TypeGuard[str]:
-    """A name ends up in terminals and logs: no control characters, and not nothing."""
+    """Check that a value is a printable, non-empty name, since it will appear in terminals and logs."""
     return isinstance(value, str) and value.isprintable() and bool(value.strip())
 
 
@@ -247,7 +247,7 @@ def _rail(value: Any, where: str) -> int | None:
 
 
 def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
-    """Links as pairs of two switches, each once, whichever way round it is written."""
+    """Parse links as pairs of two switches, each once in either direction."""
     if not isinstance(value, list):
         raise ValueError(f"{name}: links: must be a list of pairs, not {shown(value)}")
     links: dict[frozenset[str], tuple[str, str]] = {}
@@ -260,7 +260,7 @@ def _links(value: Any, name: str) -> tuple[tuple[str, str], ...]:
 
 
 def _speeds(value: Any, name: str) -> dict[str, float]:
-    """Gbit/s of addresses and of links, written switch|switch."""
+    """Parse speeds, Gbit/s, of addresses and of links, written switch|switch."""
     _check_object(value, f"{name}: gbit")
     found: dict[str, float] = {}
     for key, given in value.items():
@@ -277,6 +277,6 @@ def _speeds(value: Any, name: str) -> dict[str, float]:
 
 
 def shown(value: Any) -> str:
-    """A value as an error message quotes it."""
+    """Quote a value for an error message."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,11 +1,11 @@
-# Sourced by the scripts beside it: makes .venv with Prism in it, from any Python from 3.11 on. Arguments go to pip.
+# Sourced by the other scripts: install Prism in .venv with any Python from 3.11 on. Arguments are for pip.
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo "$@"; else return 1; fi
 }
 
-# apt-get, asking nothing and saying nothing unless it fails; dpkg needs the sbin folders, which a lean PATH leaves out.
+# Run apt-get without questions and output, unless it fails. dpkg needs the sbin folders, which a lean PATH omits.
 apt() {
     local said
     said=$(as_root env DEBIAN_FRONTEND=noninteractive PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" \
@@ -14,7 +14,7 @@ apt() {
     return 1
 }
 
-# Debian packages, where this is Debian and we may; fails where not.
+# Install Debian packages on Debian if permitted; fail otherwise.
 debian_packages() {
     command -v apt-get >/dev/null && as_root true || return 1
     echo "Installing $* with apt-get."

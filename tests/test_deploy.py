@@ -17,7 +17,7 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from prism.app.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Asked
+from prism.app.doctor import DATAGRAM_OCTETS, DATAGRAM_RECORDS, ROW_OCTETS, WINDOW_OCTETS, Requirements
 from prism.cli import main
 from tests.collectors.builders.toys import Child
 
@@ -110,7 +110,7 @@ def test_the_sizes_follow_from_what_was_measured():
     for row in rows:
         gpus, rate, datagrams = (int(cell.replace(",", "")) for cell in row[:3])
         day, week = (float(n) * {"GB": 1e9, "TB": 1e12}[unit] for n, unit in (cell.split() for cell in row[3:5]))
-        asked = Asked(rate=rate, days=7)
+        asked = Requirements(rate=rate, days=7)
         assert rate == 65 * gpus
         assert datagrams == pytest.approx(rate / DATAGRAM_RECORDS, abs=0.5)
         assert day == pytest.approx(rate * 86_400 * ROW_OCTETS, rel=0.02)

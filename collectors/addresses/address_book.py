@@ -1,4 +1,4 @@
-"""Give each IP address a small integer code, in the order in which addresses are first seen."""
+"""Give each IP address a small integer code, in order of first appearance."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from collectors.compilation.primitives import SEED, compiled, hashed, part, swap
 Codes = NDArray[np.int32]
 Longs = NDArray[np.uint64]
 
-PAIRS = 1 << 12  # pairs of addresses whose codes are at hand
+PAIRS = 1 << 12  # recently used pairs of addresses with cached codes
 NO_CODES = np.uint64(0xFFFFFFFFFFFFFFFF)
 _TOP, _PAIR_TOP, _SPREAD = np.uint64(32), np.uint64(64 - 12), np.uint64(0x9E3779B97F4A7C15)
 _MAPPED, _LOWER, _NONE = np.uint64(0xFFFF << 32), np.uint64(0xFFFFFFFF), np.uint64(0)
 
 
 class AddressBook:
-    """Int32 codes of addresses, in the order in which they were met; `endpoints[code]` is the text. Serves many decoders."""
+    """Int32 codes of addresses, in order of first appearance; `endpoints[code]` is the text. Shared by several decoders."""
 
     def __init__(self) -> None:
         self.endpoints = GrowingAddresses()
-        self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then an address each
+        self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then one address per row
         self._slots: Codes = np.full(1, -1, np.int32)
-        self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # pairs of IPv4 lately met, and their codes
+        self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # cached pairs of IPv4 addresses, and their codes
 
     def code(self, address: bytes) -> int:
-        """The code of an address of 16 octets, IPv4 mapped."""
+        """Return the code of an address of 16 octets, IPv4 mapped."""
         high, low = (np.array([int.from_bytes(part, "big")], np.uint64) for part in (address[:8], address[8:]))
         return int(self.codes(high, low)[0])
 
     def codes(self, high: Longs, low: Longs) -> Codes:
-        """The codes of addresses given as their upper and lower 64 bits, [n] each."""
+        """Return the codes of addresses given as upper and lower 64 bits, [n] each."""
         codes = np.zeros(len(high), np.int32)
         self.learn(np.stack((high, low), axis=1), codes)
         return codes
 
     def learn(self, addresses: Longs, codes: Codes) -> None:
-        """Write the codes of addresses [n, 2], of their upper and lower 64 bits, into `codes` [n]."""
+        """Write the codes of addresses [n, 2] (upper and lower 64 bits) to `codes` [n]; new addresses get new codes."""
         self.name(_look_up(addresses, codes, *self.tables(len(addresses))))
 
     def tables(self, more: int) -> tuple[Longs, Codes, int]:
-        """What `code_of` looks into, with room for so many more addresses: keys, slots, how many there are."""
+        """Return the tables of `code_of` with room for `more` addresses: keys, slots, number of addresses."""
         known = len(self.endpoints)
         self._reserve(known + more)
         return self._keys, self._slots, known
 
     def name(self, count: int) -> None:
-        """Take note that there are so many addresses now."""
+        """Set the number of addresses after compiled code added some."""
         self.endpoints.grow(self._keys[1 : count + 1])
 
     def _reserve(self, most: int) -> None:
-        """Make room for so many addresses: keys, and twice as many slots."""
+        """Make room for `most` addresses: keys, and twice as many slots."""
         if most >= len(self._keys):
             keys = np.zeros((max(1024, 2 * most), 2), np.uint64)
             keys[: len(self._keys)] = self._keys
@@ -64,7 +64,7 @@ class AddressBook:
 
 @part
 def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
-    """The code of an address, `count` if it is new, and how many are known then."""
+    """Find the code of an address, or add it with code `count`; return the code and the new number of addresses."""
     mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     slot = hashed(high, low, keys[0, 0]) >> _TOP & mask
     while True:
@@ -80,15 +80,15 @@ def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
 
 @part
 def pair_slot(ends: Any) -> Any:
-    """Where among `AddressBook.pairs` two IPv4 addresses are, if they are there."""
+    """Compute the slot of a pair of IPv4 addresses in `AddressBook.pairs`."""
     return ends * _SPREAD >> _PAIR_TOP
 
 
 @part
 def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
-    """The codes of two IPv4 addresses, and how many are known; the first code is in the upper half of the answer.
+    """Find the codes of two IPv4 addresses; return the codes (first one in the upper half) and the number of addresses.
 
-    `ends`: both addresses as they are in memory, see `primitives.plain`.
+    `ends`: both addresses as in memory, see `primitives.plain`.
     """
     pair = pairs[pair_slot(ends)]
     if pair[1] == NO_CODES or pair[0] != ends:
@@ -100,7 +100,7 @@ def codes_of(ends: Any, pairs: Any, keys: Any, slots: Any, count: Any) -> Any:
 
 @compiled
 def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> int:
-    """Codes of addresses; how many are known then."""
+    """Find or add the codes of addresses; return the new number of addresses."""
     for i in range(len(addresses)):
         codes[i], count = code_of(addresses[i, 0], addresses[i, 1], keys, slots, count)
     return count
@@ -108,7 +108,7 @@ def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> i
 
 @compiled
 def _settle(keys: Any, slots: Any, count: int) -> None:
-    """Enter all keys into empty slots."""
+    """Insert all keys into empty slots."""
     mask = np.uint64(len(slots) - 1)
     for code in range(count):
         slot = hashed(keys[code + 1, 0], keys[code + 1, 1], keys[0, 0]) >> _TOP & mask

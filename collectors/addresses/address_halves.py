@@ -1,4 +1,4 @@
-"""Convert addresses to and from the two 64-bit halves that the store keeps; IPv4 mapped (RFC 4291 section 2.5.5.2)."""
+"""Convert addresses to and from two 64-bit halves as in the store; IPv4 mapped (RFC 4291 section 2.5.5.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAPPED = 0xFFFF
 
 @lru_cache(1 << 17)
 def halves(address: str) -> tuple[int, int] | None:
-    """The upper and lower 64 bits of an address; None for what is none."""
+    """Split an address into its upper and lower 64 bits; None for other text."""
     try:
         known = ipaddress.ip_address(address)
     except ValueError:
@@ -31,8 +31,8 @@ def halves(address: str) -> tuple[int, int] | None:
     return number >> 64, number & 0xFFFFFFFFFFFFFFFF
 
 
-def known(endpoints: Sequence[str]) -> Mask:
-    """Which of the endpoints are addresses; at least one answer."""
+def valid_addresses(endpoints: Sequence[str]) -> Mask:
+    """Mark the endpoints that are IP addresses; returns at least one element."""
     return np.ones(1, np.bool_) if isinstance(endpoints, AddressList) and len(endpoints) else _known(tuple(endpoints))
 
 
@@ -42,7 +42,7 @@ def _known(endpoints: tuple[str, ...]) -> Mask:
 
 
 def table_of(endpoints: Sequence[str]) -> NDArray[np.uint64]:
-    """[n, 2] halves of addresses, 0 of what is none; at least one row."""
+    """Convert endpoints to halves [n, 2], 0 for other text; at least one row."""
     return endpoints.table() if isinstance(endpoints, AddressList) and len(endpoints) else _table_of(tuple(endpoints))
 
 
@@ -53,10 +53,10 @@ def _table_of(endpoints: tuple[str, ...]) -> NDArray[np.uint64]:
     return table
 
 
-def coded(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
-    """Codes of addresses given as [n, 2] halves each, and their texts, in order of address."""
+def code_halves(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]]:
+    """Assign codes to addresses given as halves [n, 2]; return the codes of each input, and the texts, in order of address."""
     whole = np.concatenate(ends)
-    if len(whole) and (whole[:, 0] == whole[0, 0]).all():  # as of IPv4: to find values by hash is faster than to sort them
+    if len(whole) and (whole[:, 0] == whole[0, 0]).all():  # as for IPv4: finding distinct values by hash is faster than sorting
         found = pa.array(np.ascontiguousarray(whole[:, 1])).dictionary_encode()
         low = found.dictionary.to_numpy()
         rank = np.empty(len(low), np.int32)
@@ -74,23 +74,23 @@ def coded(*ends: NDArray[np.uint64]) -> tuple[tuple[Codes, ...], tuple[str, ...]
 
 
 def text(high: int, low: int) -> str:
-    """An address as text, from its halves."""
+    """Format an address from its halves."""
     known = ipaddress.IPv6Address(high << 64 | low)
     return str(known.ipv4_mapped or known)
 
 
-def among(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """A condition that both ends are among endpoints, and its parameters."""
+def endpoint_condition(endpoints: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Build a SQL condition that both ends are among the endpoints, and its parameters."""
     known = sorted({pair for pair in map(halves, endpoints) if pair})
     parameters, parts = dict[str, Any](both=known), list[str]()
     halved = {half: sorted({pair[i] for pair in known}) for i, half in enumerate(("high", "low"))}
     for half, values in halved.items():
-        if values and values[-1] - values[0] == len(values) - 1:  # without a gap: to compare is faster than to look up
+        if values and values[-1] - values[0] == len(values) - 1:  # without gaps: a comparison is faster than a look-up
             parameters |= {f"{half}_first": values[0], f"{half}_last": values[-1]}
             asked = f"BETWEEN {{{half}_first:UInt64}} AND {{{half}_last:UInt64}}"
         else:
             parameters[half], asked = values, f"IN {{{half}:Array(UInt64)}}"
         parts += [f"{end}_{half} {asked}" for end in ("src", "dst")]
-    if len(halved["high"]) > 1:  # else the halves say it all, and an index reads them faster
+    if len(halved["high"]) > 1:  # otherwise the halves suffice, and an index reads them faster
         parts += [f"({end}_high, {end}_low) IN {{both:Array(Tuple(UInt64, UInt64))}}" for end in ("src", "dst")]
     return " AND ".join(parts), parameters

@@ -1,4 +1,4 @@
-"""Sequences of addresses that are kept as numbers; the texts are made when they are first read."""
+"""Store sequences of addresses as numbers; texts are made at the first access."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Addresses(Sequence[str]):
 
     @abstractmethod
     def texts(self) -> tuple[str, ...]:
-        """All texts. The first call makes them."""
+        """Return all texts. The first call makes them."""
 
     @overload
     def __getitem__(self, at: int) -> str: ...
@@ -49,14 +49,14 @@ class Addresses(Sequence[str]):
 
 
 class AddressList(Addresses):
-    """Addresses that do not change.
+    """An immutable sequence of addresses.
 
     Parameters
     ----------
     halves : [n, 2] uint64
-        The upper and lower 64 bits of each address, IPv4 mapped (RFC 4291 section 2.5.5.2). The caller does not change it.
+        The upper and lower 64 bits of each address, IPv4 mapped (RFC 4291 section 2.5.5.2). The caller must not change it.
     made : list of str, optional
-        The texts made so far of the table that `halves` is the beginning of; it grows here, so each text is made once.
+        Texts made so far of the table that `halves` is the beginning of; it grows here, so that each text is made once.
     """
 
     def __init__(self, halves: Halves, made: list[str] | None = None) -> None:
@@ -68,12 +68,12 @@ class AddressList(Addresses):
         return len(self.halves)
 
     def texts(self) -> tuple[str, ...]:
-        """All texts. The first call makes them."""
+        """Return all texts. The first call makes them."""
         if self._texts is None:
             done = len(self._made)
             if done < len(self):
                 from collectors.addresses.address_texts import (
-                    texts,  # compiled code, which programs that show no address do without
+                    texts,  # compiled code, not needed by programs that show no addresses
                 )
 
                 self._made += texts(*self.halves[done:].T)
@@ -81,13 +81,13 @@ class AddressList(Addresses):
         return self._texts
 
     def table(self) -> Halves:
-        """The halves row by row in memory, not to be changed."""
+        """Return the halves, contiguous and read-only."""
         if not self.halves.flags.c_contiguous:
             self.halves = np.ascontiguousarray(self.halves)
         return self.halves
 
     def kept(self, mask: NDArray[np.bool_]) -> Sequence[str]:
-        """The addresses where the mask [n] is true, in the same order."""
+        """Select the addresses where the mask [n] is true, in the same order."""
         return AddressList(self.halves[mask]) if self._texts is None else tuple(compress(self._texts, mask))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,24 +105,24 @@ class GrowingAddresses(Addresses):
         return len(self._now)
 
     def grow(self, halves: Halves) -> None:
-        """The table has these addresses now: those it had, and maybe more."""
+        """Set the table, which begins with the earlier addresses."""
         if len(halves) > len(self._now):
             self._now = AddressList(halves, self._made)
 
     def now(self) -> AddressList:
-        """The addresses there are now; the same object for as long as no new one came."""
+        """Return the current addresses; the same object until a new one is added."""
         return self._now
 
     def texts(self) -> tuple[str, ...]:
-        """All texts. The first call makes them."""
+        """Return all texts. The first call makes them."""
         return self._now.texts()
 
 
-def unchanging(addresses: Sequence[str]) -> Sequence[str]:
-    """The addresses there are now."""
+def frozen_addresses(addresses: Sequence[str]) -> Sequence[str]:
+    """Return the current addresses as an immutable sequence."""
     return addresses.now() if isinstance(addresses, GrowingAddresses) else tuple(addresses)
 
 
-def kept(addresses: Sequence[str], mask: NDArray[np.bool_]) -> Sequence[str]:
-    """The addresses where the mask [n] is true, in the same order."""
+def select_addresses(addresses: Sequence[str], mask: NDArray[np.bool_]) -> Sequence[str]:
+    """Select the addresses where the mask [n] is true, in the same order."""
     return addresses.kept(mask) if isinstance(addresses, AddressList) else tuple(compress(addresses, mask))

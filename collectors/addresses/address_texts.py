@@ -1,4 +1,4 @@
-"""Format many addresses at once, compiled; the same texts as Python's `ipaddress`, about a hundred times as fast."""
+"""Format many addresses at once, compiled; same texts as Python's `ipaddress`, about a hundred times as fast."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from collectors.compilation.primitives import compiled, part
 Longs = NDArray[np.uint64]
 
 _MAPPED = np.uint64(0xFFFF)  # bits 32 to 47 of the lower half of an IPv4 address inside IPv6's, RFC 4291 section 2.5.5.2
-_AT_ONCE = 1 << 13  # addresses whose texts fit the processor's cache as they are written
-_MOST = 40  # octets of a text and the end of its line
+_AT_ONCE = 1 << 13  # addresses whose texts fit into the processor's cache
+_MOST = 40  # octets of a text with its line end
 _DOT, _COLON, _END, _ZERO, _LETTER = 46, 58, 10, 48, 87
 
 
 def texts(high: Longs, low: Longs) -> list[str]:
-    """Addresses given as their upper and lower 64 bits, [n] each, as texts; IPv4 as such."""
+    """Format addresses given as upper and lower 64 bits, [n] each; IPv4 without prefix."""
     found: list[str] = []
     out = np.empty(min(len(high), _AT_ONCE) * _MOST, np.uint8)
     for at in range(0, len(high), _AT_ONCE):
@@ -29,13 +29,13 @@ def texts(high: Longs, low: Longs) -> list[str]:
 
 
 def address(high: int, low: int) -> str:
-    """An address given as its upper and lower 64 bits, as text; IPv4 as such."""
+    """Format an address given as upper and lower 64 bits; IPv4 without prefix."""
     return texts(np.array([high], np.uint64), np.array([low], np.uint64))[0]
 
 
 @compiled
 def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> Any:
-    """Write a line for each address; where the last one ends."""
+    """Write a line for each address; return the end of the last one."""
     at = np.int64(0)
     for i in range(len(high)):
         if high[i] == 0 and low[i] >> np.uint64(32) == _MAPPED:
@@ -49,7 +49,7 @@ def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> Any:
 
 @part
 def _dotted(low: Any, out: Any, at: Any) -> Any:
-    """An IPv4 address."""
+    """Write an IPv4 address; return the end."""
     for k in range(4):
         octet = np.int64(low >> np.uint64(24 - 8 * k) & np.uint64(0xFF))
         if k:
@@ -68,14 +68,14 @@ def _dotted(low: Any, out: Any, at: Any) -> Any:
 
 @part
 def _group(high: Any, low: Any, k: Any) -> Any:
-    """One of the eight numbers of 16 bits of an address."""
+    """Return the k-th of the eight 16-bit groups of an address."""
     half = high if k < 4 else low
     return np.int64(half >> np.uint64(48 - 16 * (k & 3)) & np.uint64(0xFFFF))
 
 
 @part
 def _grouped(high: Any, low: Any, out: Any, at: Any) -> Any:
-    """An IPv6 address: the longest run of zeros, the first of several, is left out where it is of two or more (RFC 5952)."""
+    """Write an IPv6 address without its first longest run of two or more zero groups (RFC 5952); return the end."""
     best, length, run = -1, 1, 0
     for k in range(8):
         run = run + 1 if _group(high, low, k) == 0 else 0

@@ -1,4 +1,4 @@
-"""Give addresses of exported records small codes in bounded memory: after too many addresses the codes start anew."""
+"""Give addresses of exported records small codes in bounded memory: after too many addresses, numbering restarts."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Codes = NDArray[np.int32]
 Longs = NDArray[np.uint64]
 
 MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
-MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they and a batch need fits the processor's cache
-PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
+MOST_ADDRESSES = 1 << 17  # addresses before the numbering restarts: they and a batch fit into the processor's cache
+PROBES = 64  # slots to search per address; hostile collisions get no slot, but cost no endless search
 
 
 class BoundedAddressBook:
-    """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering starts anew.
+    """Int32 codes of addresses; `texts[code]` is the text. After more than `most` addresses the numbering restarts.
 
-    Unlike `address_book.AddressBook` it forgets: senders of exports may make up addresses for as long as they like.
+    Unlike `address_book.AddressBook` it forgets, because exporters may send any number of forged addresses.
     """
 
     def __init__(self, *, most: int = MOST_ADDRESSES) -> None:
@@ -40,16 +40,16 @@ class BoundedAddressBook:
 
     @property
     def texts(self) -> AddressList:
-        """The addresses; the same object for as long as no new one came."""
+        """Return the addresses; the same object until a new one is added."""
         self._known.grow(self._table[:, : self._count].T)
         return self._known.now()
 
     def codes(self, high: Longs, low: Longs) -> Codes:
-        """The codes of addresses given as their upper and lower 64 bits, [n] each. They are good until `refresh`."""
+        """Return the codes of addresses given as upper and lower 64 bits, [n] each. Codes are valid until `refresh`."""
         return self._codes(len(high), lambda *how: look_up(high, low, *how), lambda i: (int(high[i]), int(low[i])))
 
     def short_codes(self, four: NDArray[np.uint32]) -> Codes:
-        """The codes of IPv4 addresses, as `codes` has them."""
+        """Return the codes of IPv4 addresses; see `codes`."""
         return self._codes(len(four), lambda *how: look_up_short(four, *how), lambda i: (0, MAPPED | int(four[i])))
 
     def _codes(self, n: int, look: Callable[..., tuple[int, int]], pair: Callable[[int], tuple[int, int]]) -> Codes:
@@ -70,12 +70,12 @@ class BoundedAddressBook:
         return codes
 
     def refresh(self) -> None:
-        """Start the numbering anew if there are too many. Codes given before belong to the `texts` given before."""
+        """Restart the numbering if there are too many addresses. Earlier codes belong to earlier `texts`."""
         if self._count > self.most:
             self._start()
 
     def _learn_odd(self, high: int, low: int) -> int:
-        """The code of an address for which the table has no slot near enough."""
+        """Return the code of an address that found no slot in the table."""
         code = self._odd.get((high, low))
         if code is None:
             code = self._odd[high, low] = self._count
@@ -96,14 +96,14 @@ class BoundedAddressBook:
 
 @compiled
 def slot_of(high: Any, low: Any, mask: Any) -> Any:
-    """Where an address is looked for first: Fibonacci hashing, Knuth volume 3 section 6.4."""
+    """Compute the first slot of an address: Fibonacci hashing, Knuth volume 3 section 6.4."""
     mix = (np.uint64(high) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(low)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mix ^ (mix >> np.uint64(29))) >> np.uint64(17) & np.uint64(mask))
 
 
 @compiled
 def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
-    """Fill in codes from `begin` on, learning what is new; how far it came, and how many addresses there are then."""
+    """Fill `codes` from `begin`, adding new addresses; return the end, and the new number of addresses."""
     room = min(table.shape[1], len(slots) // 2)
     for i in range(np.uint64(begin), np.uint64(len(high))):
         code, count = _code_of(high[i], low[i], table, slots, count, room)
@@ -115,7 +115,7 @@ def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slo
 
 @compiled
 def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
-    """The same of IPv4 addresses."""
+    """Fill `codes` of IPv4 addresses; see `look_up`."""
     room, none, mapped = min(table.shape[1], len(slots) // 2), np.uint64(0), np.uint64(MAPPED)
     for i in range(np.uint64(begin), np.uint64(len(four))):
         code, count = _code_of(none, mapped | np.uint64(four[i]), table, slots, count, room)
@@ -127,7 +127,7 @@ def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Lon
 
 @part
 def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any) -> Any:
-    """The code of an address, -1 where there is no room near enough, and how many addresses there are then."""
+    """Return the code of an address, -1 without a near slot, and the new number of addresses."""
     mask, one = np.uint64(len(slots) - 1), np.uint64(1)
     slot = np.uint64(slot_of(high, low, mask))
     for _ in range(PROBES):
@@ -135,7 +135,7 @@ def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any)
         if code < 0:
             if count >= room:
                 return np.int64(-1), count
-            if high != 0:  # the table is zeros from `count` on: of IPv4 nothing is written here, and no memory is taken
+            if high != 0:  # rows from `count` on are zeros: IPv4 writes nothing here, and uses no memory
                 table[0, count] = high
             table[1, count] = low
             slots[slot] = count
@@ -149,7 +149,7 @@ def _code_of(high: Any, low: Any, table: Any, slots: Any, count: Any, room: Any)
 
 @compiled
 def refill(table: Longs, slots: Codes, left: NDArray[np.bool_]) -> None:
-    """Enter the addresses there are into new slots; `left` tells which found none near enough."""
+    """Insert all addresses into new slots; `left` marks those without a near slot."""
     mask = len(slots) - 1
     for code in range(len(left)):
         left[code] = True

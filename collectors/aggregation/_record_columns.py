@@ -19,7 +19,7 @@ ORDER = ("octets", "end_ns", "dst_qp", "dst_port", "src_port", "dst", "src", "st
 
 
 class Columns(NamedTuple):
-    """The columns of records that are done."""
+    """Columns of completed records."""
 
     start_ns: Rows
     end_ns: Rows
@@ -43,7 +43,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(parts: Sequence[Rows]) -> Columns:
-    """The records of all parts by start and, where that is equal, by flow."""
+    """Merge the records of all parts, sorted by start, then by flow."""
     start, order, place, count = large(4 * sum(map(len, parts)), np.dtype(np.int64)).reshape(4, -1)
     np.concatenate([np.zeros(0, np.int64), *(part["start_ns"] for part in parts)], out=start)
     count[:] = np.arange(len(start))
@@ -51,24 +51,25 @@ def columns_of(parts: Sequence[Rows]) -> Columns:
     columns, begin = empty_columns(len(start)), 0
     place[order] = count
     for part in parts:
-        # from where they are to where they belong: as they were done about in that order, it is one pass over either
+        # permute in place order: records are almost sorted, so that this is one sequential pass
         _spread(part, place[begin : begin + len(part)], columns)
         begin += len(part)
     return columns
 
 
 def empty_columns(n: int) -> Columns:
-    """Room for so many records, in one piece."""
+    """Allocate columns for `n` records in one piece."""
     block, begin = large(n * sum(OUT[name].itemsize for name in Columns._fields), np.dtype(np.uint8)), 0
     found = dict[str, Rows]()
-    for name in sorted(Columns._fields, key=lambda name: -OUT[name].itemsize):  # so that each is aligned
+    # largest type first, so that each column is aligned
+    for name in sorted(Columns._fields, key=lambda name: -OUT[name].itemsize):
         end = begin + n * OUT[name].itemsize
         found[name], begin = block[begin:end].view(OUT[name]), end
     return Columns(**found)
 
 
 def _sort(start: Ints, order: Ints, count: Ints, scratch: Ints, parts: Sequence[Rows]) -> None:
-    """Write the rows of all parts in order; `count`: their numbers from 0 on."""
+    """Write the rows of all parts in order; `count`: numbers from 0."""
     if not len(start):
         return
     low, bits = start.min(), len(start).bit_length()
@@ -91,10 +92,10 @@ def _sort(start: Ints, order: Ints, count: Ints, scratch: Ints, parts: Sequence[
 
 
 def _picked(parts: Sequence[Rows], rows: Ints) -> Rows:
-    """Some of the records of all parts, by their numbers, which ascend."""
+    """Select records of all parts by ascending numbers."""
     ends = np.cumsum([len(part) for part in parts])
     bounds = [0, *np.searchsorted(rows, ends).tolist()]
-    # whole records: numpy moves those at once, and else field by field
+    # whole records, which numpy moves at once instead of field by field
     found = [
         part.view(WHOLE)[rows[low:high] - (end - len(part))]
         for part, low, high, end in zip(parts, bounds, bounds[1:], ends, strict=False)
@@ -104,7 +105,7 @@ def _picked(parts: Sequence[Rows], rows: Ints) -> Rows:
 
 @compiled
 def _spread(records: Any, places: Any, columns: Any) -> None:
-    """Write records to their places in columns: each is looked at once, where numpy would for every column."""
+    """Write records to their places in all columns in one pass; numpy would need a pass per column."""
     for i in range(np.uint64(len(records))):
         record, k = records[i], np.uint64(places[i])
         columns.start_ns[k], columns.end_ns[k] = record.start_ns, record.end_ns

@@ -1,4 +1,4 @@
-"""Decode a batch of frames to rows, compiled; the same results as `plain_decoder.unpack`."""
+"""Decode a batch of frames to rows, compiled; same results as `plain_decoder.unpack`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,12 @@ from collectors.packets.protocols import NOT_IP, REASONS, UNKNOWN, VERDICTS, is_
 
 Rows = NDArray[Any]  # of unpacking.ROW
 OTHERS = f"{REASONS[0]}: other EtherTypes"
-MOST_REASONS = 256  # of one decoder; frames of more unknown EtherTypes count together
-How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and how they are followed
+MOST_REASONS = 256  # reasons per decoder; frames of further unknown EtherTypes are counted together
+How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and settings of the flow table
 
 
-class Left(NamedTuple):
-    """What `Decoder.follow` did: up to which frame it came, how many packets it followed, whether time goes back there; the
-    clock.
-    """
+class FollowResult(NamedTuple):
+    """Result of `Decoder.follow`: end frame, number of followed packets, whether time goes back there, and the clock."""
 
     upto: int
     followed: int
@@ -40,7 +38,7 @@ class Left(NamedTuple):
 
 
 class Decoder:
-    """Decode batches of frames. `skipped` counts the packets without a row by reason; `book` has the codes of addresses."""
+    """Decoder of batches of frames. `skipped` counts packets without a row by reason; `book` has the codes of addresses."""
 
     def __init__(self, book: AddressBook | None = None) -> None:
         self.book = AddressBook() if book is None else book
@@ -51,15 +49,15 @@ class Decoder:
 
     @property
     def endpoints(self) -> GrowingAddresses:
-        """The addresses as text; codes of packets point into it. It grows with every batch."""
+        """Return the addresses as text; codes of packets are indices into it. It grows with every batch."""
         return self.book.endpoints
 
     def decode(self, batch: Batch) -> Packets:
-        """The rows of the frames that have one, in order; the others are counted in `skipped`. Raises nothing."""
+        """Decode a batch; returns the rows in order. Other frames are counted in `skipped`. Raises nothing."""
         return packets_of(self.unpack(batch))
 
     def unpack(self, batch: Batch) -> Rows:
-        """The same as records of `frame_decoder.ROW`, which hold until the next call."""
+        """Decode a batch to records of `frame_decoder.ROW`, valid until the next call."""
         n = len(batch)
         if n >= len(self._rows):
             self._rows = np.zeros(n + n // 4 + 1, ROW)
@@ -73,24 +71,27 @@ class Decoder:
         return self._rows[:kept]
 
     def later(self, batch: Batch) -> Undecoded:
-        """A batch for `FlowTable.add`, which decodes it; it holds as long as the batch."""
+        """Wrap a batch for `FlowTable.add`, which decodes it; valid as long as the batch."""
         return Undecoded(self, batch)
 
-    def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> Left:
-        """Frames of a batch from `begin` on straight into a table of flows (see `single_switch.follow_frames`)."""
+    def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> FollowResult:
+        """Decode frames of a batch from `begin` and follow them in a flow table (see `single_switch.follow_frames`)."""
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
         means, known = self.means(2 * len(batch), how)
         upto, followed, back, known, clock = follow_frames(table, data, _columns(batch), begin, means, known, clock)
         self.followed(known, batch.link_type[begin:upto])
-        return Left(upto, followed, back, clock)
+        return FollowResult(upto, followed, back, clock)
 
     def means(self, addresses: int, how: How) -> tuple[Means, int]:
-        """What frames are followed with, and how many addresses are known, with room for so many more."""
+        """Return the tables that compiled code needs to decode and follow frames, and the number of addresses.
+
+        The tables have room for `addresses` more addresses.
+        """
         keys, slots, known = self.book.tables(addresses)
         return Means(keys, slots, self.book.pairs, self._rows, self._place, self._counts, self._seen, *how, SEED), known
 
     def followed(self, known: int, link_types: Ints) -> None:
-        """Take note of how many addresses are known, and what was skipped of frames of these link types, or all of one."""
+        """Update the number of addresses, and count skipped frames by link type ([n], or one for all)."""
         self.book.name(known)
         if self._counts[NOT_IP:].any():
             self._count(link_types)
@@ -108,7 +109,7 @@ class Decoder:
         self._counts[found] = 0
 
     def _reason(self, verdict: int) -> str:
-        """The reason of a verdict; `OTHERS` if there are too many reasons."""
+        """Name the reason of a verdict; `OTHERS` if there are too many."""
         reason = reason_of(verdict)
         if is_named(verdict) or reason in self.skipped or len(self.skipped) < MOST_REASONS:
             return reason
@@ -116,25 +117,25 @@ class Decoder:
 
 
 def _columns(batch: Batch) -> tuple[Ints, ...]:
-    """The columns of a batch in one piece each, or all would be compiled anew for those that are not."""
+    """Make the columns of a batch contiguous, to avoid compiling for other layouts."""
     columns = (batch.link_type, batch.time_ns, batch.offset, batch.captured, batch.wire)
     return tuple(np.ascontiguousarray(column) for column in columns)
 
 
 class Undecoded(NamedTuple):
-    """Frames that are decoded when it is known what becomes of them."""
+    """Frames that the flow table decodes, once it knows how to use them."""
 
     decoder: Decoder
     batch: Batch
 
     def rows(self, begin: int = 0) -> Rows:
-        """The rows of the frames from `begin` on, as `Decoder.unpack` has them."""
+        """Decode the frames from `begin`, as `Decoder.unpack`."""
         return self.decoder.unpack(self.batch.part(begin, len(self.batch)))
 
 
 class Unread(ABC):
-    """What comes next somewhere, for those who can follow it there; what they leave comes as a batch."""
+    """The unread rest of an input that compiled code can follow directly; what it leaves comes as a batch."""
 
     @abstractmethod
-    def follow_on(self, table: Table, how: How, clock: int) -> Left:
-        """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""
+    def follow_on(self, table: Table, how: How, clock: int) -> FollowResult:
+        """Follow the next packets as far as possible; `clock`: time of the previous packet."""

@@ -1,7 +1,7 @@
-"""Read a capture on disk straight into the flow table, compiled, without making batches.
+"""Read a capture on disk directly into the flow table, compiled, without making batches.
 
-Reading, finding records, unpacking and following a piece of a file while it is in the processor's cache spares most of the time
-that each of them takes by itself.
+A piece of the file is read, split into records, decoded and followed while it is in the processor's cache. This saves most of
+the time of separate passes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.aggregation.batch_decoder import Decoder, How, Left, Undecoded, Unread
+from collectors.aggregation.batch_decoder import Decoder, FollowResult, How, Undecoded, Unread
 from collectors.captures.file_windows import ADDRESS, AT, END, FILE, FROM, LAST, ROOM
 from collectors.captures.pcap import Capture
 from collectors.captures.record_framing import DAMAGED
@@ -22,33 +22,33 @@ from collectors.flows.frame_classification import glance_blocks, glance_records
 from collectors.flows.single_switch import follow_some, room_for
 from collectors.packets.compiled_decoder.link_layer import LINK_TYPES
 
-ADDRESSES = 1 << 12  # there is room for at least so many more
+ADDRESSES = 1 << 12  # minimum free room for addresses
 _1 = np.uint64(1)
-MOST = 1 << 26  # octets read before anything else is done
+MOST = 1 << 26  # octets to read before returning
 
 
 @dataclass(frozen=True)
 class Rest(Unread):
-    """What comes next in a capture."""
+    """The unread rest of a capture."""
 
     decoder: Decoder
     capture: Capture
 
-    def follow_on(self, table: Table, how: How, clock: int) -> Left:
-        """Follow what comes next, as far as it goes; `clock`: the time of the last packet before."""
+    def follow_on(self, table: Table, how: How, clock: int) -> FollowResult:
+        """Follow the next packets as far as possible; `clock`: time of the previous packet."""
         window, records, interfaces = self.capture.window(), self.capture.records, self.capture.interfaces
         if window is None or records is None or interfaces is None or not np.isin(interfaces[:, 0], LINK_TYPES).all():
-            return Left(0, 0, False, clock)
+            return FollowResult(0, 0, False, clock)
         means, known = self.decoder.means(ADDRESSES, how)
         most = window[FROM] + MOST
         past, followed, back, known, clock = follow_records(table, window, records, interfaces, most, means, known, clock)
         self.capture.moved(window, past)
         self.decoder.followed(known, np.array([records.link_type]))
-        return Left(past, followed, back, clock)
+        return FollowResult(past, followed, back, clock)
 
 
 def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:
-    """A capture for `FlowTable.add`."""
+    """Prepare a capture for `FlowTable.add`."""
     batches, seen = iter(capture), -1
     while True:
         while capture.records and seen != capture.packets:
@@ -62,12 +62,10 @@ def read(capture: Capture, decoder: Decoder) -> Iterator[Undecoded | Unread]:
 
 @compiled
 def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, means: Any, known: int, clock: int) -> Any:
-    """Take the next records of a pcap, or blocks of a pcapng where there are `interfaces`, as `single_switch.follow_frames`
-    does.
+    """Follow the next pcap records (pcapng blocks if there are `interfaces`), as `single_switch.follow_frames` does.
 
-    Reads on in the file up to a place in it. How many frames it came past; the rest as there. `window`: see
-    `file_windows.window`, is kept up to date. `how`: see `record_framing.Records`. Stops where anything is out of the
-    ordinary, before it.
+    Reads on in the file up to `until`, and stops before anything unusual. Returns the number of frames; the rest as there.
+    `window`: see `file_windows.window`; it is updated. `how`: see `record_framing.Records`.
     """
     hints = means.scratch.hints
     past: Any = np.int64(0)
@@ -95,7 +93,7 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
 
 @part
 def _read_on(window: Any) -> Any:
-    """Have the window hold what is not yet looked at and what comes next in the file; whether there was room and anything."""
+    """Keep unread octets in the window and read more of the file; return whether there was room and data."""
     rest = window[END] - window[AT]
     room = window[ROOM] - rest
     if room <= 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.addresses.address_list import unchanging
+from collectors.addresses.address_list import frozen_addresses
 from collectors.aggregation._record_columns import columns_of
 from collectors.aggregation.batch_decoder import How, Undecoded, Unread
 from collectors.aggregation.path_matching import Seen, Sightings
@@ -54,18 +54,35 @@ TALLIES = {
     CUT: "trimmed by a switch",
 }
 ONCE, ELSEWHERE = "packets seen once", "seen by another switch"
-CHUNK = 1 << 15  # rows followed before flows that are over are looked for
-MANY = 1 << 16  # flows before it is worth looking for those that are over
+ROWS_PER_CHECK = 1 << 15  # rows between searches for finished flows
+MIN_FLOWS = 1 << 16  # flows from which on a search for finished ones pays off
 
 
 class FlowTable:
-    """Packets in, flow records out. `addresses` is the decoder's address book and may grow as it reads.
+    """Builds flow records from packets of one or several switches.
 
-    `exporters`: the switches. `home`: the switch each address hangs on. `horizon_ns`: sightings of a packet are that close.
-    `bin_ns`: time bins of the transits, and congestion notifications of so long are one. `small`: payload of at most so many
-    octets is control. `idle_ns`: a flow that rests for longer starts anew. `active_ns`: records end at its multiples.
+    Packets of a single switch are followed directly while its clock does not go back, and sorted by time from there on.
 
-    What one switch alone saw is taken as it comes while its clock does not go back, and sorted by time from there on.
+    Parameters
+    ----------
+    exporters : iterable of str
+        Names of the switches.
+    addresses : sequence of str
+        The decoder's address book; it may grow.
+    home : mapping of str to str, optional
+        Switch of each address.
+    horizon_ns : int
+        Maximum time between sightings of a packet by several switches, ns.
+    bin_ns : int
+        Time bins of the transits, ns; congestion notifications within this time are merged.
+    small : int
+        Maximum payload octets of a control message.
+    idle_ns : int
+        A flow restarts after a pause of this length, ns.
+    active_ns : int, optional
+        Records are cut at multiples of this time, ns.
+    pace : Pace, optional
+        Limits that separate bursts from pauses, see `bursts.Pace`.
     """
 
     def __init__(
@@ -86,14 +103,14 @@ class FlowTable:
         self.sightings = Sightings(tuple(exporters), home, horizon_ns=horizon_ns, bin_ns=bin_ns)
         self.settings = Settings(small, idle_ns, active_ns or 0, bin_ns, pace or Pace())
         self.ordered, self.clock = len(self.sightings.exporters) == 1, -FAR
-        self.table, self.many = empty_table(), MANY
+        self.table, self.many = empty_table(), MIN_FLOWS
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
     def add(self, exporter: str, packets: Packets | Rows | Undecoded | Unread) -> None:
-        """Take packets one switch saw, in the order of its capture; also as rows of `frame_decoder.ROW`, which are changed.
+        """Add packets of one switch, in the order of its capture; also as rows of `frame_decoder.ROW`, which are changed.
 
-        Those not yet decoded are of the decoder whose addresses these are, and are decoded here.
+        Frames that are not yet decoded must use the same address book; they are decoded here.
         """
         if isinstance(packets, Unread):
             self.follow_on(exporter, packets)
@@ -113,7 +130,7 @@ class FlowTable:
             self.build(self.sightings.take(self.addresses))
 
     def follow_frames(self, undecoded: Undecoded) -> Rows:
-        """Frames to records, as long as none is older than the one before; the rows from there on."""
+        """Follow frames while time does not go back; return the rows of the rest."""
         begin = 0
         while begin < len(undecoded.batch):
             self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
@@ -125,7 +142,7 @@ class FlowTable:
         return np.zeros(0, ROW)
 
     def follow_on(self, exporter: str, unread: Unread) -> None:
-        """Make records of what comes next in a capture, as long as nothing about it is out of the ordinary."""
+        """Follow the next packets of a capture while nothing unusual occurs."""
         past = self.ordered
         while past:
             self.table = with_room(self.table, *ROOM, len(self.addresses) + 2 * AHEAD)
@@ -135,12 +152,12 @@ class FlowTable:
             self.sightings.clock[exporter] = self.clock
 
     def how(self) -> How:
-        """How frames are followed that one switch saw."""
+        """Return the settings for frames of a single switch."""
         exporter, path = self.seen_alone(1)[:, 0].tolist()
         return exporter, path, self.settings, self.scratch
 
     def taken(self, packets: int) -> None:
-        """After some were followed: copy records, forget flows, where it is time to."""
+        """Copy finished records and drop finished flows if necessary, after `packets` were followed."""
         self.tally[ONCE] += packets
         if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
             self.keep()
@@ -148,21 +165,21 @@ class FlowTable:
             self.forget(self.clock - self.settings.idle_ns)
 
     def seen_alone(self, n: int) -> NDArray[np.int32]:
-        """Exporter and path of so many packets that one switch saw: [2, n]."""
+        """Return exporter and path of packets that one switch saw: [2, n]."""
         if n > self.alone.shape[1]:
             self.alone = np.zeros((2, 2 * n), np.int32)
             self.alone[1] = self.sightings.path_code((0,))
         return self.alone[:, :n]
 
     def open(self, exporter: str) -> None:
-        """One more switch, from now on."""
+        """Add a switch."""
         self.sightings.open(exporter)
         self.ordered &= len(self.sightings.exporters) == 1
 
     def expired(self, now_ns: int, *, wait_ns: int) -> tuple[Flows, Transits]:
-        """The records that rested for `wait_ns` before the horizon, by start, and hop delays; both are let go of.
+        """Take the records that rested for `wait_ns` before the horizon, by start, and hop delays; both are removed.
 
-        Every packet up to `now_ns` has been added. What comes later of a record is another one: no packet counts twice.
+        Every packet up to `now_ns` has been added. Later packets of such a flow make another record; no packet counts twice.
         """
         self.sightings.advance(now_ns)
         self.build(self.sightings.take(self.addresses))
@@ -174,28 +191,28 @@ class FlowTable:
 
     @property
     def live(self) -> int:
-        """How many flows are remembered."""
+        """Return the number of remembered flows."""
         return int(self.table.counters[FLOWS])
 
     def behind(self) -> str | None:
-        """The switch to read on next, so that memory stays bounded; None when all are closed."""
+        """Return the switch to read next, so that memory stays bounded; None when all are closed."""
         return self.sightings.behind()
 
     def close(self, exporter: str) -> None:
-        """No more packets come from this switch."""
+        """Mark a switch as complete."""
         self.sightings.close(exporter)
 
     def build(self, seen: Seen | None) -> None:
-        """Unique packets to records."""
+        """Follow unique packets."""
         if seen is not None and len(seen.packets):
             self.clock = -FAR
             self.follow(rows_of(seen.packets), seen.exporter, seen.path.astype(np.int32))
 
     def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
-        """Rows of unique packets to records, as long as none is older than the one before; how many those are."""
+        """Follow rows of unique packets while time does not go back; return their number."""
         start = 0
         while start < len(rows):
-            part = slice(start, start + CHUNK)
+            part = slice(start, start + ROWS_PER_CHECK)
             self.table = with_room(self.table, *ROOM, len(self.addresses))
             settings = self.settings, self.scratch, self.clock, SEED
             taken, most = follow(self.table, rows[part], exporter[part], path[part], *settings)
@@ -208,7 +225,7 @@ class FlowTable:
         return start
 
     def keep(self) -> None:
-        """Keep the records that are done: as they are where there is little room left, or else a copy."""
+        """Store finished records: in place if there is little room left, otherwise as a copy."""
         n, out = int(self.table.counters[RECORDS]), self.table.out
         if not n:
             return
@@ -220,7 +237,7 @@ class FlowTable:
         self.table.counters[RECORDS] = 0
 
     def forget(self, before_ns: int, *, share: float = 0.5) -> None:
-        """Drop the flows that are over, where they are at least this share."""
+        """Drop finished flows if they are at least this share of all."""
         flows = self.table.flows[: self.table.counters[FLOWS]]
         gone = (flows["last_ns"] < before_ns) | (flows["kind"] == ORPHAN)
         if np.count_nonzero(gone) >= share * len(flows):
@@ -230,17 +247,17 @@ class FlowTable:
             self.table.near.fill(-1)
             settle(self.table, SEED)
             self.keep()
-        self.many = max(MANY, 2 * int(self.table.counters[FLOWS]))
+        self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
 
     def make_room(self) -> None:
-        """Room for all records that could be given out."""
+        """Reserve room for all records that may be emitted."""
         self.keep()
         flows = self.table.flows[: self.table.counters[FLOWS]]
         most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
         self.table = with_room(self.table, 0, 0, most, len(self.addresses))
 
     def finish(self) -> tuple[Flows, Transits, Counter[str]]:
-        """All records by start, all delays by time, and what was counted on the way."""
+        """Return all records by start, all delays by time, and the counters."""
         self.build(self.sightings.take(self.addresses, last=True))
         self.forget(FAR, share=0.0)
         for counter, reason in TALLIES.items():
@@ -249,11 +266,11 @@ class FlowTable:
         return self.flows(), self.sightings.transits(), self.tally + self.sightings.tally
 
     def flows(self) -> Flows:
-        """The records that are done, by start, which are let go of."""
+        """Take the finished records, by start; they are removed."""
         names = self.sightings.exporters
         paths = tuple(tuple(names[i] for i in path) for path in self.sightings.paths)
         columns, self.parts = columns_of(self.parts), []
-        return Flows.build(columns._asdict(), endpoints=unchanging(self.addresses), exporters=names, paths=paths)
+        return Flows.build(columns._asdict(), endpoints=frozen_addresses(self.addresses), exporters=names, paths=paths)
 
 
 def flows_of(
@@ -262,7 +279,7 @@ def flows_of(
     *,
     home: Mapping[str, str] | None = None,
 ) -> tuple[Flows, Transits, Counter[str]]:
-    """Read the captures of several switches side by side, the one that is behind first, and build their flow records."""
+    """Read captures of several switches in parallel, least advanced first, and build their flow records."""
     table = FlowTable(exporters=readers, addresses=addresses, home=home)
     streams = {name: iter(reader) for name, reader in readers.items()}
     while (name := table.behind()) is not None:
@@ -275,7 +292,7 @@ def flows_of(
 
 
 def skipped(packets: int, undecoded: Counter[str], tally: Counter[str]) -> Counter[str]:
-    """Count by reason the packets of captures that gave no record: from a decoder and from the tally of a finished table.
+    """Count by reason the packets without a record: from a decoder, and from the tally of a finished table.
 
     A packet that several switches saw is in one record; its other sightings count as `ELSEWHERE`.
     """

@@ -1,4 +1,4 @@
-"""Match packets that several switches captured: each counts once, keeps its path, and gives the delay of each hop."""
+"""Match packets that several switches captured: count each once, with its path and the delay of each hop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Pieces, mixed, run_sizes, run_starts
+from collectors.columns.partial_records import Pieces, hash_columns, run_sizes, run_starts
 from collectors.columns.record import Codes, Ints, Mask, Packets, Transits
 
 FAR = np.iinfo(np.int64).max
@@ -33,23 +33,35 @@ IDENTITY = (
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Unique packets by time at the switch that counts, with that switch and the path (code into `Sightings.paths`)."""
+    """Unique packets by time at the counting switch, with that switch and the path (code into `Sightings.paths`)."""
 
     packets: Packets
     exporter: Codes
     path: Ints
 
     def take(self, rows: NDArray[np.intp] | Mask) -> Seen:
-        """The given rows, in the given order."""
+        """Select rows in the given order."""
         return Seen(self.packets.take(rows), self.exporter[rows], self.path[rows])
 
 
 class Sightings:
-    """Matches the sightings of a packet by identity, first with first, within `horizon_ns`; holds that window of packets.
+    """Matches sightings of a packet by identity, first with first; stores one window of packets.
 
-    A sighting joins the oldest packet of its identity, first seen at most `horizon_ns` ago, that its switch has not seen
-    yet. The time at the sender's own switch (`home`: code of address → exporter) counts, else the earliest. Packets come out
-    by time once no switch that is still open can add to them.
+    A sighting joins the oldest packet of its identity that was first seen at most `horizon_ns` ago and not yet by this switch.
+    Packets come out by time once no open switch can add to them.
+
+    Parameters
+    ----------
+    exporters : sequence of str
+        Names of the switches.
+    home : mapping of str to str, optional
+        Switch of each address. The time at the sender's own switch counts, else the earliest.
+    horizon_ns : int
+        Maximum time between sightings of a packet, ns.
+    bin_ns : int
+        Time bins of the hop delays, ns.
+    least : int
+        Number of packets for which a `take` is worth its cost.
     """
 
     def __init__(
@@ -73,26 +85,26 @@ class Sightings:
         self.tally: Counter[str] = Counter()
 
     def behind(self) -> str | None:
-        """The open switch whose packets reach least far in time: read on there. None when all are closed."""
+        """Return the open switch that is least advanced in time, to be read next. None when all are closed."""
         return min(self.clock, key=lambda name: self.clock[name], default=None)
 
     def open(self, exporter: str) -> None:
-        """One more switch, from now on."""
+        """Add a switch."""
         if exporter not in self.number:
             self.number[exporter] = len(self.exporters)
             self.exporters += (exporter,)
         self.clock.setdefault(exporter, self.cut)
 
     def advance(self, now: int) -> None:
-        """All that the open switches saw before then has been added."""
+        """Declare that all packets of open switches before `now` were added."""
         self.clock = {exporter: max(clock, now) for exporter, clock in self.clock.items()}
 
     def close(self, exporter: str) -> None:
-        """No more packets come from this switch."""
+        """Mark a switch as complete."""
         self.clock.pop(exporter, None)
 
     def add(self, exporter: str, packets: Packets) -> None:
-        """Take packets of one switch, in the order of its capture."""
+        """Add packets of one switch, in the order of its capture."""
         if not len(packets):
             return
         late = int(np.count_nonzero(packets.time_ns < self.cut))
@@ -103,11 +115,11 @@ class Sightings:
         self.fresh += len(packets)
 
     def due(self) -> bool:
-        """Whether enough came in since the last `take` to be worth another."""
+        """Check whether enough packets arrived since the last `take`."""
         return self.fresh >= max(self.least, self.held)
 
     def take(self, addresses: Sequence[str], *, last: bool = False) -> Seen | None:
-        """The packets that are complete, by time; all of them at the `last` call."""
+        """Take the complete packets, by time; all of them in the `last` call."""
         if not self.parts:
             return None
         cut = FAR if last else min(self.clock.values(), default=FAR)
@@ -126,7 +138,7 @@ class Sightings:
         return done
 
     def homes_of(self, src: Codes, addresses: Sequence[str]) -> Codes:
-        """Switch of each sender, -1 where unknown."""
+        """Return the switch of each sender, -1 if unknown."""
         known = len(self.homes)
         if len(addresses) > known:
             new = np.full(len(addresses) - known, -1, np.int32)
@@ -136,15 +148,15 @@ class Sightings:
         return self.homes[src]
 
     def match(self, packets: Packets, exporter: Codes, home: Codes) -> tuple[Seen, NDArray[np.intp]]:
-        """The packets complete before `self.cut`, and the rows to keep for later."""
-        key = mixed(*(getattr(packets, name) for name in IDENTITY))
+        """Match sightings; return the packets complete before `self.cut`, and the rows to keep for later."""
+        key = hash_columns(*(getattr(packets, name) for name in IDENTITY))
         time = packets.time_ns
         order = np.argsort(time, kind="stable")
         group = np.arange(len(order))
         if len(self.exporters) > 1:
             order = order[np.argsort(key[order], kind="stable")]
             group = self.groups(key[order], time[order], exporter[order])
-            # rows by packet, the home switch first, else by time
+            # rows by packet, the home switch first, then by time
             away = exporter[order] != home[order]
             by_packet = np.argsort(2 * group + away, kind="stable")
             order, group = order[by_packet], group[by_packet]
@@ -157,18 +169,18 @@ class Sightings:
         path = self.path_codes(exporter[order], starts)
         self.note_hops(exporter[order], time[order], group)
         first = order[starts]
-        by_time = np.lexsort((first, time[first]))  # packets of one time stamp as they were captured
+        by_time = np.lexsort((first, time[first]))  # packets with equal time stamps in order of capture
         first = first[by_time]
         return Seen(packets.take(first), exporter[first], path[by_time]), kept
 
     def groups(self, key: NDArray[np.uint64], time: Ints, exporter: Codes) -> Ints:
-        """Number of the packet each sighting belongs to; sightings come sorted by identity, then time."""
+        """Assign sightings (sorted by identity, then time) to packet numbers."""
         n = len(key)
         starts = run_starts(key)
         sizes = run_sizes(starts, n)
         run = np.repeat(np.arange(len(starts)), sizes)
         span = time[starts + sizes - 1] - time[starts]
-        # an identity is plain when no switch saw it twice and all saw it within the horizon
+        # an identity is simple if no switch saw it twice and all saw it within the horizon
         pair = np.sort((run << 20) | exporter)
         twice = np.zeros(len(starts), np.bool_)
         twice[pair[1:][pair[1:] == pair[:-1]] >> 20] = True
@@ -179,7 +191,7 @@ class Sightings:
         return group
 
     def oldest_first(self, times: list[int], exporters: list[int], base: int) -> list[int]:
-        """The same for one identity whose sightings need telling apart, one by one."""
+        """Assign the sightings of one identity that needs an individual match."""
         waiting: list[tuple[int, int, set[int]]] = []  # first time, number, switches
         out = []
         for i, (time, exporter) in enumerate(zip(times, exporters, strict=True)):
@@ -194,7 +206,7 @@ class Sightings:
         return out
 
     def path_codes(self, exporter: Codes, starts: NDArray[np.intp]) -> Ints:
-        """Code of the path of each run of sightings."""
+        """Return the path code of each run of sightings."""
         sizes = run_sizes(starts, len(exporter))
         code = np.zeros(len(starts), np.int64)
         for hop in range(int(sizes.max(initial=0))):
@@ -206,7 +218,7 @@ class Sightings:
         return code
 
     def path_code(self, path: tuple[int, ...]) -> int:
-        """Code of a path, a new one for a new path."""
+        """Return the code of a path; a new path gets a new code."""
         if path not in self.path_of:
             self.path_of[path] = len(self.paths)
             self.paths.append(path)
@@ -235,14 +247,14 @@ class Sightings:
         self.hops.add(columns)
 
     def expired(self) -> Transits:
-        """All delays since the last call, which are let go of. Those of one link and time bin may come in parts."""
+        """Take all delays since the last call; they are removed. Delays of one link and time bin may come in parts."""
         transits = self.transits()
         self.hops.take(np.ones(len(self.hops.joined()["record"]), np.bool_))
         self.hop_of.clear()
         return transits
 
     def transits(self) -> Transits:
-        """All delays so far, by time, then link."""
+        """Return all delays so far, by time, then link."""
         t = self.hops.joined()
         order = np.lexsort((t["receiver"], t["sender"], t["bin"]))
         t = {name: column[order] for name, column in t.items()}

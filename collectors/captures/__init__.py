@@ -1,4 +1,4 @@
 """Read captured frames: pcap and pcapng files (damaged ones too) and the kernel's AF_PACKET ring; write pcap.
 
-`record_framing` finds records in the file's octets, `resynchronisation` decides what to do with records that cannot be.
+`record_framing` finds records in a file; `resynchronisation` decides about damaged ones.
 """

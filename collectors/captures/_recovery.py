@@ -1,4 +1,4 @@
-"""Judge damaged records and blocks of a capture with more octets of the file than one batch holds."""
+"""Judge damaged records and blocks that need more octets than one batch holds."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collectors.files.compression import Stream
 
 
 def grow(stream: Stream, used: int, step: int) -> None:
-    """Forget the octets that are used, and read as many more as are left, at least a `step`."""
+    """Drop the used octets, and read as many more as are left, at least a `step`."""
     stream.advance(used, max(2 * (stream.end - used), step) + 64)
 
 
 def record_at(stream: Stream, used: int, step: int, how: Records, last_ns: int) -> tuple[int, int, int, int]:
-    """What to do with the record at `used`, as `resynchronisation.judge_record` says it; where it is by then, where to go on,
-    its time.
+    """Judge the record at `used`; see `resynchronisation.judge_record`.
 
-    Where the record is not where it was said to be in the file, it was left for a search that took long.
+    Returns also its position, the next position and its time.
+
+    If the file position differs from the expected one, the record was left for a long search.
     """
     began, lost = stream.start + used, False
     while True:
@@ -33,7 +34,7 @@ def record_at(stream: Stream, used: int, step: int, how: Records, last_ns: int) 
 
 
 def block_after(stream: Stream, used: int, step: int, *, big: bool) -> tuple[bool, int]:
-    """Whether there is a sound block of a pcapng behind the one at `used`, and where."""
+    """Search a sound pcapng block behind the one at `used`; return whether there is one, and its position."""
     verdict, place = MORE, used + 1
     while verdict == MORE:
         verdict, place = find_block(stream.address, place, stream.end, big, stream.ended)

@@ -1,4 +1,4 @@
-"""Build classic BPF programs: how much of each frame the kernel keeps, and a filter that drops the middles of RoCEv2 messages.
+"""Build classic BPF programs: how much of each frame to keep, and a filter that drops the middle packets of RoCEv2 messages.
 
 Instructions are those of linux/filter.h: (code, jump if true, jump if false, constant).
 """
@@ -21,12 +21,12 @@ _MIDDLES, _ACKNOWLEDGE, _CNP = (1, 7, 14), 17, 129  # BTH opcodes, IBTA volume 1
 
 
 def keep_all(snaplen: int) -> list[Instruction]:
-    """The first `snaplen` octets of every frame."""
+    """Keep the first `snaplen` octets of every frame."""
     return [(_RETURN, 0, 0, snaplen)]
 
 
 def gre(snaplen: int) -> list[Instruction]:
-    """GRE over IPv4 or IPv6, without extension headers, in Ethernet: what switches mirror by ERSPAN."""
+    """Keep GRE over IPv4 or IPv6 (no extension headers) in Ethernet: packets mirrored by ERSPAN."""
     program: list[tuple[int, str, str, int] | str] = [
         (_LOAD_SHORT, "", "", 12),
         (_EQUAL, "ipv4", "", 0x0800),
@@ -45,9 +45,10 @@ def gre(snaplen: int) -> list[Instruction]:
 
 
 def roce_ends(snaplen: int) -> list[Instruction]:
-    """RoCEv2 alone (in untagged Ethernet, or with the tag the kernel takes off), without middles of messages and plain ACKs.
+    """Keep RoCEv2 without middle packets of messages and plain ACKs.
 
-    First, Last and Only packets say when a message began and ended and how long it was. IPv6 without extension headers.
+    In untagged Ethernet, or with a tag that the kernel strips; IPv6 without extension headers. First, Last and Only packets
+    show start, end and length of a message.
     """
     program: list[tuple[int, str, str, int] | str] = [
         (_LOAD_SHORT, "", "", 12),
@@ -81,7 +82,7 @@ def roce_ends(snaplen: int) -> list[Instruction]:
 
 
 def _assembled(program: Sequence[tuple[int, str, str, int] | str]) -> list[Instruction]:
-    """Labels to distances; an empty label is the next instruction."""
+    """Resolve labels to distances; an empty label is the next instruction."""
     place: dict[str, int] = {}
     at = 0
     for line in program:
@@ -98,8 +99,8 @@ def _assembled(program: Sequence[tuple[int, str, str, int] | str]) -> list[Instr
     return out
 
 
-def compiled(expression: str, snaplen: int) -> list[Instruction]:
-    """A filter in the language of pcap-filter(7), for Ethernet, compiled by tcpdump. Raises ValueError."""
+def compile_filter(expression: str, snaplen: int) -> list[Instruction]:
+    """Compile a filter in the language of pcap-filter(7), for Ethernet, by tcpdump. Raises ValueError."""
     command = ["tcpdump", "-y", "EN10MB", "-s", str(snaplen), "-ddd", "--", expression]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -114,6 +115,6 @@ def compiled(expression: str, snaplen: int) -> list[Instruction]:
     return [(code, yes, no, constant) for code, yes, no, constant in rows]
 
 
-def packed(program: Sequence[Instruction]) -> bytes:
-    """The instructions as the kernel reads them (struct sock_filter)."""
+def pack_program(program: Sequence[Instruction]) -> bytes:
+    """Pack the instructions for the kernel (struct sock_filter)."""
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from collectors.files.compression import explained
+from collectors.files.compression import explain_error
 
-MOST = 5  # places of damage that have a line each
+MAX_LINES = 5  # damages with their own line
 RECORD, BLOCK = "damaged packet record", "damaged block"
 UNDESCRIBED, TOO_LONG = "packet of an undescribed interface", "packet longer than its block"
 REASONS = (RECORD, BLOCK, UNDESCRIBED, TOO_LONG)
@@ -15,9 +15,9 @@ JUMP = "time more than a day from that of the packets before and after"
 
 
 class Damage:
-    """Damage of one capture file `name`. `skipped`: packets that were not read, by reason. `lines`: warnings.
+    """Damage of one capture file `name`. `skipped`: unread packets by reason. `lines`: warnings.
 
-    `packed`: whether the file is compressed, so that offsets are those of the uncompressed data.
+    `packed`: the file is compressed; offsets are those of the uncompressed data.
     """
 
     def __init__(self, name: str) -> None:
@@ -27,53 +27,53 @@ class Damage:
         self._places = self._octets = self._cuts = 0
 
     def place(self, offset: int) -> str:
-        """File and offset, for messages."""
+        """Format file and offset for messages."""
         return f"{self.name}: offset {offset}{' of the uncompressed data' if self.packed else ''}"
 
     def say(self, offset: int, what: str) -> None:
-        """Add a warning about the damage at an offset in the file."""
+        """Add a warning about damage at an offset in the file."""
         self.lines.append(f"{self.place(offset)}: {what}")
 
     def end(self, offset: int, what: str, error: Exception | None) -> None:
         """Warn that the file ends inside the `what` at an offset."""
-        self.say(offset, f"the file ends inside this {what}{_why(error)}; what is before it was read")
+        self.say(offset, f"the file ends inside this {what}{_why(error)}; the records before it were read")
 
     def stop(self, offset: int, error: Exception) -> None:
         """Warn that the file cannot be read from an offset on."""
-        self.say(offset, f"cannot be read: {explained(error)}; the rest of the file is not read")
+        self.say(offset, f"cannot be read: {explain_error(error)}; the rest of the file is not read")
 
     def lose(self, offset: int, reason: str, details: str, error: Exception | None) -> None:
-        """Count damage that nothing valid follows, and warn."""
+        """Count damage without valid data after it, and warn."""
         self.say(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
         self.skipped[reason] += 1
 
     def skip(self, offset: int, until: int, what: str) -> None:
-        """Count damage and the octets of the file that were skipped because of it."""
+        """Count damage and the octets skipped because of it."""
         self.skipped[what] += 1
         self._places += 1
-        if self._places <= MOST:
+        if self._places <= MAX_LINES:
             self.say(offset, f"{what}; {until - offset:,} octets skipped, reading continues at offset {until}")
         else:
             self._octets += until - offset
 
     def cut(self, offset: int, claimed: int, kept: int) -> None:
-        """Count a packet that was read with another length than its header has."""
+        """Count a packet whose length was corrected."""
         self._cuts += 1
-        if self._cuts <= MOST:
+        if self._cuts <= MAX_LINES:
             self.say(offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept:,}")
 
     def mend(self, reason: str, packets: int) -> None:
-        """Count packets that were read with another time."""
+        """Count packets whose time was corrected."""
         if packets:
             self.mended[reason] += packets
 
     def finish(self) -> None:
         """Add the warnings that need the end of the file."""
-        more = self._places - MOST
+        more = self._places - MAX_LINES
         if more > 0:
             self.lines.append(f"{self.name}: damage at {more:,} more places, {self._octets:,} octets skipped")
-        if self._cuts > MOST:
-            self.lines.append(f"{self.name}: damaged lengths of {self._cuts - MOST:,} more packet records")
+        if self._cuts > MAX_LINES:
+            self.lines.append(f"{self.name}: damaged lengths of {self._cuts - MAX_LINES:,} more packet records")
         for reason, count in sorted(self.mended.items()):
             packets = "packet" if count == 1 else "packets"
             self.lines.append(f"{self.name}: {count:,} {packets} with a {reason}; read with a corrected time")
@@ -82,4 +82,4 @@ class Damage:
 
 
 def _why(error: Exception | None) -> str:
-    return f" ({explained(error)})" if error else ""
+    return f" ({explain_error(error)})" if error else ""

@@ -1,4 +1,4 @@
-"""Let compiled code read on in a file on disk: a buffer, and the place in the file."""
+"""Let compiled code read a file on disk: a buffer, and the position in the file."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ import numpy as np
 
 from collectors.columns.record import Ints
 from collectors.files import compression
-from collectors.files.compression import Octets, Stream, is_packed
+from collectors.files.compression import Octets, Stream, is_compressed
 from collectors.packets.frame_batch import PAD
 
-AT_ONCE = 1 << 17  # octets that a window reads at once: what stays in the cache that a processor has for itself
-FILE, ADDRESS, ROOM, AT, END, FROM, LAST = range(7)  # of a window
+READ_OCTETS = 1 << 17  # octets per read: fits into a core's own cache
+FILE, ADDRESS, ROOM, AT, END, FROM, LAST = range(7)  # fields of a window
 
 
 class Plain:
-    """The octets of a file on disk from a place on, which is kept here: `at`. Raises OSError where they cannot be read."""
+    """A file on disk, read from position `at`, which is updated. Raises OSError."""
 
     def __init__(self, file: BinaryIO, at: int) -> None:
         self.file, self.at = file, at
 
     def readinto1(self, room: memoryview, /) -> int:
-        """Fill some of the room; how much, 0 at the end."""
+        """Read into the buffer; return the number of octets, 0 at the end."""
         got = os.preadv(self.file.fileno(), [room], self.at)
         self.at += got
         return got
 
 
 def opened(file: BinaryIO) -> Octets:
-    """The octets of a file, unpacked where its first ones say that they are packed."""
+    """Open the data of a file; compression is detected by its first octets."""
     try:
         at = file.tell() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
-    except OSError:  # memory, or what has been closed
+    except OSError:  # in memory, or closed
         at = None
     if at is None:
-        return compression.opened(file)
+        return compression.open_octets(file)
     head = file.read(4)
     file.seek(at)
-    return compression.opened(file) if is_packed(head) else Plain(file, at)
+    return compression.open_octets(file) if is_compressed(head) else Plain(file, at)
 
 
 def window(stream: Stream, used: int, last_ns: int) -> Ints | None:
-    """What there is to know for reading on in a stream from the octets on that are not yet used; None where that cannot be.
+    """Describe a stream from its first unused octet for compiled code; None if that is impossible.
 
-    The file's descriptor, address and size of a buffer, from where to where it holds octets not yet looked at, and the place in
-    the file of the first octet after these; then the time of the last packet that was read, `last_ns` at first.
+    Fields: file descriptor, address and size of a buffer, start and end of unread octets in it, file position after them, and
+    time of the last packet (at first `last_ns`).
     """
     if not isinstance(stream.source, Plain):
         return None
-    room, source = min(AT_ONCE, len(stream.buffer) - len(PAD)), stream.source
+    room, source = min(READ_OCTETS, len(stream.buffer) - len(PAD)), stream.source
     return np.array([source.file.fileno(), stream.address, room, used, stream.end, source.at, last_ns], np.int64)
 
 
 def moved(stream: Stream, window: Ints) -> int:
-    """Have a stream know how far its window was moved on; how many of the octets at hand are used."""
+    """Advance a stream to the position of its window; return the number of used octets in the buffer."""
     used, end, at = window[[AT, END, FROM]].tolist()
     if isinstance(stream.source, Plain):
         stream.start += stream.end - end + at - stream.source.at

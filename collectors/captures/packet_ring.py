@@ -1,6 +1,6 @@
-"""Read frames of an interface from the kernel's ring (AF_PACKET, TPACKET_V3) in batches. CAP_NET_RAW is enough.
+"""Read frames of an interface from the kernel's ring (AF_PACKET, TPACKET_V3) in batches. Needs only CAP_NET_RAW.
 
-The kernel writes frames into memory shared with it, with its own time stamps; a block is ours once it is full or 100 ms old.
+The kernel writes frames with its time stamps to shared memory; a block is readable once it is full or 100 ms old.
 https://www.kernel.org/doc/html/latest/networking/packet_mmap.html; linux/if_packet.h.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from collectors.captures.bpf import Instruction, keep_all, packed
+from collectors.captures.bpf import Instruction, keep_all, pack_program
 from collectors.columns.record import Ints
 from collectors.packets.frame_batch import PAD, Batch, gather
 
@@ -29,7 +29,7 @@ _SOL_PACKET, _MEMBERSHIP, _RX_RING, _STATISTICS, _VERSION, _IGNORE_OUTGOING = 26
 _ATTACH_FILTER, _PROMISCUOUS, _EVERY_PROTOCOL, _V3 = 26, 1, 3, 2
 _RETIRE_MS = 100
 _OURS = 1  # TP_STATUS_USER
-_BLOCK = struct.Struct("=8xIIII")  # status, packets, where the first is, octets used
+_BLOCK = struct.Struct("=8xIIII")  # status, packets, offset of the first, used octets
 _NEXT = struct.Struct("=I").unpack_from
 _HEADER = np.dtype(
     {
@@ -44,7 +44,7 @@ LIFTED = "run as root, or as the service deploy/prism-collect-capture.service, w
 
 
 def link_type_of(interface: str) -> int:
-    """The link type of an interface's frames. Raises OSError if there is no such interface, ValueError for an unknown type."""
+    """Return the link type of an interface. Raises OSError for an unknown interface, ValueError for an unknown type."""
     if "/" in interface or interface in ("", ".", ".."):
         raise ValueError(f"{interface!r} is not an interface name; ip link lists the interfaces")
     try:
@@ -59,9 +59,9 @@ def link_type_of(interface: str) -> int:
 
 
 class Ring:
-    """An interface being captured: `program` says what is kept of which frames, `octets` how much the ring holds.
+    """Captures an interface: `program` selects frames and their kept octets; `octets`: size of the ring.
 
-    Frames the host itself sends are left out. Raises OSError, with the interface, PermissionError without CAP_NET_RAW.
+    Frames sent by this host are left out. Raises OSError with the interface, PermissionError without CAP_NET_RAW.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Ring:
         self.link_type, self.block, self.count = link_type_of(interface), block, max(2, octets // block)
         self.received = self.lost = self._at = 0
         try:
-            self._sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # receives nothing until it is bound
+            self._sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # receives nothing before it is bound
         except PermissionError as error:
             raise PermissionError(error.errno, f"capturing needs the capability CAP_NET_RAW: {LIFTED}", interface) from None
         try:
@@ -100,15 +100,15 @@ class Ring:
             self._sock.setsockopt(_SOL_PACKET, _MEMBERSHIP, member)
 
     def _attach(self, program: Sequence[Instruction]) -> None:
-        octets = packed(program)
+        octets = pack_program(program)
         instructions = ctypes.create_string_buffer(octets, len(octets))
         description = struct.pack("@HP", len(program), ctypes.addressof(instructions))
         self._sock.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, description)
 
     def read(self, *, within: float, blocks: int = 16) -> Batch | None:
-        """The frames of the next blocks, up to so many; None where none is ready `within` seconds. Raises OSError.
+        """Return the frames of the next blocks, at most `blocks`; None if none is ready `within` seconds. Raises OSError.
 
-        Where the interface goes down, that is an OSError once all its frames have been read.
+        If the interface goes down, the OSError comes after all its frames.
         """
         if not self._status():
             for _, event in self._poll.poll(int(within * 1000)):
@@ -123,7 +123,7 @@ class Ring:
             begin = self._at * self.block
             _, packets, first, used = _BLOCK.unpack_from(self._view, begin)
             data = bytes(self._view[begin : begin + min(used, self.block)])
-            self._view[begin + 8 : begin + 12] = bytes(4)  # the kernel's again
+            self._view[begin + 8 : begin + 12] = bytes(4)  # return the block to the kernel
             self._at = (self._at + 1) % self.count
             at = first
             for _ in range(packets):
@@ -137,17 +137,17 @@ class Ring:
         return int(_BLOCK.unpack_from(self._view, self._at * self.block)[0]) & _OURS
 
     def count_losses(self) -> None:
-        """Bring `received`, what passed the filter, and `lost`, of these what found the ring full, up to date."""
+        """Update `received` (frames that passed the filter) and `lost` (those that found the ring full)."""
         packets, dropped, _ = struct.unpack("=3I", self._sock.getsockopt(_SOL_PACKET, _STATISTICS, 12))
         self.received += packets
         self.lost += dropped
 
     def detach(self) -> None:
-        """Take no more frames; what is in the ring can still be read once its block is 100 ms old."""
+        """Stop capturing; the ring can still be read once its last block is 100 ms old."""
         self._attach(keep_all(0))
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the socket and free the ring."""
         self._view.release()
         self._memory.close()
         self._sock.close()

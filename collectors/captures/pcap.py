@@ -1,7 +1,7 @@
 """Read captures (pcap and pcapng, plain, gzip or zstd) in batches, and write them.
 
 Formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. A file is read once from front to back, so standard input works.
-Memory is bounded by the size of a batch, whatever length a file claims for its records.
+Memory is bounded by the size of a batch, whatever record lengths a file claims.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from collectors.captures.pcapng import MAX_SNAPLEN, SECOND
 from collectors.captures.record_framing import BLOCKS, DAMAGED, UNKNOWN_NS, Frames, Records, scan_blocks, scan_records
 from collectors.captures.resynchronisation import END, SKIP, settle_times
 from collectors.columns.record import Ints
-from collectors.files.compression import GZIP, ZSTD, Stream, Unpacked, explained
+from collectors.files.compression import GZIP, ZSTD, Stream, Unpacked, explain_error
 from collectors.packets.frame_batch import Batch
 from collectors.packets.plain_decoder import DecodeError
 
@@ -36,12 +36,12 @@ PCAP = {
     for order in "<>"
     for magic, unit, header in ((0xA1B2C3D4, 1000, 16), (0xA1B23C4D, 1, 16), (0xA1B2CD34, 1000, 24))
 }
-SNAPLEN = 262_144  # the most that capture tools keep of a packet
+SNAPLEN = 262_144  # maximum octets that capture tools keep of a packet
 READABLE = "Prism reads pcap, pcapng, IPFIX, CSV, JSON Lines and Parquet files"
 
 
 class Capture:
-    """An open capture, to iterate over once. `packets` and `skipped` count packets; `warnings` has a line for each damage."""
+    """An open capture, to iterate over once. `packets` and `skipped` count packets; `warnings` has a line per damage."""
 
     def __init__(self, name: str, file: BinaryIO, batch_octets: int) -> None:
         self.name = name
@@ -72,15 +72,13 @@ class Capture:
         self.close()
 
     def window(self) -> Ints | None:
-        """A window on what comes next, in `records`, see `file_windows.window`; None where there is none, or they are no
-        such.
-        """
+        """Return a window on the unread part, in `records`, see `file_windows.window`; None if there is none."""
         if self.records is None or self.records.big or self.interfaces is None:
             return None
         return file_windows.window(self._stream, self._used, self._last_ns)
 
     def moved(self, window: Ints, packets: int) -> None:
-        """Take note of how far a window was moved on, past so many packets: the next batch begins there."""
+        """Advance to the position of a window, past `packets` packets: the next batch starts there."""
         self._used = file_windows.moved(self._stream, window)
         self.packets += packets
         if packets:
@@ -101,7 +99,7 @@ class Capture:
         if stream.end == 0 and stream.damage is None:
             raise DecodeError(f"{self.name}: the file is empty")
         if stream.damage is not None and not isinstance(stream.damage, EOFError):
-            place, why = self.damage.place(stream.end), explained(stream.damage)
+            place, why = self.damage.place(stream.end), explain_error(stream.damage)
             raise DecodeError(f"{place}: cannot be read: {why}; copy or compress the file again")
         if len(magic) < 4 and any(known.startswith(magic) for known in (pcapng.MAGIC, GZIP, ZSTD, *PCAP)):
             return self._cut_off()
@@ -115,7 +113,7 @@ class Capture:
         return iter(())
 
     def _ended(self, left: int, what: str) -> bool:
-        """Whether the stream has ended. Warn if it ended with `left` octets of an incomplete `what`, or damaged."""
+        """Check whether the stream has ended. Warn if it ended with `left` octets of an incomplete `what`, or damaged."""
         stream = self._stream
         if stream.ended and left:
             self._cut_off(stream.end - left, what)
@@ -127,7 +125,7 @@ class Capture:
         stream = self._stream
         snaplen, link_type = struct.unpack_from(order + "II", stream.buffer, 16)
         limit = max(SNAPLEN, min(snaplen, MAX_SNAPLEN))
-        self.records = Records(header, order == ">", unit, limit, link_type & 0x03FFFFFF)  # above: length of the FCS
+        self.records = Records(header, order == ">", unit, limit, link_type & 0x03FFFFFF)  # upper bits: length of the FCS
         self._used = 24
         return self._of_records(self.records)
 
@@ -141,7 +139,7 @@ class Capture:
                 self._last_ns = int(columns[1][n - 1])
                 self.damage.mend(FRACTION, fractions)
                 yield Batch(stream.buffer, *(column[:n] for column in columns))
-                continue  # meanwhile somebody may have read on
+                continue  # a window may have been read meanwhile
             left = stream.end - self._used
             if fault == DAMAGED or (stream.ended and left):
                 batch = self._closer(how)
@@ -155,7 +153,7 @@ class Capture:
             self._more()
 
     def _closer(self, how: Records) -> Batch | None:
-        """The next record, if it is one, and the place behind it; None where nothing more can be read."""
+        """Judge the next record; return it if it is valid, with the position behind it; None if nothing more can be read."""
         stream, began = self._stream, self._stream.start + self._used
         head = bytes(stream.buffer[self._used : self._used + how.header])
         verdict, at, self._used, time_ns = record_at(stream, self._used, self._batch_octets, how, self._last_ns)
@@ -179,7 +177,7 @@ class Capture:
         return Batch(stream.buffer, *(np.array([value], np.int64) for value in row))
 
     def _more(self) -> None:
-        """Read on, keeping what is left of the octets at hand."""
+        """Read more octets after the unused ones."""
         grow(self._stream, self._used, self._batch_octets)
         self._used = 0
 
@@ -198,7 +196,7 @@ class Capture:
                 if len(batch):
                     yield batch
                 if settled:
-                    continue  # meanwhile somebody may have read on
+                    continue  # a window may have been read meanwhile
                 self._more()
                 continue
             self._used = used
@@ -223,7 +221,7 @@ class Capture:
                 self._more()
 
     def _settled(self, rows: Ints, whole: bool) -> tuple[Batch, int]:
-        """The packets of blocks, with corrected times, and how many blocks these are: up to the first that is undecided."""
+        """Make a batch of the packets of blocks with corrected times, up to the first undecided one, and count these blocks."""
         section, before = self._section, self._section.last_ns
         batch, kept, faults = section.batch(self._stream.buffer, rows)
         decided, jumps = settle_times(batch.time_ns, self._last_ns, whole)
@@ -239,7 +237,7 @@ class Capture:
         return batch.part(0, decided), many
 
     def _resync(self, damage: str) -> bool:
-        """Go on at the next block that is sound behind the one at hand; whether there is one. No `damage`: it is cut off."""
+        """Continue at the next sound block; return whether there is one. Empty `damage`: the file is cut off."""
         began = self._stream.start + self._used
         found, self._used = block_after(self._stream, self._used, self._batch_octets, big=self._section.order == ">")
         if found:
@@ -251,7 +249,7 @@ class Capture:
         return found
 
     def _describe(self, kind: int) -> None:
-        """Count sections and interfaces. Raises DecodeError where there are more than any capture has."""
+        """Count sections and interfaces. Raises DecodeError for an implausible number."""
         self._described += kind in (pcapng.SECTION, pcapng.INTERFACE)
         if self._described > pcapng.MOST_DESCRIBED:
             place, most = self.damage.place(self._stream.start + self._used), f"{pcapng.MOST_DESCRIBED:,}"
@@ -261,8 +259,8 @@ class Capture:
 def read(path: str | Path, *, batch_octets: int = 1 << 20) -> Capture:
     """Open a capture, `-` for standard input. The first octets decide: pcap or pcapng; plain, gzip or zstd.
 
-    A batch spans about `batch_octets` of the uncompressed file. A capture that is cut off gives the packets before that point,
-    and damaged records are skipped, both with a warning. Raises DecodeError for a file that is no capture.
+    A batch spans about `batch_octets` of the uncompressed file. A truncated capture yields the packets before that point, and
+    damaged records are skipped, both with a warning. Raises DecodeError for a file that is no capture.
     """
     name = "standard input" if str(path) == "-" else str(path)
     try:
@@ -287,9 +285,9 @@ def write(
     link_type: int = 1,
     snaplen: int = SNAPLEN,
 ) -> int:
-    """Write (time_ns, frame, wire length) as a pcap, compressed if the name ends in .gz or .zst; how many there were.
+    """Write (time_ns, frame, wire length) as a pcap, compressed if the name ends in .gz or .zst; return the number of packets.
 
-    Frames are cut to `snaplen` octets. Raises ValueError on a time that 32 bits of seconds cannot hold.
+    Frames are cut to `snaplen` octets. Raises ValueError for a time that 32 bits of seconds cannot hold.
     """
     unit, magic = (1, 0xA1B23C4D) if nanosecond else (1000, 0xA1B2C3D4)
     record, count = struct.Struct("<IIII"), 0
@@ -306,7 +304,7 @@ def write(
 
 
 class Writer:
-    """A pcap of nanoseconds that frames are added to, many at once; compressed if the name ends in .gz or .zst. A context."""
+    """A writer of nanosecond pcap in batches; compressed if the name ends in .gz or .zst. A context."""
 
     def __init__(self, path: str | Path, *, link_type: int = 1, snaplen: int = SNAPLEN, level: int = 1) -> None:
         self.count = 0
@@ -321,9 +319,9 @@ class Writer:
         self._stack.close()
 
     def add(self, time_ns: Ints, octets: NDArray[np.uint8], captured: Ints, wire: Ints) -> None:
-        """Add frames: the first `captured` of the `octets` [n, most] of each, which had `wire` octets.
+        """Add frames: the first `captured` of the `octets` [n, most] of each, with `wire` octets on the wire.
 
-        Raises ValueError on a time that 32 bits of seconds cannot hold.
+        Raises ValueError for a time that 32 bits of seconds cannot hold.
         """
         seconds = time_ns // SECOND
         wrong = (seconds < 0) | (seconds >= 1 << 32)

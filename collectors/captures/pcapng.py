@@ -1,6 +1,6 @@
-"""Parse blocks of a pcapng: where they start, what a section says of its interfaces, and its packets as a batch.
+"""Parse blocks of a pcapng: positions, interfaces of a section, and packets as a batch.
 
-Format: draft-ietf-opsawg-pcapng. `pcap` reads the file and puts the blocks together.
+Format: draft-ietf-opsawg-pcapng. `pcap` reads the file and joins the blocks.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collectors.captures.damage import TOO_LONG, UNDESCRIBED
 from collectors.columns.record import Ints, Mask
 from collectors.packets.frame_batch import Batch, Octets, words
 
-MAGIC = b"\x0a\x0d\x0d\x0a"  # of a section's block type, the same in either order
+MAGIC = b"\x0a\x0d\x0d\x0a"  # block type of a section, the same in either byte order
 ORDERS = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 SECTION, INTERFACE, OBSOLETE, SIMPLE, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6  # block types
-LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # octets of such a block; of others 12
+LEAST = {SECTION: 28, INTERFACE: 20, OBSOLETE: 32, SIMPLE: 16, ENHANCED: 32}  # minimum octets of such a block; of others 12
 MAX_BLOCK = MAX_SNAPLEN = 1 << 24
 MOST_PLAIN = 64  # interfaces
 MOST_DESCRIBED = 1 << 16  # sections and interfaces of a file; merged captures have some thousands
@@ -38,7 +38,7 @@ class Interface(NamedTuple):
 
 @dataclass
 class Section:
-    """A pcapng section: its byte order, its interfaces, and the time of the last packet, which simple packets inherit."""
+    """A pcapng section: byte order, interfaces, and the time of the last packet, which simple packets inherit."""
 
     order: str
     interfaces: list[Interface] = field(default_factory=list)
@@ -59,13 +59,14 @@ class Section:
         self.interfaces.append(interface)
 
     def ends(self, buffer: bytearray, at: int, length: int) -> bool:
-        """Whether the block at a place has its length at its end too."""
+        """Check whether the block at `at` repeats its length at its end."""
         return buffer[at + length - 4 : at + length] == struct.pack(self.order + "I", length)
 
     def plain(self) -> Ints | None:
-        """Link type, ns per unit of time and ns of the offset of all interfaces, [n, 3].
+        """Return link type, ns per unit of time and ns of the offset of all interfaces, [n, 3].
 
-        None where that does not say all, and where they are so many that telling it for each new one would take long.
+        None if these do not describe an interface completely, or if there are too many interfaces to update this for each new
+        one.
         """
         few = 0 < len(self.interfaces) <= MOST_PLAIN
         if self.order != "<" or not few or any(interface.resolution > 9 for interface in self.interfaces):
@@ -74,10 +75,13 @@ class Section:
         return np.array(rows, np.uint64).view(np.int64)
 
     def batch(self, buffer: Octets, offset: Ints) -> tuple[Batch, Mask, dict[str, Mask]]:
-        """The packets of the blocks at these offsets, which blocks they are from, and which other blocks have which fault."""
+        """Read the packets of the blocks at these offsets.
+
+        Returns also the mask of their blocks, and masks of other blocks by fault.
+        """
         kind, length, interface, high, low, captured, wire = words(buffer, offset, self.order, 7)
         simple = kind == SIMPLE
-        interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # half of it counts drops
+        interface[kind == OBSOLETE] >>= 16 if self.order == ">" else 0  # the other half counts drops
         interface[kind == OBSOLETE] &= 0xFFFF
         wire[simple], interface[simple] = interface[simple], 0
         if simple.any() and self.interfaces:
@@ -103,7 +107,7 @@ class Section:
         return Batch(buffer, *columns), good, faults
 
     def _inherit(self, time_ns: Ints, simple: NDArray[np.bool_]) -> None:
-        """Give simple packets, which have no time, that of the packet before."""
+        """Give simple packets, which have no time, that of the previous packet."""
         if simple.any():
             before = np.maximum.accumulate(np.where(simple, -1, np.arange(len(simple))))
             time_ns[simple] = np.where(before < 0, self.last_ns, time_ns[before])[simple]
@@ -112,14 +116,14 @@ class Section:
 
 
 def is_sound(kind: int, length: int, mark: bytes) -> bool:
-    """Whether a block can begin with this type, this length and, where it is a section's, this byte-order mark."""
+    """Check whether a block can start with this type, this length and, for a section, this byte-order mark."""
     return LEAST.get(kind, 12) <= length <= MAX_BLOCK and length % 4 == 0 and (kind != SECTION or mark in ORDERS)
 
 
 def _nanoseconds(ticks: NDArray[np.uint64], resolution: int, offset_ns: NDArray[np.uint64]) -> Ints:
-    """Ticks as ns since the epoch; draft-ietf-opsawg-pcapng, options if_tsresol and if_tsoffset."""
+    """Convert ticks to ns since the epoch; draft-ietf-opsawg-pcapng, options if_tsresol and if_tsoffset."""
     power = np.uint64(resolution & 0x7F)
-    if resolution & 0x80:  # parts of 2 ** power; 34 bits of them times 10 ** 9 just fit
+    if resolution & 0x80:  # units of 2 ** -power; 34 bits of them times 10 ** 9 just fit
         seconds = ticks >> power
         excess = max(int(power) - 34, 0)
         fraction = ticks - (seconds << power) >> np.uint64(excess)

@@ -1,4 +1,4 @@
-"""Find where the records of a pcap and the blocks of a pcapng start, compiled."""
+"""Find the positions of pcap records and pcapng blocks, compiled."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from collectors.columns.record import Ints
 from collectors.compilation.primitives import compiled, number, part
 
 WHOLE, DAMAGED = 0, 1
-DAY_NS = 86_400 * SECOND  # a packet further from the one before it has an odd time
-UNKNOWN_NS = np.iinfo(np.int64).min  # the time of a packet before the first
+DAY_NS = 86_400 * SECOND  # a larger distance to the previous packet is implausible
+UNKNOWN_NS = np.iinfo(np.int64).min  # time of the packet before the first one
 _LEAST_OBSOLETE, _LEAST_SIMPLE, _LEAST_ENHANCED = LEAST[OBSOLETE], LEAST[SIMPLE], LEAST[ENHANCED]
 
 
 class Records(NamedTuple):
-    """How a pcap keeps packets: octets of a record's header, whether in network order, ns per unit of the fraction, the most
-    octets a record may have, link type.
+    """Format of a pcap's packets.
+
+    `header`: octets of a record's header; `big`: network order; `unit`: ns per unit of the fraction; `limit`: maximum octets of
+    a record; `link_type`.
     """
 
     header: int
@@ -28,17 +30,17 @@ class Records(NamedTuple):
     link_type: int
 
 
-BLOCKS = Records(28, False, 1, MAX_BLOCK, -1)  # the same of a pcapng's enhanced packet blocks, whose interfaces say more
+BLOCKS = Records(28, False, 1, MAX_BLOCK, -1)  # for a pcapng's enhanced packet blocks, whose interfaces have the rest
 
 
 class Frames:
-    """Room for what is known of the frames of a batch, used again and again: columns of one row per frame."""
+    """Reusable columns for the frames of a batch: one row per frame."""
 
     def __init__(self) -> None:
         self.columns: list[Ints] = [np.zeros(0, np.int64)] * 5
 
     def room(self, rows: int) -> list[Ints]:
-        """Link type, time, offset, captured and wire length of at least so many frames, to be written."""
+        """Return writable columns for `rows` frames: link type, time, offset, captured and wire length."""
         if rows > len(self.columns[0]):
             self.columns = [np.empty(2 * rows, np.int64) for _ in range(5)]
         return self.columns
@@ -46,15 +48,15 @@ class Frames:
 
 @part
 def is_far(time_ns: Any, last_ns: Any) -> Any:
-    """Whether two times are more than a day apart. In floats, since their difference may not fit 64 bits."""
+    """Check whether two times are more than a day apart. Uses floats, because the difference may not fit 64 bits."""
     return abs(np.float64(time_ns) - np.float64(last_ns)) > DAY_NS
 
 
 @part
 def time_of(buffer: Any, at: Any, how: Any, last_ns: Any) -> Any:
-    """Time of the record at a place, and whether its fraction is impossible, which is more than a second.
+    """Return the time of the record at `at`, and whether its fraction is invalid (more than a second).
 
-    The whole second counts then, and the time of the packet before where that is in the same second.
+    For an invalid fraction, use the whole second, or the time of the previous packet if it is in the same second.
     """
     _, big, unit, _, _ = how
     seconds, fraction = number(buffer + at, big) * SECOND, number(buffer + at + 4, big)
@@ -67,10 +69,10 @@ def time_of(buffer: Any, at: Any, how: Any, last_ns: Any) -> Any:
 def scan_records(buffer: int, at: int, end: int, how: Any, last_ns: int, ended: bool, columns: Any) -> Any:
     """Write the columns of `Frames` of complete pcap records, up to the first odd one and the one before it.
 
-    A record is odd if it is longer than any may be, or its time is far from that of the record before, `last_ns` for the first.
-    Where the length of a record is damaged, the next one is odd. Hence none is taken before the header of the next is seen,
-    except at the end of the file: `ended`. How many, where the next one starts, what stopped it, and how many fractions of a
-    second were impossible. `how`: see `Records`.
+    A record is odd if it is too long, or if its time is far from that of the previous record (`last_ns` for the first). A
+    damaged length makes the next record odd, so a record is accepted after the next header is checked, or at the end of the
+    file (`ended`). Returns the number of records, the position of the next one, the reason of the stop, and the number of
+    invalid fractions. `how`: see `Records`.
     """
     types, times, offsets, captures, wires = columns
     header, big, _, limit, link_type = how
@@ -98,9 +100,9 @@ def scan_records(buffer: int, at: int, end: int, how: Any, last_ns: int, ended: 
 
 @compiled
 def scan_blocks(buffer: int, at: int, end: int, big: bool, rows: Any) -> Any:
-    """Write where pcapng blocks with packets start, up to the first that is incomplete, wrong or describes others.
+    """Write the positions of pcapng packet blocks, up to the first incomplete, invalid or other block.
 
-    How many those are, and where the next block starts.
+    Returns their number, and the position of the next block.
     """
     n, most = 0, len(rows)
     while n < most and at + 12 <= end:

@@ -1,8 +1,8 @@
-"""Decide what to do with an implausible record of a pcap: read it, correct its time or length, or skip it. Compiled.
+"""Decide about an implausible pcap record: read it, correct its time or length, or skip it. Compiled.
 
-A place in a file is trusted where the headers of two records follow it, with lengths that records can have and at least one
-octet each. Data that is itself a pcap may look like that, so records are searched for only where a header is damaged, and their
-times must be close to the last one that was read.
+A position is trusted if the headers of two records follow it, with valid lengths and at least one octet each. Payload that is
+itself a pcap may look like that, so records are searched only after a damaged header, and their times must be close to the last
+valid one.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from collectors.captures.pcapng import SECTION
 from collectors.captures.record_framing import UNKNOWN_NS, is_far, time_of
 from collectors.compilation.primitives import compiled, number, part
 
-DECRYPTION, CUSTOM, CUSTOM_LOCAL = 10, 0x0BAD, 0x40000BAD  # types of blocks, beside 1 to 6 and those of sections
+DECRYPTION, CUSTOM, CUSTOM_LOCAL = 10, 0x0BAD, 0x40000BAD  # types of blocks, besides 1 to 6 and those of sections
 LEAST_BLOCK, MOST_BLOCK = 12, 1 << 20  # octets of a block that is searched for
-READ, SKIP, MORE, END = range(4)  # read up to a place, go on at a place, more octets are needed, nothing more is found
+READ, SKIP, MORE, END = range(4)  # read up to a position, skip to a position, more octets are needed, nothing more is found
 _NO, _YES, _MAYBE = range(3)
 DEPTH = 2  # headers that must follow
 
 
 @compiled
 def judge_record(buffer: int, at: int, end: int, how: Any, last_ns: int, ended: bool) -> Any:
-    """What to do with the record at a place: `READ` to `END`, the place where the next one starts, and its time.
+    """Judge the record at `at`: `READ` to `END`, the position of the next one, and its time.
 
-    `how`: see `record_framing.Records`. `last_ns`: time of the record before. `ended`: the file has no more octets than up to
-    `end`.
+    `how`: see `record_framing.Records`. `last_ns`: time of the previous record. `ended`: the file ends at `end`.
     """
     header, big, _, limit, _ = how
     if at + header > end:
@@ -53,9 +52,9 @@ def judge_record(buffer: int, at: int, end: int, how: Any, last_ns: int, ended: 
 
 @compiled
 def find_record(buffer: int, at: int, stop: int, end: int, how: Any, last_ns: int, ended: bool) -> Any:
-    """The first place from `at` on, and before `stop`, where records start that go on from a time; as `judge_record` says it.
+    """Find the first position in [at, stop) from which records continue at a plausible time; result as in `judge_record`.
 
-    `SKIP`: the place is found. `MORE`: it may be from that place on. `END`: there is none.
+    `SKIP`: the position is found. `MORE`: it may be from there on. `END`: there is none.
     """
     header, big, _, _, _ = how
     for place in range(at, min(stop, end - header + 1)):
@@ -74,7 +73,7 @@ def find_record(buffer: int, at: int, stop: int, end: int, how: Any, last_ns: in
 
 @part
 def _is_sound(buffer: Any, at: Any, how: Any) -> Any:
-    """Whether a record can have the lengths that stand in a header."""
+    """Check whether a record can have the lengths in a header."""
     _, big, _, limit, _ = how
     captured, wire = number(buffer + at + 8, big), number(buffer + at + 12, big)
     return 0 < captured <= limit and wire <= limit
@@ -82,7 +81,7 @@ def _is_sound(buffer: Any, at: Any, how: Any) -> Any:
 
 @part
 def _followed(buffer: Any, at: Any, end: Any, how: Any, ended: Any) -> Any:
-    """Whether the headers of sound records, or the end of the file, follow from a place on."""
+    """Check whether headers of sound records, or the end of the file, follow."""
     header, big, _, _, _ = how
     for depth in range(DEPTH):
         if at == end and ended:
@@ -97,7 +96,10 @@ def _followed(buffer: Any, at: Any, end: Any, how: Any, ended: Any) -> Any:
 
 @part
 def _settled(buffer: Any, after: Any, end: Any, how: Any, time_ns: Any, last_ns: Any) -> Any:
-    """The time of a record, or that of the record before where the next ones go on from there. `after`: where those are."""
+    """Return the time of a record, or that of the previous record if the next ones continue from there.
+
+    The next ones start at `after`.
+    """
     header, big, _, _, _ = how
     if last_ns != UNKNOWN_NS and not is_far(time_ns, last_ns):
         return time_ns
@@ -108,7 +110,7 @@ def _settled(buffer: Any, after: Any, end: Any, how: Any, time_ns: Any, last_ns:
         next_ns, _ = time_of(buffer, after, how, time_ns)
         if not first and not is_far(next_ns, last_ns):
             return last_ns
-        if first and not is_far(next_ns, before):  # of the first three of a file, two go on from each other
+        if first and not is_far(next_ns, before):  # of the first three of a file, two continue each other
             return before
         before = next_ns
         after += header + number(buffer + after + 8, big)
@@ -117,9 +119,10 @@ def _settled(buffer: Any, after: Any, end: Any, how: Any, time_ns: Any, last_ns:
 
 @compiled
 def settle_times(times: Any, last_ns: int, whole: bool) -> Any:
-    """Correct times in place that are far from those before and after them; the time of the packet before counts then.
+    """Correct in place times that are far from those before and after them, with the time of the previous packet.
 
-    Up to which they are decided: the next two are needed for that, unless these are the `whole`. How many were corrected.
+    Each decision needs the next two times, unless these are the `whole`. Returns the number of decided times, and of
+    corrections.
     """
     corrected = 0
     for k in range(len(times)):
@@ -141,9 +144,9 @@ def settle_times(times: Any, last_ns: int, whole: bool) -> Any:
 
 @compiled
 def find_block(buffer: int, at: int, end: int, big: bool, ended: bool) -> Any:
-    """The first place from `at` on where a block of a pcapng starts, of a known type and followed by another or the file's end.
+    """Find the first position from `at` on of a pcapng block of a known type, followed by another or the end of the file.
 
-    `SKIP`: the place is found. `MORE`: it may be from that place on. `END`: there is none.
+    `SKIP`: the position is found. `MORE`: it may be from there on. `END`: there is none.
     """
     for place in range(at, end - 11):
         length = number(buffer + place + 4, big)
@@ -159,7 +162,7 @@ def find_block(buffer: int, at: int, end: int, big: bool, ended: bool) -> Any:
 
 @part
 def _is_block(buffer: Any, at: Any, big: Any) -> Any:
-    """Whether a type and a length of a block stand at a place."""
+    """Check whether a valid type and length of a block are at `at`."""
     kind, length = number(buffer + at, big), number(buffer + at + 4, big)
     if length < LEAST_BLOCK or length > MOST_BLOCK or length & 3:
         return False

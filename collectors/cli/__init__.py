@@ -1,5 +1,5 @@
-"""The command line `prism-collect`: options, checks of arguments, one line for an error.
+"""The command line `prism-collect`: options, checks of arguments, errors of one line.
 
-`commands` is the program. `file_commands`, `live_commands` and `warm_command` add its commands; each imports what it needs
-when it runs, so that help is quick.
+`commands` is the program. `file_commands`, `live_commands` and `warm_command` add its commands; each imports its modules when
+it runs, so that help is quick.
 """

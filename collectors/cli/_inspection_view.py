@@ -1,4 +1,4 @@
-"""Print what `inspect` found: tables on a terminal, a line per fact elsewhere."""
+"""Print the result of `inspect`: tables on a terminal, a line per fact elsewhere."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from rich.text import Text
 
 from collectors.cli.inspection import Decoded, Dissected, Records
 
-MOST = 10  # talkers
-LAYERS = 40  # lines of the hierarchy
-UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+MAX_TALKERS = 10  # talkers
+MAX_LAYERS = 40  # lines of the hierarchy
+UNLIMITED = 10_000  # columns if the output is no terminal: lines are not wrapped
 
 
 def console() -> Console:
-    """A console on standard output that wraps lines and colours words only where it is a terminal."""
+    """Make a console on standard output that wraps lines and colours words only on a terminal."""
     made = Console(highlight=False, markup=False, emoji=False)
     if not made.is_terminal:
         made.width = UNLIMITED
@@ -26,7 +26,7 @@ def console() -> Console:
 
 
 def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[str], out: Console, *, most: int) -> None:
-    """Print what is in a capture, `most` packets of which were looked at."""
+    """Print the content of a capture, from its first `most` packets."""
     cut = f", the first {seen.packets:,} packets" if seen.packets >= most else ""
     out.print(_line(f"{path}: a capture{cut}", "bold"))
     out.print(_line(f"{seen.packets:,} packets, {_octets(seen.octets)} on the wire, {_span(seen.first_ns, seen.last_ns)}"))
@@ -43,19 +43,19 @@ def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[s
 
 
 def show_records(path: str, kind: str, records: Records, out: Console) -> None:
-    """Print what is in a file of flow records."""
+    """Print the content of a file of flow records."""
     out.print(_line(f"{path}: flow records ({kind}){'' if records.whole else f', the first {records.rows:,}'}", "bold"))
     span = _span(records.first_ns, records.last_ns)
     out.print(_line(f"{records.rows:,} records, {_octets(records.octets)}, {span}"))
     if records.exporters:
-        out.print(_line(f"switches: {', '.join(records.exporters[:LAYERS])}"))
+        out.print(_line(f"switches: {', '.join(records.exporters[:MAX_LAYERS])}"))
     for reason, n in records.skipped.items():
         out.print(_line(f"skipped: {reason} ({n:,})", "yellow"))
     _talkers(records.talkers, out)
 
 
 def _line(text: str, style: str = "") -> Text:
-    """Text without control characters: names come from files and packets that anybody may have written."""
+    """Remove control characters: names come from untrusted files and packets."""
     return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
 
 
@@ -88,14 +88,14 @@ def _table(*columns: str) -> Table:
 
 
 def _hierarchy(seen: Dissected) -> Table:
-    """Protocols inside protocols, with packets and octets; the rarest are left out where there are many."""
+    """Show nested protocols with packets and octets, without the rarest if there are many."""
     packets: Counter[tuple[str, ...]] = Counter()
     octets: Counter[tuple[str, ...]] = Counter()
     for stack, n in seen.stacks.items():
         for depth in range(1, len(stack) + 1):
             packets[stack[:depth]] += n
             octets[stack[:depth]] += seen.octets_of[stack]
-    shown = {stack for stack, _ in packets.most_common(LAYERS)}
+    shown = {stack for stack, _ in packets.most_common(MAX_LAYERS)}
     table = _table("protocol", "packets", "", "octets")
     for stack in sorted(shown, key=lambda s: _rank(s, packets)):
         share = f"{packets[stack] / seen.packets:.1%}"
@@ -106,7 +106,7 @@ def _hierarchy(seen: Dissected) -> Table:
 
 
 def _rank(stack: tuple[str, ...], packets: Mapping[tuple[str, ...], int]) -> list[tuple[int, str]]:
-    """Children below their parent, the frequent ones first."""
+    """Sort children below their parent, frequent ones first."""
     return [(-packets[stack[:depth]], stack[depth - 1]) for depth in range(1, len(stack) + 1)]
 
 
@@ -127,11 +127,11 @@ def _talkers(talkers: Counter[tuple[str, str]], out: Console) -> None:
     table = _table("top talkers", "", "octets", "")
     table.columns[1].justify = "left"
     total = sum(talkers.values())
-    for (src, dst), n in talkers.most_common(MOST):
+    for (src, dst), n in talkers.most_common(MAX_TALKERS):
         table.add_row(_line(src), _line(f"→ {dst}"), _octets(n), f"{n / total:.1%}" if total else "")
     out.print(table)
-    if len(talkers) > MOST:
-        out.print(_line(f"and {len(talkers) - MOST:,} pairs more", "dim"))
+    if len(talkers) > MAX_TALKERS:
+        out.print(_line(f"and {len(talkers) - MAX_TALKERS:,} pairs more", "dim"))
 
 
 def _hints(hints: Sequence[str], out: Console) -> None:

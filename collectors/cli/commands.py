@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from collectors.cli import file_commands, live_commands, warm_command
-from collectors.cli.errors import lacking
+from collectors.cli.errors import report_memory_errors
 from collectors.cli.option_values import Commands
 
 HELP = "Collect flow records: from captures, mirror ports, flow exports, and files of other tools."
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 
 def show_version(asked: bool) -> None:
-    """Print the program's name and version and end, where that was asked."""
+    """Print the program's name and version and exit, if requested."""
     if asked:
         typer.echo(f"{Path(sys.argv[0]).name} {version('llm-prism')}")
         raise typer.Exit
@@ -38,8 +38,8 @@ VersionOption = Annotated[
 
 
 def main() -> None:
-    """The console script."""
-    with lacking("prism-collect"):
+    """Run the program (console script)."""
+    with report_memory_errors("prism-collect"):
         app()
 
 

@@ -8,13 +8,13 @@ import typer
 
 
 def config_option(program: str) -> Any:
-    """The option, for a command of `program`. Commands that have it share a file; what is no option of theirs is refused."""
+    """Make the option for a command of `program`. Commands share a file; unknown options in it are refused."""
 
     def take(context: typer.Context, path: str | None) -> str | None:
-        from collectors.cli.errors import complaints
+        from collectors.cli.errors import report_errors
 
         if path is not None:
-            with complaints(program):
+            with report_errors(program):
                 context.default_map = settings_of(context, path)
         return path
 
@@ -27,7 +27,7 @@ def config_option(program: str) -> Any:
 
 
 def settings_of(context: typer.Context, path: str) -> dict[str, Any]:
-    """What a settings file says to the command of a context. Raises as `read_settings`."""
+    """Read the settings of a command from a file. Raises as `read_settings`."""
     from collectors.live.settings_files import read_settings
 
     commands: dict[str, Any] = getattr(context.parent.command, "commands", {}) if context.parent else {}

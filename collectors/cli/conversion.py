@@ -19,7 +19,7 @@ from collectors.writers import record_files
 
 
 class Converted(NamedTuple):
-    """The result of a conversion: packets read, records written, counts of skipped packets and rows by reason, warnings."""
+    """Result of a conversion: packets read, records written, counts of skipped packets and rows by reason, warnings."""
 
     packets: int
     written: int
@@ -28,12 +28,12 @@ class Converted(NamedTuple):
 
 
 def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns | None = None) -> Converted:
-    """Write the records of files, each with the name of the switch that saw it. Raises DecodeError with the file's name.
+    """Convert files, each with the name of its switch. Raises DecodeError with the file's name.
 
-    Captures are read together, so that a packet that several switches saw counts once; dumps one after another, in pieces:
-    the records of a dump stay in its order.
+    Captures are read together, so that a packet that several switches saw counts once; dumps are read one after another, in
+    pieces, and their records keep their order.
     """
-    kinds = [(name, path, file_types.kind(path)) for name, path in files]
+    kinds = [(name, path, file_types.recognise_file(path)) for name, path in files]
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     skipped: Counter[str] = Counter()
     warnings: list[str] = []
@@ -42,7 +42,7 @@ def convert(files: Sequence[tuple[str, str]], out: str | Path, columns: Columns 
             file.add(_of_captures(captures, skipped))
         for name, path, kind in kinds:
             if kind is not Kind.capture:
-                records = file_types.opened(path, columns, exporter=name, kind_=kind)
+                records = file_types.open_records(path, columns, exporter=name, kind_=kind)
                 for flows in records:
                     file.add(flows)
                 skipped.update(records.skipped)

@@ -1,4 +1,4 @@
-"""End a program with one line on standard error for errors that a user can cause. Both command lines use it."""
+"""End a program with one line on standard error for errors of the user. Both command lines use it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 import typer
 
 from collectors.clickhouse.store_error import StoreError
-from collectors.memory.limit import is_lack, outer_limit
+from collectors.memory.limit import is_memory_error, outer_limit
 
 OUT_OF_MEMORY = "out of memory"
 
 
 @contextmanager
-def lacking(program: str) -> Iterator[None]:
+def report_memory_errors(program: str) -> Iterator[None]:
     """End the program with one line on stderr and status 2 if memory runs out."""
     try:
         yield
@@ -27,8 +27,8 @@ def lacking(program: str) -> Iterator[None]:
 
 
 @contextmanager
-def complaints(program: str) -> Iterator[ExitStack]:
-    """End the program with one line on stderr and status 2 for errors a user can cause, 130 for Ctrl-C, 1 for a closed pipe.
+def report_errors(program: str) -> Iterator[ExitStack]:
+    """End the program with one line on stderr and status 2 for errors of the user, 130 for Ctrl-C, 1 for a closed pipe.
 
     A store that cannot be reached gives status 75 (EX_TEMPFAIL): try again. The stack holds contexts that end with the command.
     """
@@ -39,13 +39,13 @@ def complaints(program: str) -> Iterator[ExitStack]:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit meets no broken pipe again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit causes no second error
         raise typer.Exit(1) from None
     except MemoryError:
         outer = outer_limit()
         raise _refusal(program, f"{OUT_OF_MEMORY}{f' ({outer})' if outer else ''}") from None
     except RuntimeError as error:
-        if not is_lack(error):
+        if not is_memory_error(error):
             raise
         raise _refusal(program, f"{OUT_OF_MEMORY}: {error}") from None
     except OSError as error:

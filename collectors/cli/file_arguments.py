@@ -1,4 +1,4 @@
-"""Check the input and output files of a command before it starts to work. Both command lines use it."""
+"""Check the input and output files of a command before it starts. Both command lines use it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ENDINGS = {
     ".parquet",
     ".log",
     ".tsv",
-}  # of files, not of switches' names
+}  # suffixes that do not belong to a switch's name
 
 
 def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
-    """Switch name and path of each FILE or SWITCH=FILE; a path that exists is a path, whatever it contains; - is stdin.
+    """Split each FILE or SWITCH=FILE into switch name and path; an existing path is a path, whatever it contains; - is stdin.
 
-    Raises ValueError where a name is empty or stands for two files, OSError where a file cannot be read.
+    Raises ValueError for an empty name or one name for two files, OSError for an unreadable file.
     """
     named: dict[str, str] = {}
     for file in files:
@@ -44,7 +44,7 @@ def named_inputs(files: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _check_readable(path: str) -> None:
-    """What cannot be read is told before a long run begins. Nothing is opened: a pipe opens once."""
+    """Check early that a file can be read. Does not open it, because a pipe opens only once."""
     if path == "-":
         return
     if not os.access(path, os.R_OK):
@@ -55,7 +55,7 @@ def _check_readable(path: str) -> None:
 
 
 def stem(path: str) -> str:
-    """What a file's name says of the switch that saw it: the name without its endings."""
+    """Derive the switch name from a file's name: without its suffixes."""
     name = Path("stdin" if path == "-" else path)
     while name.suffix.lower() in ENDINGS and name.stem:
         name = Path(name.stem)
@@ -63,7 +63,7 @@ def stem(path: str) -> str:
 
 
 def check_output(path: str, inputs: Sequence[tuple[str, str]]) -> None:
-    """Raises ValueError where a file could not be written, or is one of the inputs, before any work is done."""
+    """Check early that an output file can be written and is no input. Raises ValueError."""
     target = Path(path)
     if target.is_dir():
         raise ValueError(f"{path}: is a folder; name a file")

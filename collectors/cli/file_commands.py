@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 
 DUMP = re.compile(r"(\.((csv|jsonl|ndjson)(\.gz|\.zst)?|parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)
 FORMS = "the name of a dump ends in .csv or .jsonl (plain, .gz, .zst), .parquet, .arrow (Arrow IPC), or .nfdump (for nfdump -r)"
@@ -51,11 +51,11 @@ def convert(
 
 
 def _convert(files: list[str], out: str, columns: str | None, memory: int) -> None:
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
     from collectors.cli.file_arguments import check_output, named_inputs
-    from collectors.files.atomic_files import written
+    from collectors.files.atomic_files import atomic_path
 
-    with complaints("prism-collect") as undo:
+    with report_errors("prism-collect") as undo:
         inputs = named_inputs(files)
         check_output(out, inputs)
         if not DUMP.search(out):
@@ -67,7 +67,7 @@ def _convert(files: list[str], out: str, columns: str | None, memory: int) -> No
 
         undo.enter_context(begin("prism-collect", packages=("collectors",)))
         asked = read_columns(columns) if columns else None
-        with written(out) as path, bounded(memory, files):
+        with atomic_path(out) as path, memory_limit(memory, files):
             done = run(inputs, path, asked)
         for warning in done.warnings:
             typer.echo(f"prism-collect: {warning}", err=True)
@@ -92,10 +92,10 @@ def inspect(
 
     Captures need pyshark (the extra `inspect`) and tshark, and take about one second per 1,000 packets.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
     from collectors.cli.file_arguments import named_inputs
 
-    with complaints("prism-collect"):
+    with report_errors("prism-collect"):
         if file == "-":
             raise ValueError("-: standard input cannot be inspected; name a file")
         named_inputs([file])
@@ -103,8 +103,8 @@ def inspect(
         from collectors.cli import _inspection_view, inspection
         from collectors.formats import file_types as inputs
 
-        with bounded(memory, [file]):
-            kind = inputs.kind(file, dissected=True)
+        with memory_limit(memory, [file]):
+            kind = inputs.recognise_file(file, dissected=True)
             if kind not in (inputs.Kind.capture, inputs.Kind.exports):
                 _inspection_view.show_records(
                     file, kind, inspection.read_records(file, kind, packets), _inspection_view.console()
@@ -118,7 +118,7 @@ def inspect(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make these commands those of a program."""
+    """Add these commands to a program."""
     app.command()(flows)
     app.command()(convert)
     app.command()(inspect)

@@ -1,6 +1,6 @@
 """Compare tshark's dissection (through pyshark) of a capture's first packets with our decoder's.
 
-tshark takes a registered UDP source port for the protocol, and so loses RoCE packets whose source port is TFTP's: that
+tshark uses a registered UDP source port to choose the protocol, and so misreads RoCE packets whose source port is TFTP's: that
 dissector is switched off.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from collectors.aggregation.batch_decoder import Decoder
 from collectors.captures import pcap
-from collectors.columns.partial_records import mixed, run_starts
+from collectors.columns.partial_records import hash_columns, run_starts
 from collectors.columns.record import TCP, Packets
 from collectors.formats import file_types
 from collectors.formats.file_types import Kind
@@ -33,7 +33,7 @@ LEFT_OUT = ("--disable-protocol", "tftp")
 
 @dataclass
 class Dissected:
-    """What tshark says of the first packets of a capture; `fault` is how it ended, if it did not end well."""
+    """tshark's view of the first packets of a capture; `fault`: how it ended, if it failed."""
 
     packets: int = 0
     octets: int = 0
@@ -48,7 +48,7 @@ class Dissected:
 
     @property
     def protocols(self) -> Counter[str]:
-        """In how many packets each protocol is."""
+        """Count the packets that contain each protocol."""
         found: Counter[str] = Counter()
         for stack, n in self.stacks.items():
             found.update(dict.fromkeys(stack, n))
@@ -57,10 +57,10 @@ class Dissected:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What our decoder makes of the same packets: how many are used, and how many not, by reason.
+    """Our decoder's view of the same packets: number of used ones, and of skipped ones by reason.
 
-    Of those used: RDMA packets, and the share that comes behind a gap in the sequence of its flow, of those that have one
-    before them. `refused` says why the capture could not be read at all.
+    Of the used ones: RDMA packets, and the share behind a gap in the sequence of its flow. `refused`: why the capture could not
+    be read at all.
     """
 
     used: int = 0
@@ -75,7 +75,7 @@ class Decoded:
 
 
 def dissect(path: str, packets: int) -> Dissected:
-    """Up to so many packets of a file through tshark. Raises ValueError where pyshark or tshark are not there."""
+    """Dissect at most `packets` packets of a file with tshark. Raises ValueError without pyshark or tshark."""
     try:
         import pyshark
         from pyshark.capture.capture import TSharkCrashException
@@ -86,12 +86,12 @@ def dissect(path: str, packets: int) -> Dissected:
         raise ValueError(NEEDS.format("tshark", "install it (Debian's package is tshark)"))
 
     class Closed(pyshark.FileCapture):  # type: ignore[misc]
-        """A capture that is closed below, once: pyshark's own destructor starts the loop again."""
+        """A capture that is closed below, once: pyshark's own destructor restarts the loop."""
 
         def __del__(self) -> None:
             pass
 
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it remarks that tshark was gone before it was asked
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns that tshark ended early
     found, loop = Dissected(), asyncio.new_event_loop()
     arguments = [*LEFT_OUT, "-n", "-c", str(packets)]
     try:
@@ -102,7 +102,7 @@ def dissect(path: str, packets: int) -> Dissected:
         for packet in itertools.islice(capture, packets):
             _take(found, packet)
     except TSharkCrashException:
-        if found.packets < packets:  # else we did not wait for it
+        if found.packets < packets:  # otherwise we did not wait for it
             found.fault = "it stopped early: the file is cut off, damaged, or of an unknown format"
     finally:
         with suppress(TSharkCrashException):
@@ -130,26 +130,26 @@ def _take(found: Dissected, packet: Any) -> None:
 
 
 def _nanoseconds(text: str) -> int:
-    """Seconds since the epoch; later versions of tshark write an ISO time."""
+    """Parse seconds since the epoch; later versions of tshark write an ISO time."""
     try:
         return int(Decimal(text) * 10**9)
     except InvalidOperation:
-        from collectors.formats.arrow_values import moment
+        from collectors.formats.arrow_values import parse_time
 
         with suppress(ValueError):
-            return moment(text)
+            return parse_time(text)
     return 0
 
 
 def decode(path: str, packets: int) -> Decoded:
-    """The first packets of a file, up to so many, through our own decoder."""
+    """Decode at most `packets` packets of a file with our own decoder."""
     decoder = Decoder()
     parts: list[Packets] = []
     try:
         with pcap.read(path, batch_octets=1 << 18) as capture:
-            for batch in _some(capture, packets):
+            for batch in _first_batches(capture, packets):
                 part = decoder.decode(batch)
-                parts.append(part.take(np.arange(len(part))))  # a copy: its arrays may be used again
+                parts.append(part.take(np.arange(len(part))))  # a copy, because the decoder reuses its arrays
             warnings, damaged = tuple(capture.warnings), capture.skipped
     except DecodeError as error:
         return Decoded(refused=str(error))
@@ -167,8 +167,8 @@ def decode(path: str, packets: int) -> Decoded:
     )
 
 
-def _some(capture: pcap.Capture, packets: int) -> Iterator[Any]:
-    """Batches until there are so many packets, the last cut to that."""
+def _first_batches(capture: pcap.Capture, packets: int) -> Iterator[Any]:
+    """Yield batches with `packets` packets in total."""
     left = packets
     for batch in capture:
         columns = {name: getattr(batch, name)[:left] for name in ("link_type", "time_ns", "offset", "captured", "wire")}
@@ -179,15 +179,15 @@ def _some(capture: pcap.Capture, packets: int) -> Iterator[Any]:
 
 
 def _sequences(parts: list[Packets]) -> tuple[float, int, int]:
-    """Share of packets behind a gap in their flow; how many flows of TCP there are, and of how many both ways were seen."""
+    """Measure the share of packets behind a gap in their flow; count TCP flows, and those seen in both directions."""
     if not parts:
         return 0.0, 0, 0
     names = ("src", "dst", "src_port", "dst_port", "protocol", "opcode", "dst_qp", "sequence", "octets")
     c = {name: np.concatenate([getattr(part, name) for part in parts]).astype(np.int64) for name in names}
     roce, tcp = c["opcode"] >= 0, c["protocol"] == TCP
     port = np.where(roce, 0, c["src_port"])
-    flow = mixed(c["src"], c["dst"], port, c["dst_port"], c["dst_qp"], c["protocol"])
-    back = mixed(c["dst"], c["src"], c["dst_port"], port, c["dst_qp"], c["protocol"])
+    flow = hash_columns(c["src"], c["dst"], port, c["dst_port"], c["dst_qp"], c["protocol"])
+    back = hash_columns(c["dst"], c["src"], c["dst_port"], port, c["dst_qp"], c["protocol"])
     known = np.unique(flow[tcp])
     both = int(np.count_nonzero(np.isin(np.unique(back[tcp]), known)))
     followed = np.flatnonzero((roce & (c["opcode"] < 0x20)) | (tcp & (c["octets"] > 0)))
@@ -205,7 +205,7 @@ def _sequences(parts: list[Packets]) -> tuple[float, int, int]:
 
 @dataclass(frozen=True)
 class Records:
-    """What is in a file of flow records, as far as it was read: `whole` says whether that was all of it."""
+    """Content of a file of flow records; `whole`: the whole file was read."""
 
     rows: int
     octets: int
@@ -218,8 +218,8 @@ class Records:
 
 
 def read_records(path: str, kind: Kind, rows: int) -> Records:
-    """Some records of a file that is no capture, at least so many if it has them. Raises DecodeError."""
-    source = file_types.opened(path, kind_=kind)
+    """Read at least `rows` records of a file that is no capture, if it has them. Raises DecodeError."""
+    source = file_types.open_records(path, kind_=kind)
     talkers: Counter[tuple[str, str]] = Counter()
     exporters: dict[str, None] = {}
     count = octets = last = 0
@@ -243,7 +243,7 @@ def read_records(path: str, kind: Kind, rows: int) -> Records:
 
 
 def hints(seen: Dissected, decoded: Decoded) -> list[str]:
-    """What a user should know, the most important first."""
+    """List hints for the user, most important first."""
     protocols = seen.protocols
     there = [text for names, text in HINTS if any(name in protocols for name in names)]
     found = (

@@ -31,7 +31,7 @@ MetricsOption = Annotated[
 
 
 def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
-    """What the settings file says now, but for what the command line said; empty without one."""
+    """Read the settings file again, without options from the command line; empty without a file."""
     if config is None:
         return {}
     found = settings_of(context, config)
@@ -39,7 +39,7 @@ def _again(context: typer.Context, config: str | None) -> dict[str, Any]:
 
 
 def _listed(context: typer.Context, name: str, texts: list[str] | None) -> list[str] | None:
-    """A list of texts, or None where neither the command line nor the settings file has one: an empty one is one."""
+    """Return a list of texts, or None if neither the command line nor the settings file has it. An empty list stays empty."""
     return list((context.default_map or {})[name]) if source(context, name) == "DEFAULT_MAP" else texts or None
 
 
@@ -88,14 +88,14 @@ def listen(
     Writes flow records. PORT listens on loopback only, *:PORT on all addresses. UDP has no authentication:
     with *:PORT, list the exporters with --allow.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism-collect"):
-        from collectors.live.listen_command import Wish, listen_until_told
+    with report_errors("prism-collect"):
+        from collectors.live.listen_command import ListenOptions, run_listener
 
         asked = {"sflow": sflow, "netflow": netflow, "ipfix": ipfix}
         places = [(kind, text) for kind, texts in asked.items() for text in texts or ()]
-        wish = Wish(
+        wish = ListenOptions(
             places=places,
             out=out,
             rows=rotate_rows,
@@ -108,7 +108,7 @@ def listen(
             metrics=metrics,
             templates=templates,
         )
-        listen_until_told(wish, lambda: _again(context, config))
+        run_listener(wish, lambda: _again(context, config))
 
 
 def capture(
@@ -138,13 +138,13 @@ def capture(
 
     Writes flow records. Needs only the capability CAP_NET_RAW.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism-collect"):
-        from collectors.live.capture_command import Wish, capture_until_told
+    with report_errors("prism-collect"):
+        from collectors.live.capture_command import CaptureOptions, run_capture
 
-        wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
-        capture_until_told(wish, name=name, expression=expression, ends=roce_ends, promiscuous=promiscuous)
+        wish = CaptureOptions(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
+        run_capture(wish, name=name, expression=expression, ends=roce_ends, promiscuous=promiscuous)
 
 
 def erspan(
@@ -172,24 +172,24 @@ def erspan(
     Writes flow records. A packet that several switches mirror is counted once. GRE has no authentication:
     list the switches with --allow. Needs only the capability CAP_NET_RAW.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism-collect"):
-        from collectors.live.capture_command import Wish, receive_mirrors_until_told
+    with report_errors("prism-collect"):
+        from collectors.live.capture_command import CaptureOptions, run_erspan
         from collectors.live.session import allow_list
 
         def wanted() -> Any:
             known = {"allow": _listed(context, "allow", allow), "allow_file": allow_file} | _again(context, config)
             return allow_list(known["allow"], known["allow_file"])
 
-        wish = Wish(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
-        receive_mirrors_until_told(wish, switch or (), wanted)
+        wish = CaptureOptions(interface, out, rotate_rows, rotate_seconds, buffer << 20, active, wait, metrics)
+        run_erspan(wish, switch or (), wanted)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"listen": listen, "capture": capture, "erspan": erspan}
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in COMMANDS.values():
         app.command()(command)

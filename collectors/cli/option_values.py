@@ -1,4 +1,4 @@
-"""Check values from the command line and the settings file: an empty text is an error, mostly an unset shell variable."""
+"""Check values from the command line and the settings file: empty text is an error, usually an unset shell variable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typer.core import TyperGroup
 
 from collectors.memory.limit import SETTING
 
-MOST_RATE = 400_000.0  # datagrams per second and exporter where nothing else is set: more than any switch sends
-FREE = ("TEXT", "EXPRESSION")  # metavars of what may be empty: words for people, and all packets
+MOST_RATE = 400_000.0  # default limit of datagrams per second and exporter: above the rate of any switch
+FREE = ("TEXT", "EXPRESSION")  # metavars of values that may be empty: texts for people, and filters
 
 
 MemoryOption = Annotated[
@@ -21,7 +21,7 @@ MemoryOption = Annotated[
 
 
 class Commands(TyperGroup):
-    """Commands, of the groups in it too, that refuse an empty text: taken as none, it would mean the current folder, or all."""
+    """Commands, with those of their groups, that refuse empty text, which would otherwise mean the current folder, or all."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -29,7 +29,7 @@ class Commands(TyperGroup):
 
 
 def source(context: typer.Context, name: str) -> str:
-    """Where the value of an option is from, as click calls it: COMMANDLINE, DEFAULT_MAP (the settings file), ..."""
+    """Return the source of an option's value in click's terms: COMMANDLINE, DEFAULT_MAP (the settings file), ..."""
     found = context.get_parameter_source(name)
     return "" if found is None else found.name
 
@@ -43,10 +43,10 @@ def _guard(command: Any) -> None:
 
 
 def _filled(then: Callable[..., Any] | None) -> Callable[..., Any]:
-    """A parameter's callback that goes on with `then`."""
+    """Make a parameter's callback that continues with `then`."""
 
     def check(context: Any, parameter: Any, value: Any) -> Any:
-        said = source(context, parameter.name) in ("COMMANDLINE", "DEFAULT_MAP")  # a default of ours may be empty
+        said = source(context, parameter.name) in ("COMMANDLINE", "DEFAULT_MAP")  # our own default may be empty
         if said and (value == "" or (isinstance(value, list | tuple) and "" in value)):
             raise typer.BadParameter("the value is empty; is a shell variable not set?", ctx=context, param=parameter)
         return then(context, parameter, value) if then else value

@@ -12,7 +12,7 @@ import typer
 
 
 def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
-    """The command for the loops of these packages."""
+    """Make the command for the loops of these packages."""
 
     def warm(
         processes: Annotated[
@@ -25,10 +25,10 @@ def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
         Otherwise the first runs are slower. Compiled code is stored beside the program, or in the folder NUMBA_CACHE_DIR; loops
         that are compiled already are skipped.
         """
-        from collectors.cli.errors import complaints
+        from collectors.cli.errors import report_errors
         from collectors.compilation.warming import compile_all, cores, listed, missing
 
-        with complaints(program):
+        with report_errors(program):
             began = time.monotonic()
             tasks = missing(listed(packages))
             many = processes or cores()
@@ -48,7 +48,7 @@ def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
 
 @contextmanager
 def _progress(total: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A function to call for each loop that is compiled. It moves a bar on a terminal, else prints a line per tenth."""
+    """Yield a function to call for each compiled loop. It moves a bar on a terminal, else prints a line per tenth."""
     if quiet or not total:
         yield lambda: None
     elif sys.stderr.isatty():

@@ -10,28 +10,28 @@ import numpy as np
 import pyarrow as pa
 
 
-class Texts(np.ndarray):  # the driver takes arrays, and these through to where it writes a column
+class Texts(np.ndarray):  # the driver accepts arrays, and passes a subclass on to the writer of a column
     """A column of texts: codes into `words`."""
 
     words: list[str]
 
 
 def texts(values: pa.DictionaryArray) -> Any:
-    """A column for the driver, which is had to write it. Objects where another version of the driver cannot be had to."""
-    if not _had("write_column", _write):
+    """Make a column for the patched driver; a column of objects if this version of the driver cannot be patched."""
+    if not _patch_driver("write_column", _write):
         return np.asarray(values.dictionary.to_numpy(zero_copy_only=False)[values.indices.to_numpy()])
     found = values.indices.to_numpy().view(Texts)
     found.words = values.dictionary.to_pylist()
     return found
 
 
-def as_objects() -> None:
-    """Have the driver read texts as objects: of texts of a fixed width it makes most of what an answer costs."""
-    _had("read_column", _read)
+def read_texts_as_objects() -> None:
+    """Patch the driver to read texts as objects: texts of fixed width are most of the cost of an answer."""
+    _patch_driver("read_column", _read)
 
 
-def _had(name: str, ours: Callable[..., Any]) -> bool:
-    """Whether the driver can be had to read or write columns our way, `ours`, which is given its own as well."""
+def _patch_driver(name: str, ours: Callable[..., Any]) -> bool:
+    """Patch the driver's function `name` with `ours`, which also receives the original; return whether that worked."""
     from clickhouse_driver.streams import native
 
     theirs = getattr(native, name, None)
@@ -41,7 +41,7 @@ def _had(name: str, ours: Callable[..., Any]) -> bool:
 
 
 def encoded(column: Texts) -> bytes:
-    """Each row's text after its length (ClickHouse's String: the length as LEB128)."""
+    """Encode each row's text after its length (ClickHouse's String: the length as LEB128)."""
     words = [_length(len(word)) + word for word in map(str.encode, column.words)]
     whole = pa.array(words, pa.large_binary()).take(pa.array(np.asarray(column)))
     return bytes(memoryview(whole.buffers()[2])) if len(column) else b""

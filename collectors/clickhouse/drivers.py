@@ -15,45 +15,45 @@ from collectors.clickhouse.tables import TableColumn as TableColumn
 
 
 class Database(Protocol):
-    """A database. Every method raises StoreError; all may be called from any thread."""
+    """A database. Every method raises StoreError and is thread-safe."""
 
-    where: str  # what was opened, without a password
-    plain: bool  # an old server: the plain form of tables
+    where: str  # address without a password
+    plain: bool  # plain form of tables, for an old server
 
     def create(self, table: Table) -> None:
-        """Create a table, or bring one of an earlier version to this one, rows and all.
+        """Create a table, or migrate an earlier version with its rows.
 
-        Refuses one of a newer version, and one that somebody else changed.
+        Refuses a newer version, and a table that somebody else changed.
         """
 
     def check(self, table: Table) -> None:
-        """Refuses a table that is there, as `create` does, and changes nothing."""
+        """Refuse an existing table like `create`, without changes."""
 
     def registered(self, name: str) -> dict[str, int] | None:
-        """What is known of a table that was created: `version`, `keep_s`, `partition_ns`; None of another."""
+        """Return `version`, `keep_s` and `partition_ns` of a created table; None for others."""
 
     def register(self, table: Table, *, keep_s: int | None = None) -> None:
-        """Note the version of a table, and for how long its rows are kept."""
+        """Record the version of a table, and the retention of its rows."""
 
     def insert(self, table: Table, columns: Columns, *, token: str = "", again: bool = True, absent: bool = False) -> bool:
-        """Insert rows, all or none; with the same token twice they are there once. Whether they were inserted now.
+        """Insert rows, all or none; rows with the same token are inserted once. Returns whether they were inserted now.
 
-        `again=False` says that this token was never sent before, `absent` that its rows are not there, whatever the engine has
-        noted of it; both spare asking. At most `MOST` rows, of one partition.
+        `again=False`: this token was never sent before. `absent`: its rows are not in the table, whatever the engine recorded.
+        Both save a query. At most `MOST` rows, of one partition.
         """
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
-        """The columns of an answer, by name: numbers as they are, texts as objects. `parameters` fill `{name:Type}`."""
+        """Return the columns of an answer by name: numbers as they are, texts as objects. `parameters` fill `{name:Type}`."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 def opened(where: str, *, make: bool = True) -> Database:
-    """The database at a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
+    """Open a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
 
-    Raises StoreError, which says who uses the folder, what the server refuses, and which package is missing; AbsentError
-    without `make` where there is none yet. With `make`, a folder of something else is refused.
+    Raises StoreError with the process that uses the folder, the server's refusal, or the missing package; AbsentError without
+    `make` if the database does not exist. With `make`, a folder with other content is refused.
     """
     if "://" in where:
         from collectors.clickhouse.server import Server
@@ -70,7 +70,7 @@ def opened(where: str, *, make: bool = True) -> Database:
 
 
 def folder_of(where: str) -> str:
-    """The folder of an embedded store. Raises StoreError where none is named: an empty one would be the current folder."""
+    """Return the folder of an embedded store. Raises StoreError for an empty name, which would be the current folder."""
     folder = where.removeprefix("chdb:")
     if not folder:
         raise StoreError(f"{where!r}: the folder is missing; is a shell variable not set?")

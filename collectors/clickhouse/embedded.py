@@ -1,6 +1,6 @@
 """ClickHouse inside this process (chdb): one folder, locked by one process at a time.
 
-Calls are made one after another by a lock. Whoever opens the same folder again in this process shares the engine.
+Calls are serialised by a lock. Opening the same folder again in this process shares the engine.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse.engine_errors import refused
-from collectors.clickhouse.folder_lock import STORE, Held, hold, in_use, whose
-from collectors.clickhouse.schema import MOST, Tables
+from collectors.clickhouse.engine_errors import store_error
+from collectors.clickhouse.folder_lock import STORE, FolderLock, describe_owner, in_use_error, lock_folder
+from collectors.clickhouse.schema import MAX_ROWS, Tables
 from collectors.clickhouse.tables import StoreError, Table, literal
 
 SETTINGS = {
     "async_insert": 0,
     "max_insert_threads": 1,  # these three: a batch becomes one part
-    "min_insert_block_size_rows": MOST,
+    "min_insert_block_size_rows": MAX_ROWS,
     "min_insert_block_size_bytes": 0,
-    "max_query_size": 1 << 26,  # a job of thousands of endpoints is named in full
+    "max_query_size": 1 << 26,  # queries may name thousands of endpoints
     "output_format_arrow_compression_method": "'none'",
     "output_format_arrow_low_cardinality_as_dictionary": 1,
 }
 INSERTING = {
-    "max_threads": 1,  # rows stay in the order they come in, which the engine need not make then
-    "optimize_on_insert": 0,  # what is added up or replaced is, when parts are merged
+    "max_threads": 1,  # keeps the order of rows, so that the engine need not restore it
+    "optimize_on_insert": 0,  # rows are summed or replaced later, when parts are merged
 }
-MERGING = {"merge_selector_base": 10}  # not known to older servers: to merge rows costs more than to insert them
-ROOM = 16 << 20  # octets free: on a full disk the engine makes an empty file of a table's definition, and starts no more
+MERGING = {"merge_selector_base": 10}  # unknown to older servers: merging rows costs more than inserting them
+ROOM = 16 << 20  # octets free: on a full disk the engine creates an empty table definition and does not start again
 DEFINES = re.compile(r"\s*(?:CREATE|RENAME|ALTER(?!.*\bDROP PARTITION\b))\b", re.DOTALL)
 TIMES = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
@@ -43,11 +43,11 @@ _engine: _Engine | None = None
 
 
 class _Engine:
-    """The one engine this process may have."""
+    """The only engine of this process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.users = folder, 0
-        self.held: Held = hold(folder, STORE)
+        self.held: FolderLock = lock_folder(folder, STORE)
         try:
             self.session = _session(folder)
         except StoreError:
@@ -55,7 +55,7 @@ class _Engine:
             raise
 
     def release(self) -> None:
-        """One user less; the last one closes it."""
+        """Remove one user; the last one closes the engine."""
         global _engine
         self.users -= 1
         if not self.users:
@@ -65,7 +65,7 @@ class _Engine:
 
 
 class Embedded(Tables):
-    """A folder. Raises StoreError where it cannot be had: another process has it, no permission, no disk left, no chdb."""
+    """A database in a folder. Raises StoreError if it is in use, without permission, disk space or chdb."""
 
     plain, settings = False, MERGING
 
@@ -117,14 +117,14 @@ class Embedded(Tables):
             try:
                 self._engine.session.query(sql)
             except Exception as error:
-                raise refused(error, self.where) from None
+                raise store_error(error, self.where) from None
 
     def _query(self, sql: str) -> bytes:
         self._check_open()
         try:
             return bytes(self._engine.session.query(sql, "Arrow").bytes())
         except Exception as error:
-            raise refused(error, self.where) from None
+            raise store_error(error, self.where) from None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -141,7 +141,7 @@ def _session(folder: Path) -> Any:
         if not (folder / "metadata" / "prism.sql").exists():
             _check_room(folder)
     except OSError as error:
-        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(folder, error)}") from None
+        raise StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{describe_owner(folder, error)}") from None
     except ImportError:
         raise StoreError("the package chdb is missing; install it: pip install 'llm-prism[embedded]'") from None
     try:
@@ -154,13 +154,13 @@ def _session(folder: Path) -> Any:
     except Exception as error:
         owner = _owner(folder)
         if owner:
-            raise in_use(folder, owner) from None
-        raise _why(folder) or refused(error, str(folder)) from None
+            raise in_use_error(folder, owner) from None
+        raise _why(folder) or store_error(error, str(folder)) from None
     return session
 
 
 def _check_room(folder: Path) -> None:
-    """Raises StoreError where the disk is full, or nearly so."""
+    """Raise StoreError if the disk is almost full."""
     disk = os.statvfs(folder)
     free = disk.f_bavail * disk.f_frsize
     if free < ROOM:
@@ -169,18 +169,18 @@ def _check_room(folder: Path) -> None:
 
 
 def _why(folder: Path) -> StoreError | None:
-    """Why the engine does not start, where the files show it; what it says itself is on standard error."""
+    """Find the reason of a failed start in the files; the engine's own message is on standard error."""
     for place, _, names in os.walk(folder):
         for path in (Path(place), *(Path(place, name) for name in names)):
             if not os.access(path, os.R_OK | os.W_OK):
-                return StoreError(f"{folder}: permission denied{whose(path, PermissionError())}")
+                return StoreError(f"{folder}: permission denied{describe_owner(path, PermissionError())}")
             if path.suffix == ".sql" and not path.stat().st_size:
                 return StoreError(f"{folder}: {path.relative_to(folder)} is empty: the disk was full; remove the store")
     return None
 
 
 def _owner(folder: Path) -> int:
-    """The process that has the folder, as the engine itself notes it; 0 for none."""
+    """Return the process that uses the folder, from the engine's own file; 0 for none."""
     try:
         found = re.match(r"PID: (\d+)", (folder / "status").read_text())
         number = int(found[1]) if found else 0
@@ -199,7 +199,7 @@ def _plain(token: str) -> str:
 
 
 def _is_one(values: Any) -> bool:
-    """Whether a column is a view of one value: the engine makes a column of it faster than it reads one."""
+    """Check whether a column is a view of one value, from which the engine makes a column faster."""
     return isinstance(values, np.ndarray) and values.strides == (0,) and len(values) > 0
 
 

@@ -15,8 +15,8 @@ CODE = re.compile(r"Code: (\d+)")
 WORDS = re.compile(r"DB::(?:\w+)?Exception: (.*?)(?:\. Stack trace|,? ?Stack trace|\. \([A-Z_]+\)|\n|$)", re.DOTALL)
 
 
-def refused(error: Exception, where: str, code: int | None = None) -> StoreError:
-    """The error as the store's, in one line. `code` is ClickHouse's where the driver knows it."""
+def store_error(error: Exception, where: str, code: int | None = None) -> StoreError:
+    """Convert an error to StoreError with one line. `code`: ClickHouse's, if the driver knows it."""
     text = str(error)
     found = CODE.search(text)
     number = code if code is not None else int(found[1]) if found else 0
@@ -27,6 +27,6 @@ def refused(error: Exception, where: str, code: int | None = None) -> StoreError
     return StoreError(f"{where}: {said or 'refused'} (code {number})", transient=number in TRANSIENT)
 
 
-def absent(where: str) -> AbsentError:
-    """That a server has no such database."""
+def absent_error(where: str) -> AbsentError:
+    """Make the error for a database that does not exist on a server."""
     return AbsentError(f"{where}: no store exists here; create it with prism store init")

@@ -11,54 +11,54 @@ from collectors.clickhouse.store_error import InUseError, StoreError
 STORE = "prism.lock"  # in the folder of an embedded store
 
 
-class Held:
-    """A folder that this process has, until it is released or the process ends, however it ends."""
+class FolderLock:
+    """A lock on a folder, until it is released or the process ends."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
     def release(self) -> None:
-        """Let go."""
+        """Release the lock."""
         os.close(self._handle)
 
 
-def hold(folder: Path, name: str) -> Held:
-    """Take a folder, which is made if it is not there. Raises InUseError, which names the process that has it, StoreError."""
+def lock_folder(folder: Path, name: str) -> FolderLock:
+    """Lock a folder, creating it if necessary. Raises InUseError with the process that holds it, StoreError."""
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise denied(folder, path, error) from None
+        raise denied_error(folder, path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         owner = os.read(handle, 20).decode("ascii", "replace").strip()
         os.close(handle)
-        raise in_use(folder, int(owner) if owner.isdigit() else 0) from None
+        raise in_use_error(folder, int(owner) if owner.isdigit() else 0) from None
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-    except OSError:  # a full disk: the lock holds, only its owner's number is not there to be read
+    except OSError:  # a full disk: the lock is held, only the owner's number is missing
         pass
-    return Held(handle)
+    return FolderLock(handle)
 
 
-def in_use(folder: Path, owner: int) -> InUseError:
-    """That a process has a folder, which one, and what to do; 0 is a process that is not known."""
-    who = f"{owner}{_called(owner)}" if owner else "unknown"
+def in_use_error(folder: Path, owner: int) -> InUseError:
+    """Make the error for a folder in use: the process, and what to do; 0 is an unknown process."""
+    who = f"{owner}{_process_name(owner)}" if owner else "unknown"
     return InUseError(
         f"{folder}: in use by process {who}; only one at a time can have it: stop that one, or wait for its end", owner
     )
 
 
-def denied(folder: Path, path: Path, error: OSError) -> StoreError:
-    """What the system refuses of a path in a folder, as the store's error."""
-    return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{whose(path, error)}")
+def denied_error(folder: Path, path: Path, error: OSError) -> StoreError:
+    """Convert a system error for a path in a folder to StoreError."""
+    return StoreError(f"{folder}: {(error.strerror or str(error)).lower()}{describe_owner(path, error)}")
 
 
-def whose(path: Path, error: OSError) -> str:
-    """To whom a place belongs that permission was denied for, in words; nothing of other errors."""
+def describe_owner(path: Path, error: OSError) -> str:
+    """Describe the owner of a path after a permission error; empty for other errors."""
     if not isinstance(error, PermissionError):
         return ""
     there = next((one for one in (path, *path.parents) if os.path.lexists(one)), Path("/"))
@@ -68,10 +68,11 @@ def whose(path: Path, error: OSError) -> str:
         return ""
 
 
-def _called(owner: int) -> str:
-    """What a process of this host is called, in words."""
+def _process_name(owner: int) -> str:
+    """Describe a process of this host."""
     try:
-        words = Path(f"/proc/{owner}/comm").read_text("utf-8", "replace").strip()  # not its arguments: passwords
+        # not its arguments, which may contain passwords
+        words = Path(f"/proc/{owner}/comm").read_text("utf-8", "replace").strip()
     except OSError:
         return ""
     return f" ({words})" if words else ""

@@ -1,4 +1,4 @@
-"""Create, migrate and check tables, and look up whether a batch was inserted; for both kinds of database."""
+"""Create, migrate and check tables, and check whether a batch was inserted; for both kinds of database."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from collectors.clickhouse import tables
 from collectors.clickhouse.tables import BATCH, COUNT, Cluster, StoreError, Table, TableColumn
 
 Columns = Mapping[str, NDArray[Any] | Sequence[Any]]
-MOST = 1_000_000  # rows of one insert: one block, hence one part, there as a whole or not at all
-SPREAD = "Distributed"  # the engine of a table over those of a cluster
+MAX_ROWS = 1_000_000  # rows of one insert: one block, hence one part, stored completely or not at all
+DISTRIBUTED = "Distributed"  # engine of a table over the tables of a cluster
 REGISTRY = Table(
     "prism_tables",
     (
@@ -31,7 +31,7 @@ REGISTRY = Table(
 
 
 class Tables(ABC):
-    """A database but for its engine: `where`, `plain`, `_run` and `_put` are the engine's."""
+    """A database without its engine: `where`, `plain`, `_run` and `_put` come from the engine."""
 
     where: str
     plain: bool
@@ -39,15 +39,15 @@ class Tables(ABC):
 
     @abstractmethod
     def _run(self, sql: str) -> dict[str, NDArray[Any]]:
-        """The columns of an answer."""
+        """Return the columns of an answer."""
 
     @abstractmethod
     def _put(self, table: Table, columns: dict[str, Any], token: str, *, noted: bool) -> None:
-        """Insert rows, all or none; but none where the engine `noted` the token before."""
+        """Insert rows, all or none; or none if the engine `noted` the token before."""
 
     def query(self, sql: str, parameters: Mapping[str, Any] = {}) -> dict[str, NDArray[Any]]:
         """See `Database`."""
-        return self._run(tables.bound(sql, parameters))
+        return self._run(tables.fill_parameters(sql, parameters))
 
     def create(self, table: Table) -> None:
         """See `Database`."""
@@ -62,9 +62,9 @@ class Tables(ABC):
             return
         self.check(table)
         if version < table.version:
-            cluster = Cluster() if self._kept_by(table.name)[0] == SPREAD else None
-            for column, statement in tables.added(table, version, plain=self.plain, cluster=cluster):
-                if column not in there or cluster:  # an earlier try may have come so far
+            cluster = Cluster() if self._kept_by(table.name)[0] == DISTRIBUTED else None
+            for column, statement in tables.column_additions(table, version, plain=self.plain, cluster=cluster):
+                if column not in there or cluster:  # an interrupted earlier try may have added it
                     self._run(statement)
         if known is None or version < table.version:
             self.register(table, keep_s=int(known["keep_s"]) if known else None)
@@ -76,25 +76,25 @@ class Tables(ABC):
         tables.refuse_newer(table, version, self.where)
         self._check(table, self._actual(table.name), version)
         (engine, partitions), wanted = self._kept_by(table.name), tables.engine(table, plain=self.plain)
-        if engine not in (SPREAD, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
+        if engine not in (DISTRIBUTED, *(f"{kind}{wanted}" for kind in tables.REPLICATED)):
             self._changed(f"table {table.name}", engine, wanted)
         length = known["partition_ns"] if known else table.partition_ns
         tables.refuse_unparted(table, length, self.where)
-        if engine != SPREAD and length and partitions != f"intDiv({table.time},{length})":
+        if engine != DISTRIBUTED and length and partitions != f"intDiv({table.time},{length})":
             self._changed(f"the partition of table {table.name}", partitions or "all of it", f"intDiv({table.time},{length})")
 
     def registered(self, name: str) -> dict[str, int] | None:
-        """What is known of a table: version, keep_s, partition_ns; None of one that was never created."""
+        """Return version, keep_s and partition_ns of a created table; None for others."""
         sql = "SELECT version, keep_s, partition_ns FROM prism_tables WHERE name = {name:String} ORDER BY at_ns DESC LIMIT 1"
         found = self.query(sql, {"name": name}) if self._actual(REGISTRY.name) else {}
         return {key: int(values[0]) for key, values in found.items()} if len(found.get("version", ())) else None
 
     def register(self, table: Table, *, keep_s: int | None = None) -> None:
-        """Note the version of a table, and for how long its rows are kept."""
+        """Record the version of a table, and the retention of its rows."""
         known = self.registered(table.name)
         partition = known["partition_ns"] if known else table.partition_ns
         said = self.query(f"SELECT max(at_ns) AS last FROM {REGISTRY.name} WHERE name = {{name:String}}", {"name": table.name})
-        at = max(time.time_ns(), int(said["last"][0]) + 1 if known else 0)  # what is said last holds, whoever's clock is behind
+        at = max(time.time_ns(), int(said["last"][0]) + 1 if known else 0)  # the last record wins, even if this clock is behind
         row = (table.name, table.version, table.keep_s if keep_s is None else keep_s, partition, at)
         self.insert(REGISTRY, {c.name: [value] for c, value in zip(REGISTRY.columns, row, strict=True)})
 
@@ -105,9 +105,9 @@ class Tables(ABC):
         counts = {len(values) for values in rows.values()}
         if missing := {c.name for c in kept} - set(columns) - {BATCH}:
             raise ValueError(f"table {table.name}: missing column {', '.join(sorted(missing))}")
-        if len(counts) != 1 or max(counts) > MOST:
+        if len(counts) != 1 or max(counts) > MAX_ROWS:
             raise ValueError(
-                f"table {table.name}: columns have {sorted(counts)} rows; they need equal lengths of at most {MOST}"
+                f"table {table.name}: columns have {sorted(counts)} rows; they need equal lengths of at most {MAX_ROWS}"
             )
         (count,) = counts
         if not count:
@@ -121,13 +121,13 @@ class Tables(ABC):
                 return False
         if numbered:
             rows[BATCH] = np.broadcast_to(np.uint64(tables.batch_number(token) if token else 0), count)
-        # a MergeTree without replicas notes a token before it has the rows, and whether it got them or not
+        # a MergeTree without replicas records a token before the rows, even if they fail
         noted = bool(token) and not (self.plain or table.replacing) and (there is None or self._replicated(table))
         self._put(table, {c.name: rows[c.name] for c in kept}, token, noted=noted)
         return True
 
     def _has(self, table: Table, rows: Mapping[str, Any], count: int, token: str) -> bool:
-        """Whether a batch is there. Raises StoreError where a part of it is."""
+        """Check whether a batch is in the table. Raises StoreError if only a part of it is."""
         number = tables.batch_number(token)
         sql, parameters = f"SELECT count() AS n FROM {table.name} WHERE {BATCH} = {{number:UInt64}}", {"number": number}
         if table.time:
@@ -142,8 +142,10 @@ class Tables(ABC):
         return found > 0
 
     def _added(self, table: Table, rows: Mapping[str, Any]) -> bool | None:
-        """Whether rows of a table of sums are in it, where what they sum is there: by what all sums lack of that, nothing or
-        just these rows. None where it is something else, and of other tables.
+        """Check whether a table of sums contains given rows, whose source rows exist.
+
+        Compares the sums with the source: nothing is missing (True), or exactly these rows (False). None for other differences
+        and other tables.
         """
         if table.summing is None or self._replicated(table):
             return None
@@ -163,11 +165,11 @@ class Tables(ABC):
         return False
 
     def _replicated(self, table: Table) -> bool:
-        """Whether the engine notes a token and has the rows in one act."""
-        return self._kept_by(table.name)[0].startswith((SPREAD, *filter(None, tables.REPLICATED)))
+        """Check whether the engine records token and rows atomically."""
+        return self._kept_by(table.name)[0].startswith((DISTRIBUTED, *filter(None, tables.REPLICATED)))
 
     def _settled(self, token: str) -> None:  # noqa: B027 - an engine in this process leaves no insert going on
-        """Raises StoreError while an insert with this token is still going on."""
+        """Raise StoreError while an insert with this token is running."""
 
     def _actual(self, name: str) -> dict[str, str]:
         sql = """SELECT name, type, default_kind FROM system.columns
@@ -178,17 +180,17 @@ class Tables(ABC):
         return {n: t for n, t, kind in zip(found["name"], found["type"], found["default_kind"], strict=True) if kind != "ALIAS"}
 
     def _kept_by(self, name: str) -> tuple[str, str]:
-        """The engine of a table, and what its partitions are."""
+        """Return the engine of a table, and its partition key."""
         sql = "SELECT engine, partition_key FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
         found = self.query(sql, {"name": name})
         return str(found["engine"][0]), str(found["partition_key"][0]).replace(" ", "")
 
     def _check(self, table: Table, there: Mapping[str, str], version: int) -> None:
-        """Raises StoreError unless the columns are there, of their types. `there`: types by name."""
+        """Raise StoreError unless the columns exist with their types. `there`: types by name."""
         kept = table.kept(plain=self.plain, version=version)
         ours = [(there.get(c.name), c.plain) for c in kept if c.plain]
         if not self.plain and ours and all(found == plain for found, plain in ours):
-            form = f"has the form for servers before {'.'.join(map(str, tables.FULL))}"
+            form = f"has the form for servers before {'.'.join(map(str, tables.FULL_VERSION))}"
             raise StoreError(f"{self.where}: table {table.name} {form}; after an upgrade of the server use a new database")
         for column in kept:
             wanted, found = table.type_of(column, plain=self.plain), there.get(column.name)

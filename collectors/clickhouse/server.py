@@ -10,21 +10,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse._text_columns import as_objects, texts
-from collectors.clickhouse.engine_errors import absent, refused
-from collectors.clickhouse.schema import MOST, Tables
-from collectors.clickhouse.server_address import masked, parsed
+from collectors.clickhouse._text_columns import read_texts_as_objects, texts
+from collectors.clickhouse.engine_errors import absent_error, store_error
+from collectors.clickhouse.schema import MAX_ROWS, Tables
+from collectors.clickhouse.server_address import mask_password, parse_url
 from collectors.clickhouse.tables import StoreError, Table, batch_number, plain_form
 
 UNKNOWN_DATABASE = 81
 
 
 class Server(Tables):
-    """A server, or a cluster behind one. Raises StoreError where it is away, refuses, or is too old."""
+    """A server, or a cluster behind one. Raises StoreError if it is unreachable, refuses, or is too old."""
 
     def __init__(self, url: str, *, make: bool = True) -> None:
-        self._address = parsed(url)
-        self.where = masked(url)
+        self._address = parse_url(url)
+        self.where = mask_password(url)
         self._local = threading.local()
         self._clients: list[Any] = []
         self._lock, self._closed = threading.Lock(), False
@@ -43,14 +43,14 @@ class Server(Tables):
             self._clients.clear()
 
     def _greeted(self, *, make: bool) -> tuple[tuple[int, ...], bool]:
-        """The server's version and form; the database is made where it is not there, or refused."""
+        """Get the server's version and form; create a missing database, or refuse."""
         try:
             self._run("SELECT 1 AS one")
         except StoreError as error:
             if f"(code {UNKNOWN_DATABASE})" not in str(error):
                 raise
             if not make:
-                raise absent(self.where) from None
+                raise absent_error(self.where) from None
             first = self._client(database="default")
             self._asked(first, lambda: first.execute(f"CREATE DATABASE IF NOT EXISTS `{self._address['database']}`"))
             first.disconnect()
@@ -66,9 +66,9 @@ class Server(Tables):
             from clickhouse_driver import Client, errors
         except ImportError:
             raise StoreError("the package clickhouse-driver is missing; install it: pip install 'llm-prism[server]'") from None
-        logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs what it raises, with tracebacks
-        as_objects()
-        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MOST}
+        logging.getLogger("clickhouse_driver").setLevel(logging.CRITICAL)  # it logs the errors that it raises, with tracebacks
+        read_texts_as_objects()
+        settings = {"use_numpy": numpy, "max_query_size": 1 << 26, "insert_block_size": MAX_ROWS}
         try:
             client = Client(**(self._address | changed), client_name="prism", settings=settings)
         except errors.UnknownCompressionMethod:
@@ -98,7 +98,7 @@ class Server(Tables):
         try:
             return ask()
         except errors.ServerException as error:
-            raise refused(error, self.where, error.code) from None
+            raise store_error(error, self.where, error.code) from None
         except (errors.Error, OSError, EOFError) as error:
             client.disconnect()
             late = isinstance(error, errors.SocketTimeoutError | TimeoutError)
@@ -106,7 +106,7 @@ class Server(Tables):
             raise StoreError(f"{self.where}: {said}", transient=True) from None
 
     def _late(self, client: Any) -> str:
-        """What took too long, in words: the driver has none."""
+        """Describe a timeout, for which the driver has no text."""
         at, connect_s, answer_s = (self._address[name] for name in ("host", "connect_timeout", "send_receive_timeout"))
         at = f"{at}:{self._address['port']}"
         if client.answered:
@@ -131,9 +131,9 @@ class Server(Tables):
         kinds = {name: table.type_of(known[name], plain=self.plain) for name in columns}
         rows: list[Any] = [_sent(values, known[name].dtype, kinds[name]) for name, values in columns.items()]
         wrapped = any("(" in kind.removeprefix("LowCardinality(") for kind in kinds.values())
-        client = self._mine(numpy=not wrapped)  # the driver's arrays know no SimpleAggregateFunction, its lists do
+        client = self._mine(numpy=not wrapped)  # the driver's arrays do not support SimpleAggregateFunction, its lists do
         rows = [values.tolist() for values in rows] if wrapped else rows
-        settings: dict[str, Any] = {"min_insert_block_size_rows": MOST, "min_insert_block_size_bytes": 0}
+        settings: dict[str, Any] = {"min_insert_block_size_rows": MAX_ROWS, "min_insert_block_size_bytes": 0}
         if not self.plain:
             settings |= {"async_insert": 0, "insert_distributed_sync": 1}
             settings |= {"insert_deduplication_token": token} if noted else {"insert_deduplicate": 0}
@@ -142,7 +142,7 @@ class Server(Tables):
         self._asked(client, lambda: client.execute(f"INSERT INTO {table.name} ({names}) VALUES", rows, **ask))
 
     def _same(self, table: Table, block: Any) -> Any:
-        """The columns that the server is about to take: the driver would cut numbers to fit another type, and say nothing."""
+        """Check the columns that the server expects: the driver would silently truncate numbers to another type."""
         if block:
             wide = {c.name: c.type for c in table.columns}
             there = {n: wide[n] if wide.get(n) == f"LowCardinality({kind})" else kind for n, kind in block.columns_with_types}
@@ -150,14 +150,14 @@ class Server(Tables):
         return block
 
     def _settled(self, token: str) -> None:
-        """An insert whose client left may still be at work; what is not there now would be there then."""
+        """Check for a running insert of a disconnected client; its rows may appear later."""
         sql = "SELECT count() AS n FROM system.processes WHERE query_id LIKE {ended:String}"
         if int(self.query(sql, {"ended": f"%-{batch_number(token):x}"})["n"][0]):
             raise StoreError(f"{self.where}: an earlier insert of batch {token} is still running", transient=True)
 
 
 def _note_accepted(client: Any) -> None:
-    """Have a client know how far its newest connection came: the driver's errors do not tell."""
+    """Make a client record the progress of its newest connection, which the driver's errors do not contain."""
     link, client.accepted, client.answered = client.connection, False, False
     create, hear = link._create_socket, link.receive_hello
 
@@ -176,7 +176,7 @@ def _note_accepted(client: Any) -> None:
 
 
 def _query_id(table: Table, token: str) -> str:
-    """A server does not begin an insert while one of the same id goes on."""
+    """Build the id of an insert; a server does not start a second insert with the same id."""
     return f"prism-{table.name}-{batch_number(token):x}"
 
 
@@ -192,5 +192,5 @@ def _sent(values: Any, kind: np.dtype[Any], kept: str) -> NDArray[Any]:
 
 def _received(values: Any, kind: str) -> NDArray[Any]:
     if "String" in kind and values.dtype != object:
-        return np.array([*values.tolist(), None], object)[:-1]  # else numpy makes texts of a fixed width of them
+        return np.array([*values.tolist(), None], object)[:-1]  # otherwise numpy makes texts of fixed width
     return np.asarray(values)

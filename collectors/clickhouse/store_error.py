@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """The store refused. `transient`: the same may succeed later, without anybody's doing."""
+    """An error of the store. `transient`: the same call may succeed later without changes."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
@@ -12,11 +12,11 @@ class StoreError(Exception):
 
 
 class AbsentError(StoreError):
-    """No store is there, and none was to be made."""
+    """The store does not exist, and must not be created."""
 
 
 class InUseError(StoreError):
-    """Another process has the folder: `process` is its number, 0 where it is unknown."""
+    """Another process uses the folder: `process` is its number, 0 if unknown."""
 
     def __init__(self, message: str, process: int) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """Declare tables of the store once; statements that create, fill and check them follow from the declaration.
 
-A server from 22 on and the embedded engine get the full form: codecs, LowCardinality, time to live, deduplication by token.
-An older one (Debian's 18.16) gets the plain form, which keeps the number of the batch beside each row instead.
+A server from 22 on and the embedded engine get the full form: codecs, LowCardinality, time to live, deduplication by token. An
+older one (Debian's 18.16) gets the plain form, which stores the batch number beside each row instead.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy as np
 
 from collectors.clickhouse.store_error import StoreError as StoreError
 
-OLDEST, FULL = (18, 12), (22, 3)  # versions of the server: what we ask for at least, what has all that we use
-PARTITIONS = 50  # of a table, whatever its time to live (akvorado)
-WINDOW = 10_000  # batches of which a table knows the token
-WEEK = 7 * 86_400  # a server that was away for so long still knows them
-MERGED = 1 << 30  # octets: parts as large as that are merged no further; questions say a time, and parts know theirs
+MIN_VERSION, FULL_VERSION = (18, 12), (22, 3)  # versions of the server: the minimum, and the one with all features
+PARTITIONS = 50  # of a table, for any retention (akvorado)
+WINDOW = 10_000  # batches whose tokens a table remembers
+WEEK = 7 * 86_400  # tokens are remembered this long, for a server that was unreachable
+MERGED = 1 << 30  # octets: maximum size of merged parts; queries have a time range, and parts know theirs
 BATCH, COUNT = "batch", "records"
-REPLICATED = ("", "Replicated", "Shared")  # before a kind of MergeTree: the same rows on one server, on replicas, in the cloud
+REPLICATED = ("", "Replicated", "Shared")  # prefixes of a MergeTree: rows on one server, on replicas, in the cloud
 NUMBER = re.compile(r"U?Int(?:8|16|32|64)|Float(?:32|64)")
 PLACEHOLDER = re.compile(r"\{(\w+):[\w()., ]+\}")
 
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column: its type in the full form, in the plain form where that differs, its codec, the schema version that brought it.
+    """A column: type in the full form, type in the plain form if different, codec, schema version that added it.
 
-    One with an `alias` is computed when asked for, by name only, and never inserted.
+    A column with an `alias` is computed on demand, by name only, and never inserted.
     """
 
     name: str
@@ -43,7 +43,7 @@ class TableColumn:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the array of its values; texts are objects. Raises ValueError for a type that goes into no array."""
+        """Return the array type of its values; texts are objects. Raises ValueError for a type without an array."""
         found = NUMBER.search(self.type)
         if found is None and "String" not in self.type:
             raise ValueError(f"column {self.name}: {self.type} is not a type of ours")
@@ -54,10 +54,9 @@ class TableColumn:
 class Table:
     """A table. `order` are expressions; `replacing` is the version column of rows that replace those of equal order.
 
-    `time` is a column of ns since the epoch by which rows are kept in partitions, each `keep_s` / `PARTITIONS` long, and given
-    up after `keep_s`; without it they stay. `summing` is the table of whose rows it has sums, by `bucket_ns` of their time,
-    `records` of them: rows of equal order are added up, as the columns' types say, in the full form; queries have to do so in
-    any case.
+    `time` is a column of ns since the epoch that partitions rows, each partition `keep_s` / `PARTITIONS` long, and expires them
+    after `keep_s`; without it they stay. `summing` is the table whose rows it sums, by `bucket_ns` of their time, `records` of
+    them: rows of equal order are added up, as the columns' types define, in the full form; queries must do so in any case.
     """
 
     name: str
@@ -72,54 +71,55 @@ class Table:
 
     @property
     def partition_ns(self) -> int:
-        """How long a partition is, ns: whole minutes; 0 without time."""
+        """Return the length of a partition, ns: whole minutes; 0 without time."""
         return max(1, -(-self.keep_s // (60 * PARTITIONS))) * 60 * 10**9 if self.time and self.keep_s else 0
 
     def kept(self, *, plain: bool, version: int | None = None) -> tuple[TableColumn, ...]:
-        """The columns that are inserted, of an earlier version if asked; in the plain form `batch` is one of them."""
+        """List the columns to insert, optionally of an earlier version; in the plain form `batch` is one of them."""
         known = tuple(c for c in self.columns if not c.alias and c.since <= (version or self.version))
         add = plain and all(c.name != BATCH for c in known)
         return (*known, TableColumn(BATCH, "UInt64")) if add else known
 
     def type_of(self, column: TableColumn, *, plain: bool) -> str:
-        """The type of a column in a form."""
+        """Return the type of a column in a form."""
         return column.plain or column.type if plain else column.type
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a table is spread: its name in the servers' settings, which may be a macro."""
+    """A cluster: its name in the servers' settings, which may be a macro."""
 
     name: str = "{cluster}"
 
 
 def plain_form(version: tuple[int, ...]) -> bool:
-    """Whether a server of a version gets the plain form. Raises StoreError where it is too old for that too."""
-    if version < OLDEST:
+    """Check whether a server of a version gets the plain form. Raises StoreError if it is too old for that too."""
+    if version < MIN_VERSION:
         raise StoreError(
-            f"ClickHouse {'.'.join(map(str, version))} is too old; the oldest supported version is {'.'.join(map(str, OLDEST))}"
+            f"ClickHouse {'.'.join(map(str, version))} is too old; "
+            f"the oldest supported version is {'.'.join(map(str, MIN_VERSION))}"
         )
-    return version < FULL
+    return version < FULL_VERSION
 
 
 def refuse_newer(table: Table, version: int, where: str) -> None:
-    """Raises StoreError where a table has a newer schema than it has here."""
+    """Raise StoreError if a table has a newer schema than this program."""
     if version > table.version:
         known_here = f"has schema {version}, this version knows {table.version}; use a newer Prism"
         raise StoreError(f"{where}: table {table.name} {known_here}")
 
 
 def refuse_unparted(table: Table, partition_ns: int, where: str) -> None:
-    """Raises StoreError where it is noted of a table in partitions that they have no length."""
+    """Raise StoreError if the recorded partitions of a table have no length."""
     if table.partition_ns and partition_ns <= 0:
         noted = f"the partition of table {table.name} has an invalid length of {partition_ns} ns"
         raise StoreError(f"{where}: {noted}: it was changed from outside")
 
 
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:
-    """The statements that create a table; with a cluster, that of the replicas and that of the table that spreads over them.
+    """Build the statements that create a table; with a cluster, the replicated table and the distributed one.
 
-    `settings` are for rows by time that are neither replaced nor added up, in the full form.
+    `settings` are for rows by time that are neither replaced nor summed, in the full form.
     """
     columns = ",\n  ".join(_column(table, c, plain=plain) for c in (*table.kept(plain=plain), *_aliases(table, plain=plain)))
     name = f"{table.name}_local" if cluster else table.name
@@ -139,10 +139,10 @@ def create(table: Table, *, plain: bool, cluster: Cluster | None = None, setting
     return tuple(made)
 
 
-def added(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
-    """Columns, and the statements that add them to a table of an earlier version; rows that are there get defaults.
+def column_additions(table: Table, version: int, *, plain: bool, cluster: Cluster | None = None) -> tuple[tuple[str, str], ...]:
+    """Build the statements that add new columns to a table of an earlier version; existing rows get defaults.
 
-    On a cluster to the replicas first, then to the table that spreads over them.
+    On a cluster, the replicated table comes first, then the distributed one.
     """
     new = [c for c in table.columns if version < c.since <= table.version]
     if cluster is None:
@@ -153,31 +153,31 @@ def added(table: Table, version: int, *, plain: bool, cluster: Cluster | None = 
 
 
 def ttl(table: Table, keep_s: int) -> str:
-    """When a row may go."""
+    """Build the expression of the expiry of a row."""
     return f"toDateTime(intDiv({table.time}, 1000000000)) + INTERVAL {int(keep_s)} SECOND"
 
 
 def batch_number(token: str) -> int:
-    """The number that stands for a token beside rows."""
+    """Return the number that represents a token beside rows."""
     return int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "big")
 
 
-def bound(sql: str, parameters: Mapping[str, Any]) -> str:
-    """A query with its `{name:Type}` filled in: values become literals, so that none can become anything else.
+def fill_parameters(sql: str, parameters: Mapping[str, Any]) -> str:
+    """Fill the `{name:Type}` of a query with literals, so that values cannot inject SQL.
 
-    Numbers, texts, and sequences of them as `(a, b)` for IN; an empty sequence is in nothing. The same on every
-    engine, old ones have no parameters. Raises KeyError where one is missing.
+    Accepts numbers, texts, and sequences of them as `(a, b)` for IN; an empty sequence matches nothing. Works on every engine;
+    old ones have no parameters. Raises KeyError for a missing one.
     """
     return PLACEHOLDER.sub(lambda found: literal(parameters[found[1]]), sql)
 
 
 def literal(value: Any) -> str:
-    """A value in SQL. Raises TypeError for what has no literal."""
+    """Format a value as SQL. Raises TypeError for a type without literals."""
     if isinstance(value, bool | np.bool_):
         return str(int(value))
     if isinstance(value, int | np.integer | float | np.floating):
         text = str(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
-        return f"({text})" if text.startswith("-") else text  # two minuses would begin a comment
+        return f"({text})" if text.startswith("-") else text  # two minuses would start a comment
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0") + "'"
     if isinstance(value, Sequence | np.ndarray | set | frozenset) and not isinstance(value, bytes):
@@ -197,7 +197,7 @@ def _aliases(table: Table, *, plain: bool) -> tuple[TableColumn, ...]:
 
 
 def engine(table: Table, *, plain: bool) -> str:
-    """Which kind of MergeTree keeps a table: what is the same in order is kept, replaced or added up."""
+    """Return the kind of MergeTree: rows of equal order are kept, replaced or summed."""
     return "ReplacingMergeTree" if table.replacing else "AggregatingMergeTree" if table.summing and not plain else "MergeTree"
 
 
@@ -208,7 +208,7 @@ def _engine(table: Table, plain: bool, cluster: Cluster | None) -> str:
 
 
 def _settings(table: Table, cluster: Cluster | None, settings: Mapping[str, int]) -> str:
-    """fsync: what was acknowledged outlives a power cut too."""
+    """Return the settings; fsync, so that acknowledged rows survive a power cut."""
     known: dict[str, int] = {"ttl_only_drop_parts": 1} if table.keep_s and table.time else {}
     if table.time and not (table.summing or table.replacing):
         known |= {"max_bytes_to_merge_at_max_space_in_pool": MERGED} | dict(settings)
@@ -221,7 +221,7 @@ def _settings(table: Table, cluster: Cluster | None, settings: Mapping[str, int]
 
 
 def _shard(table: Table) -> str:
-    """A batch stays on one shard, where its token is known; rows that replace one another have to meet."""
+    """Choose the shard: one per batch, where its token is known; rows that replace each other must share a shard."""
     if any(c.name == BATCH for c in table.columns):
         return f"intHash64({BATCH})"
     return f"cityHash64({', '.join(table.order)})"

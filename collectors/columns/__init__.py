@@ -1,4 +1,4 @@
-"""Tables of many values: the flow record, packets, hop delays and losses as arrays, each column declared once in `record`.
+"""Tables of many values as arrays: the flow record, packets, hop delays and losses; `record` declares each column once.
 
 `grouping` and `partial_records` group rows and join partial records.
 """

@@ -9,14 +9,14 @@ from collectors.compilation.primitives import SEED, compiled, hashed
 
 
 def numbered(keys: Ints) -> tuple[Ints, Ints]:
-    """The distinct keys in order of appearance, and for each row which of them it has."""
+    """Return the distinct keys in order of appearance, and the index of each row's key."""
     distinct, which = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
     slots = np.full(1 << max(2 * len(keys) - 1, 1).bit_length(), -1, np.int64)
     return distinct[: _number(keys, slots, distinct, which, SEED)], which
 
 
 def numbered_pairs(one: Ints, other: Ints) -> tuple[Ints, Ints]:
-    """The same of pairs of keys: the row where each distinct pair appears first, and for each row which of them it has."""
+    """Number distinct pairs of keys; return the first row of each pair, and the index of each row's pair."""
     (_, first), (_, second) = numbered(one), numbered(other)
     distinct, which = numbered(first << 32 | second)
     rows = np.empty(len(distinct), np.int64)
@@ -25,7 +25,7 @@ def numbered_pairs(one: Ints, other: Ints) -> tuple[Ints, Ints]:
 
 
 def grouped(which: Ints, many: int) -> tuple[Ints, Ints]:
-    """The rows of each of so many groups, in order, end to end, and where each group begins [many + 1]."""
+    """Return the rows of each of `many` groups, concatenated in order, and the start of each group [many + 1]."""
     rows, bounds = np.empty(len(which), np.int64), np.zeros(many + 1, np.int64)
     _group(which, rows, bounds)
     return rows, bounds

@@ -1,4 +1,4 @@
-"""Packets that switches report as lost: where, whose, why, how many, and when."""
+"""Packets that switches report as lost: place, flow, reason, number, time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-ERRORS, DISCARDS = -1, -2  # reasons that an interface's counters tell; others are as `evidence.REASONS` has them
+ERRORS, DISCARDS = -1, -2  # reasons from interface counters; others as in `evidence.REASONS`
 TIMES = ("start_ns", "end_ns")
 CODES = ("exporter", "src", "dst")
 COLUMNS = (*TIMES, *CODES, "in_interface", "out_interface", "reason", "packets")
@@ -21,9 +21,10 @@ COLUMNS = (*TIMES, *CODES, "in_interface", "out_interface", "reason", "packets")
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Packets lost in switches in [start, end): dropped, as they were told of, or what counters of interfaces grew by.
+    """Packets lost in switches in [start, end), from drop reports or from the growth of interface counters.
 
-    -1: the address or interface is not known. Of a counter, the address is whose packets come in, or go out, there alone.
+    -1: address or interface unknown. For a counter, the address is the only one that sends into, or receives from, the
+    interface.
     """
 
     start_ns: Ints
@@ -43,32 +44,32 @@ class Losses:
 
     @classmethod
     def build(cls, columns: Mapping[str, Any], exporters: Sequence[str], endpoints: Sequence[str]) -> Self:
-        """Of all columns. Names that none of them uses are left out, so that few are carried along."""
+        """Build losses from all columns. Unused names are left out, to save memory."""
         made: dict[str, Any] = {c: np.asarray(columns[c], np.int32 if c in CODES else np.int64) for c in COLUMNS}
         for book, known, used in (("exporters", exporters, ("exporter",)), ("endpoints", endpoints, ("src", "dst"))):
             kept = np.unique(np.concatenate([made[c] for c in used]))
             kept = kept[kept >= 0]
-            place = np.full(len(known) + 1, -1, np.int32)  # its last is that of -1
+            place = np.full(len(known) + 1, -1, np.int32)  # its last element is for -1
             place[kept] = np.arange(len(kept))
             made |= {c: place[made[c]] for c in used} | {book: tuple(known[code] for code in kept.tolist())}
         return cls(**made)
 
     @classmethod
     def empty(cls) -> Self:
-        """Nothing was lost."""
+        """Return no losses."""
         return cls.build(dict.fromkeys(COLUMNS, ()), (), ())
 
     def take(self, rows: Mask | NDArray[np.intp] | slice) -> Self:
-        """The given rows."""
+        """Select rows."""
         return replace(self, **{c: getattr(self, c)[rows] for c in COLUMNS})
 
     def moved(self, by_ns: int) -> Self:
-        """The same at another time."""
+        """Shift the times."""
         return replace(self, **{c: getattr(self, c) + by_ns for c in TIMES})
 
 
-def joined(parts: Sequence[Losses]) -> Losses:
-    """The rows of several as one, with one dictionary each of switches and of endpoints."""
+def concatenate_losses(parts: Sequence[Losses]) -> Losses:
+    """Concatenate losses, with one dictionary each of switches and of endpoints."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else Losses.empty()

@@ -16,14 +16,17 @@ JOIN: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum
 
 
 def reduce_runs(rows: Mapping[str, NDArray[Any]], starts: NDArray[np.intp], rules: Mapping[str, str]) -> Table:
-    """One row per run of rows, each column of `rules` by its rule: sum, min, max, or, first. `starts`: where runs start."""
+    """Reduce each run of rows to one row, each column of `rules` by its rule: sum, min, max, or, first.
+
+    `starts`: start of each run.
+    """
     return {
         name: rows[name][starts] if rule == "first" else JOIN[rule].reduceat(rows[name], starts) for name, rule in rules.items()
     }
 
 
 class Pieces:
-    """Pieces of records. `rules` names the columns and how two pieces of one record join, the earlier piece first."""
+    """Pieces of records. `rules` defines how the columns of two pieces of one record are joined, the earlier piece first."""
 
     def __init__(self, rules: Mapping[str, str], *, many: int = 1 << 18) -> None:
         self.rules = {"record": "first", **rules}
@@ -32,12 +35,12 @@ class Pieces:
         self.rows = self.given = 0
 
     def numbers(self, n: int) -> Ints:
-        """Numbers for n new records."""
+        """Allocate numbers for n new records."""
         self.given += n
         return np.arange(self.given - n, self.given)
 
     def add(self, pieces: Mapping[str, NDArray[Any]]) -> None:
-        """Keep pieces: `record` numbers and every column of the rules. Joins what is there when there is much of it."""
+        """Add pieces: `record` numbers and every column of the rules. Joins stored pieces if there are many."""
         n = len(pieces["record"])
         if not n:
             return
@@ -49,13 +52,13 @@ class Pieces:
             self.many = max(self.many, 2 * self.rows)
 
     def take(self, over: NDArray[np.bool_]) -> None:
-        """Let go of records, told by a mask over the rows of `joined`; what comes later of one of them is another."""
+        """Remove records by a mask over the rows of `joined`; later pieces of them make other records."""
         rows = self.joined()
         self.parts = [{name: column[~over] for name, column in rows.items()}]
         self.rows = len(self.parts[0]["record"])
 
     def joined(self) -> Table:
-        """One row per record number, in the order of the numbers."""
+        """Return one row per record number, in order of number."""
         if not self.parts:
             return {name: np.zeros(0, np.int64) for name in self.rules}
         rows = {name: np.concatenate([p[name] for p in self.parts]) for name in self.rules}
@@ -65,24 +68,24 @@ class Pieces:
 
 
 def run_starts(values: NDArray[Any]) -> NDArray[np.intp]:
-    """Where runs of equal values start."""
+    """Find the starts of runs of equal values."""
     if not len(values):
         return np.zeros(0, np.intp)
     return np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
 
 
 def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """How many of n rows are in each run."""
+    """Return the length of each run of n rows."""
     return np.asarray(np.diff(np.r_[starts, n]), dtype=np.intp)
 
 
 def positions(starts: NDArray[np.intp], n: int) -> Ints:
-    """Position of each of n rows inside its run."""
+    """Return the position of each of n rows inside its run."""
     return np.arange(n) - np.repeat(starts, run_sizes(starts, n))
 
 
-def mixed(*columns: NDArray[Any]) -> NDArray[np.uint64]:
-    """A 64-bit mix of integer columns, row by row: equal rows mix equally, others with odds of 2^-64 a pair.
+def hash_columns(*columns: NDArray[Any]) -> NDArray[np.uint64]:
+    """Hash integer columns row by row to 64 bits: different rows collide with a probability of 2^-64.
 
     The finaliser is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
     """
@@ -98,7 +101,7 @@ def mixed(*columns: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def running_max(values: Ints, starts: NDArray[np.intp], before: Ints) -> Ints:
-    """Largest value before each row inside its run; `before` holds what came before each run. Values within +-2^40."""
+    """Compute the maximum before each row inside its run; `before`: the start value of each run. Values within +-2^40."""
     n = len(values)
     run = np.repeat(np.arange(len(starts)), run_sizes(starts, n))
     shifted = np.empty(n, np.int64)

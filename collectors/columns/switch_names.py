@@ -6,7 +6,7 @@ from collectors.columns.record import Flows
 
 
 def check_names(flows: Flows) -> None:
-    """Raises ValueError where the name of a switch could not be read back."""
+    """Raise ValueError for a switch name that could not be read back."""
     for switch in {*flows.exporters, *(switch for way in flows.paths for switch in way)}:
         if "\n" in switch or "\r" in switch:
             raise ValueError(f"the name of a switch must not contain a line end: {switch!r}")

@@ -1,7 +1,7 @@
-"""Plain Python twins of compiled loops: the same functions, which call each other instead of compiled code.
+"""Run compiled loops as plain Python: twins of the same functions, which call each other.
 
-Two things differ between compiled and plain code, and are made alike here. Compiled code has rows of structured arrays as
-records with attributes (`Rows`). Its integers of 64 bits wrap around; NumPy's do too, and its warnings are switched off.
+Two differences between compiled and plain code are removed here. Compiled code has rows of structured arrays as records with
+attributes (`Rows`). Its 64-bit integers wrap around; NumPy's do too, and its warnings are switched off.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ OURS = ("collectors.", "prism.", "tests.")  # modules whose loops have twins
 class Rows:
     """Rows of a structured array as objects with an attribute per field.
 
-    A row is read when it is first asked for. `store` writes all of them back. Fields of 64 unsigned bits are
-    `numpy.uint64`, other integers are Python's.
+    A row is read at first access. `store` writes all of them back. Fields of 64 unsigned bits are `numpy.uint64`, other
+    integers are Python's.
     """
 
     __slots__ = ("array", "kind", "known")
@@ -47,14 +47,14 @@ class Rows:
         return (self[i] for i in range(len(self.array)))
 
     def store(self) -> None:
-        """Write the rows that were asked for back to the array."""
+        """Write the accessed rows back to the array."""
         for at, row in self.known.items():
             row.store(self.array, at)
 
 
 @cache
 def _kind(layout: np.dtype[Any]) -> type[Any]:
-    """The class of rows of a structured type."""
+    """Make the class of rows of a structured type."""
     names = tuple(layout.names or ())
     fields = [(layout[name], layout[name].kind, layout[name].itemsize) for name in names]
     wide = tuple(name for name, (_, kind, size) in zip(names, fields, strict=True) if kind == "u" and size == 8)
@@ -72,7 +72,7 @@ def _kind(layout: np.dtype[Any]) -> type[Any]:
                 setattr(self, name, np.uint64(getattr(self, name)))
 
         def assign(self, other: Any) -> None:
-            """Take the values of another row."""
+            """Copy the values of another row."""
             for name in names:
                 setattr(self, name, getattr(other, name))
 
@@ -85,7 +85,7 @@ def _kind(layout: np.dtype[Any]) -> type[Any]:
 
 
 def interpret(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Call the plain twin of a loop with arguments as compiled code takes them; their arrays are changed as there."""
+    """Call the plain twin of a loop with the arguments of compiled code; arrays are changed in the same way."""
     rows: list[Rows] = []
     given = tuple(_given(a, rows) for a in args)
     try:
@@ -97,7 +97,7 @@ def interpret(function: Callable[..., Any], args: tuple[Any, ...], options: dict
 
 
 def _given(argument: Any, rows: list[Rows]) -> Any:
-    """An argument as plain code takes it: structured arrays as `Rows`, which are added to `rows`."""
+    """Convert an argument for plain code: structured arrays become `Rows`, which are added to `rows`."""
     if isinstance(argument, np.ndarray) and argument.dtype.names:
         rows.append(Rows(argument))
         return rows[-1]
@@ -115,8 +115,8 @@ _names: dict[int, dict[str, Any]] = {}
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The plain twin of a function: loops that it calls are plain too, instructions what they do in Python."""
-    with _making:  # a namespace that is half made has compiled loops in it
+    """Make the plain twin of a function: called loops are plain too, instructions have Python equivalents."""
+    with _making:  # an unfinished namespace contains compiled loops
         found = _plain.get(function)
         if found is None:
             made = FunctionType(function.__code__, _namespace(function.__globals__), function.__name__, function.__defaults__)
@@ -126,7 +126,7 @@ def plain(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _namespace(names: dict[str, Any]) -> dict[str, Any]:
-    """The names of a module, with plain twins in place of loops; so of modules of ours that it imports."""
+    """Copy the names of a module with plain twins instead of loops; the same for imported modules of ours."""
     found = _names.get(id(names))
     if found is None:
         found = _names[id(names)] = dict(names)
@@ -143,4 +143,4 @@ def _namespace(names: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Module:
-    """A module of ours, with plain twins in place of loops."""
+    """A module of ours with plain twins instead of loops."""

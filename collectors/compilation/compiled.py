@@ -1,10 +1,9 @@
-"""Compile loops with numba and keep the compiled code on disk; until it is there, loops can run as plain Python.
+"""Compile loops with numba and store the compiled code on disk; until it exists, loops can run as plain Python.
 
-A program that is patient (`be_patient`) does not wait for a loop to be compiled: the loop is interpreted, to the same result,
-while another process compiles (`collectors.compilation.warming`). It looks for compiled code again every `LOOK_S` seconds.
-Inputs of `MANY` elements or more are compiled for at once, because to interpret them takes longer. A loop that has no code
-after `WAIT_S` seconds is on no list: a process beside this one compiles it (`collectors.compilation.warming.compiled_beside`),
-or else this one.
+In patient mode (`be_patient`) a program does not wait for compilation: a loop is interpreted with the same result, while
+another process compiles (`collectors.compilation.warming`). It looks for compiled code every `LOOK_S` seconds. Inputs of `MANY`
+elements or more are compiled at once, because interpreting takes longer. A loop without code after `WAIT_S` seconds is not
+listed: a second process compiles it (`collectors.compilation.warming.compiled_beside`), or else this one.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Beside = Callable[[Any, tuple[Any, ...]], bool]
 
 OMITTED: Any = types_.Omitted  # type: ignore[attr-defined]
-LOOK_S = 0.5  # seconds between two looks for compiled code; a look reads a small file
-WAIT_S = 300.0  # seconds after which a loop is taken for unlisted: minutes pass until all listed loops are compiled
-MANY = 500_000  # elements of an argument, from which on compiling takes less time than interpreting
+LOOK_S = 0.5  # seconds between two checks for compiled code; a check reads a small file
+WAIT_S = 300.0  # seconds after which a loop counts as unlisted: compiling all listed loops takes minutes
+MANY = 500_000  # elements of an argument from which on compiling takes less time than interpreting
 LOCK = "loops.lock"  # a file beside compiled code
 
 _patient = False
 _asking = threading.Lock()
-_wanted: Callable[[], None] | None = None  # called once, when something is interpreted for want of compiled code
-_beside: Beside | None = None  # has a process compile a loop for these types; False where that has failed
-recorded: dict[str, list[tuple[Any, ...]]] | None = None  # types of the arguments by loop, where somebody wants to know
+_wanted: Callable[[], None] | None = None  # called once, when the first loop is interpreted
+_beside: Beside | None = None  # starts a process that compiles a loop for these types; False if that failed
+recorded: dict[str, list[tuple[Any, ...]]] | None = None  # argument types by loop, for recording
 
 
 class Loop(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function, and its plain Python twin as long as it is not compiled.
+    """A compiled function, with its plain Python twin until it is compiled.
 
-    `kept`: whether its compiled code is kept on disk. Parts of other loops are not: they are compiled with these.
+    `kept`: its compiled code is stored on disk. Parts of other loops are compiled with these, and not stored.
     """
 
     kept = True
@@ -70,15 +69,15 @@ class Loop(CPUDispatcher):  # type: ignore[misc]
         return self._interpreted
 
     def types_of(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The numba types of arguments."""
+        """Return the numba types of arguments."""
         found = tuple(OMITTED(a.value) if isinstance(a, OmittedArg) else self.typeof_pyval(a) for a in args)
         self._types_active_call.clear()
         return found
 
     def is_ready(self, signature: tuple[Any, ...]) -> bool:
-        """Whether compiled code for arguments of these types is loaded or on disk; from any thread, also while one compiles.
+        """Check whether compiled code for these types is loaded or on disk. Thread-safe, also during a compilation.
 
-        It must not refresh numba's context: only who holds numba's lock may, and that may be held for as long as a compilation.
+        It must not refresh numba's context: only the holder of numba's lock may, and a compilation holds it throughout.
         """
         if tuple(sigutils.normalize_signature(signature)[0]) in self.overloads:
             return True
@@ -106,26 +105,26 @@ def _want() -> None:
 
 
 def be_patient(wanted: Callable[[], None] | None = None, beside: Beside | None = None) -> None:
-    """Interpret loops that have no compiled code yet, from now on. `wanted` is called once, at the first of them.
+    """Interpret loops without compiled code from now on. `wanted` is called once, at the first of them.
 
-    `beside` has another process compile a loop that is on no list; without it, such a loop is compiled in this process.
+    `beside` lets another process compile an unlisted loop; without it, such a loop is compiled in this process.
     """
     global _patient, _wanted, _beside
     _patient, _wanted, _beside = True, wanted, beside
 
 
 def is_patient() -> bool:
-    """Whether loops without compiled code are interpreted."""
+    """Check whether loops without compiled code are interpreted."""
     return _patient
 
 
 def compiled(function: Function) -> Function:
-    """The same function, compiled when it is first called; kept on disk for the next process."""
+    """Compile a function at its first call; the code is stored for later processes."""
     return made(function, {"nogil": True}, kept=True)
 
 
 def made(function: Function, options: Mapping[str, Any], *, kept: bool) -> Function:
-    """A loop with these options of numba's `njit`; the function itself where compilation is switched off."""
+    """Make a loop with these options of numba's `njit`; the function itself if compilation is switched off."""
     if config.DISABLE_JIT:
         return function
     loop = Loop(py_func=function, targetoptions={"nopython": True, **options})
@@ -137,7 +136,7 @@ def made(function: Function, options: Mapping[str, Any], *, kept: bool) -> Funct
 
 
 def _guard(loop: Loop) -> None:
-    """Let one process at a time change the index of a loop's code on disk: numba reads it, adds a line and writes it."""
+    """Serialise updates of the index of a loop's code on disk: numba reads it, adds a line and writes it."""
     file = loop._cache._cache_file
     save = file.save
 

@@ -1,6 +1,6 @@
-"""Read integers from memory, hash with a key, prefetch, copy: what all compiled loops share.
+"""Read integers from memory, hash with a key, prefetch, copy: functions shared by all compiled loops.
 
-Octets are read at their address in memory (`array.ctypes.data` and on, int64). Nothing here looks where a buffer ends: callers
+Octets are read at their address in memory (`array.ctypes.data` and on, int64). Nothing here checks the end of a buffer: callers
 do, before each header.
 """
 
@@ -17,7 +17,7 @@ from numba.extending import _Intrinsic
 
 from collectors.compilation.compiled import Function, made
 
-SEED = np.uint64(hash(b"collectors") & 0xFFFFFFFFFFFFFFFF)  # another one in each process: nobody can choose what collides
+SEED = np.uint64(hash(b"collectors") & 0xFFFFFFFFFFFFFFFF)  # differs between processes, so that nobody can prepare collisions
 
 _M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _32, _29 = np.uint64(32), np.uint64(29)
@@ -25,33 +25,33 @@ _32, _29 = np.uint64(32), np.uint64(29)
 
 _NUMBERS: dict[int, Any] = {1: ctypes.c_uint8, 2: ctypes.c_uint16, 4: ctypes.c_uint32, 8: ctypes.c_uint64}  # by octets
 
-# Nothing here makes arrays, so numba can do without its run time, whose counting of references took most of the time.
+# Nothing here makes arrays, so numba can omit its run time, whose reference counting took most of the time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def compiled(function: Function) -> Function:
-    """The function, compiled when first called; kept on disk for the next process."""
+    """Compile a function at its first call; the code is stored for later processes."""
     return made(function, _OPTIONS, kept=True)
 
 
 def part(function: Function) -> Function:
-    """A part of compiled functions, put in its place there: a call would hand over every array, field by field."""
+    """Mark a part of compiled functions that is inlined: a call would pass every array field by field."""
     return made(function, {"forceinline": True, **_OPTIONS}, kept=False)
 
 
 def rare(function: Function) -> Function:
-    """A part of compiled functions that is called, as it is seldom needed and big."""
+    """Mark a part of compiled functions that is called, because it is large and rarely needed."""
     return made(function, _OPTIONS, kept=False)
 
 
 class Instruction(_Intrinsic):  # type: ignore[misc]
-    """A few instructions of the processor, generated inside compiled code. `plain_twin` does the same in plain Python."""
+    """A few processor instructions, generated inside compiled code. `plain_twin` does the same in plain Python."""
 
     plain_twin: Callable[..., Any] = staticmethod(lambda *_: None)
 
 
 def _instruction(definition: Callable[..., Any], plain_twin: Callable[..., Any]) -> Any:
-    """An instruction that numba generates by a definition, as for `numba.extending.intrinsic`."""
+    """Make an instruction that numba generates by a definition, as for `numba.extending.intrinsic`."""
     made = Instruction(definition.__name__, definition)
     made.plain_twin = plain_twin
     made._register()
@@ -73,9 +73,9 @@ def _external(name: str, result: Any, *arguments: Any) -> Any:
 
 
 def _loader(octets: int, *, swap: bool = True) -> Any:
-    """Function: the number in network order that so many octets hold from an address on; of 8 octets, unsigned.
+    """Make a function that loads a number of `octets` octets in network order from an address; of 8 octets, unsigned.
 
-    In the order of x86 and ARM where octets are not to be swapped.
+    With `swap=False` in the order of x86 and ARM.
     """
     bits, answer = ir.IntType(8 * octets), types.uint64 if octets == 8 else types.int64
 
@@ -105,11 +105,11 @@ def _swapped(_: Any, value: Any) -> Any:  # noqa: ARG001 - numba knows arguments
     return types.uint64(types.uint64), generate
 
 
-swapped: Any = _instruction(_swapped, lambda value: np.uint64(value).byteswap())  # 64 bits, their octets the other way round
+swapped: Any = _instruction(_swapped, lambda value: np.uint64(value).byteswap())  # 64 bits with reversed octets
 
 
 def _storer(octets: int) -> Any:
-    """Function: keep so many octets of a number at an address, in the order of this processor."""
+    """Make a function that stores `octets` octets of a number at an address, in the order of this processor."""
     bits = ir.IntType(8 * octets)
 
     def store(_: Any, address: Any, value: Any) -> Any:  # noqa: ARG001 - numba knows arguments by name
@@ -134,7 +134,7 @@ move: Any = _external("memmove", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void
 
 
 def _fetcher(line: int) -> Any:
-    """Function: have a line of 64 octets of a row of an array fetched into the cache, for a later loop."""
+    """Make a function that prefetches a line of 64 octets of an array's row into the cache."""
 
     def fetch(_: Any, array: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -167,19 +167,19 @@ def _soon(_: Any, address: Any) -> Any:  # noqa: ARG001 - numba knows arguments 
     return types.void(types.int64), generate
 
 
-# has the 64 octets at an address fetched into the cache; any address will do
+# prefetches the 64 octets at an address; any address is allowed
 soon: Any = _instruction(_soon, lambda _address: None)
 
 
 @part
 def number(at: Any, big: Any) -> Any:
-    """32 bits, in network order where `big`, else the other way round."""
+    """Load 32 bits, in network order if `big`, else reversed."""
     return long(at) if big else little(at)
 
 
 @part
 def hashed(a: Any, b: Any, seed: Any) -> Any:
-    """A 64-bit mix of two numbers of 64 bits; its finaliser is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
+    """Hash two 64-bit numbers to 64 bits; the finaliser is that of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
     h = (a ^ seed) * _M1
     h = (h ^ h >> _32 ^ b) * _M2
     h ^= h >> _29

@@ -10,11 +10,11 @@ from numba.core import types as numba_types
 from numba.np.numpy_support import as_dtype, from_dtype
 
 Json = Any
-types: Any = numba_types  # which are half typed
+types: Any = numba_types  # numba's types are only partly annotated
 
 
 def encode(kind: Any) -> Json:
-    """A numba type as JSON: a name, or a list that begins with the kind of type. Raises ValueError on other types."""
+    """Encode a numba type as JSON: a name, or a list that starts with the kind of type. Raises ValueError on other types."""
     if isinstance(kind, types.Array):
         return ["array", encode(kind.dtype), kind.ndim, kind.layout, not kind.mutable, kind.aligned]
     if isinstance(kind, types.Record):
@@ -32,7 +32,7 @@ def encode(kind: Any) -> Json:
 
 
 def decode(told: Json) -> Any:
-    """The numba type of what `encode` gave."""
+    """Decode the numba type that `encode` wrote."""
     if isinstance(told, str):
         return getattr(types, told)
     kind, *rest = told
@@ -53,7 +53,7 @@ def decode(told: Json) -> Any:
 
 
 def _layout(dtype: np.dtype[Any]) -> list[Json]:
-    """Names, formats, offsets, size and alignment of a structured type."""
+    """List names, formats, offsets, size and alignment of a structured type."""
     names = list(dtype.names or ())
     fields = [dtype.fields[name] for name in names] if dtype.fields else []
     formats = [f[0].str if f[0].subdtype is None else [f[0].subdtype[0].str, list(f[0].shape)] for f in fields]

@@ -20,10 +20,10 @@ COMPILING = "compiling the analysis for this large input, once per installation;
 
 @contextmanager
 def begin(program: str, *, quiet: bool = False, packages: Sequence[str] = PACKAGES) -> Iterator[None]:
-    """Interpret loops without compiled code from now on. The first one prints a line and starts compilation beside the program.
+    """Interpret loops without compiled code from now on. The first one prints a line and starts compilation in another process.
 
-    A context, for one command. Loops that a large input needs are compiled in this process; the end of the command prints their
-    number and the seconds it took. Loops that are compiled after the command, in a process that goes on, are not reported.
+    A context, for one command. Loops for large inputs are compiled in this process; the end of the command prints their number
+    and the seconds. Compilation that continues in another process after the command is not reported.
     """
     warming = Warming(packages)
 
@@ -43,7 +43,7 @@ def begin(program: str, *, quiet: bool = False, packages: Sequence[str] = PACKAG
 
 
 class _Clock(event.Listener):  # type: ignore[misc]
-    """Count loops that this process compiles, and measure the seconds. The parts of a loop count with the loop."""
+    """Counts loops that this process compiles, and measures the seconds. The parts of a loop count with the loop."""
 
     def __init__(self, program: str, quiet: bool) -> None:
         self.program, self.quiet = program, quiet
@@ -63,7 +63,7 @@ class _Clock(event.Listener):  # type: ignore[misc]
             self.seconds += time.monotonic() - self._began
 
     def end(self) -> None:
-        """Print how many loops were compiled and the seconds it took, if there were any."""
+        """Print the number of compiled loops and the seconds, if there were any."""
         if self.loops:
             _tell(f"{self.program}: compiled {self.loops} loop{'s' * (self.loops != 1)} in {self.seconds:.1f} s", self.quiet)
 

@@ -1,6 +1,6 @@
-"""Compile loops ahead of use, in processes beside this one, for the loops and argument types that `loops.json` lists.
+"""Compile loops ahead of use, in other processes, for the loops and argument types in `loops.json`.
 
-Each package has a `loops.json`; `scripts/loops` writes it from runs of real work. What it lacks is compiled when it is needed.
+Each package has a `loops.json`; `scripts/loops` writes it from runs of real work. Unlisted loops are compiled on demand.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from collectors.compilation.signatures import decode, encode
 
 PACKAGES = ("collectors", "prism")
 FILE = "loops.json"
-NICE = 10  # by how much compilation beside a program yields the processor to it
+NICE = 10  # niceness of compilation in the background
 
 
 class Task(NamedTuple):
-    """A loop, by module and name, and types of arguments that it is compiled for, encoded as in `signatures`."""
+    """A loop, by module and name, and argument types to compile for, encoded as in `signatures`."""
 
     module: str
     name: str
@@ -36,7 +36,7 @@ class Task(NamedTuple):
 
 
 def listed(packages: Sequence[str] = PACKAGES) -> list[Task]:
-    """The loops that are known to be needed, in the order in which programs need them, of the packages that are installed."""
+    """List the known loops of the installed packages, in the order in which programs need them."""
     tasks = []
     for package in packages:
         if find_spec(package) is None:
@@ -51,7 +51,7 @@ def listed(packages: Sequence[str] = PACKAGES) -> list[Task]:
 
 
 def missing(tasks: Iterable[Task]) -> list[Task]:
-    """The tasks whose code is not on disk, each with the signatures that lack it."""
+    """List the tasks without code on disk, each with its missing signatures."""
     left = []
     for task in tasks:
         loop = loop_of(task)
@@ -62,18 +62,18 @@ def missing(tasks: Iterable[Task]) -> list[Task]:
 
 
 def loop_of(task: Task) -> compiled.Loop | None:
-    """The loop of a task; None where there is no such loop, or compilation is switched off."""
+    """Return the loop of a task; None if there is no such loop, or compilation is switched off."""
     found = getattr(importlib.import_module(task.module), task.name, None)
     return found if isinstance(found, compiled.Loop) else None
 
 
 def types_of(signature: Sequence[Any]) -> tuple[Any, ...]:
-    """The numba types of an encoded signature."""
+    """Return the numba types of an encoded signature."""
     return tuple(decode(kind) for kind in signature)
 
 
 def compile_task(task: Task) -> Task:
-    """Compile a loop for all its signatures. Their code is on disk afterwards."""
+    """Compile a loop for all its signatures, and store the code on disk."""
     loop = loop_of(task)
     if loop is not None:
         for signature in task.signatures:
@@ -82,7 +82,7 @@ def compile_task(task: Task) -> Task:
 
 
 def compile_all(tasks: Sequence[Task], processes: int, *, nice: int = 0) -> Iterator[Task]:
-    """Compile tasks in so many processes; each task when it is done. Raises OSError where code cannot be kept."""
+    """Compile tasks in several processes; yields each finished task. Raises OSError if code cannot be stored."""
     if not tasks:
         return
     with get_context("spawn").Pool(min(processes, len(tasks)), _begun, (nice,)) as pool:
@@ -98,7 +98,7 @@ _beside: tuple[Any, subprocess.Popen[bytes]] | None = None  # the loop and types
 
 
 def compiled_beside(loop: compiled.Loop, signature: tuple[Any, ...]) -> bool:
-    """Have a process compile a loop, unless one compiles another loop; False where that has failed for this one."""
+    """Compile a loop in another process, unless it is busy with another loop; return False if that failed for this one."""
     global _beside
     if _beside is not None:
         asked, process = _beside
@@ -119,15 +119,15 @@ def compiled_beside(loop: compiled.Loop, signature: tuple[Any, ...]) -> bool:
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Count the processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Warming:
-    """Compilation in the background, in a process group of its own that ends with this one. A context.
+    """Background compilation in its own process group that ends with this process. A context.
 
-    `done` and `total` count loops, once that is known; `seconds` is how long it has taken, or took. `told` is called when it is
-    known how many there are, and in the end; from another thread.
+    `done` and `total` count loops, once known; `seconds`: duration so far. `told` is called from another thread when the number
+    of loops is known, and at the end.
     """
 
     def __init__(self, packages: Sequence[str] = PACKAGES, *, told: Callable[[Warming], None] = lambda _: None) -> None:
@@ -141,16 +141,16 @@ class Warming:
 
     @property
     def seconds(self) -> float:
-        """Seconds since it began, until it ended."""
+        """Return the seconds since the start, until the end."""
         return time.monotonic() - self._began if self.state == "running" else self._seconds
 
     def health(self) -> dict[str, Any]:
-        """How it goes, in plain values."""
+        """Return the state in plain values."""
         told = {"state": self.state, "done": self.done, "total": self.total, "seconds": round(self.seconds, 1)}
         return {"ok": self.state != "failed", **told}
 
     def start(self) -> None:
-        """Begin to compile, unless it has begun."""
+        """Start to compile, unless started already."""
         if self._process is None:
             command = [sys.executable, "-m", "collectors.compilation.warming", str(max(cores() - 1, 1)), *self._packages]
             self._began, self.state = time.monotonic(), "running"
@@ -165,7 +165,7 @@ class Warming:
         self.stop()
 
     def stop(self) -> None:
-        """End it; loops that are compiled stay on disk."""
+        """Stop; the code of compiled loops stays on disk."""
         self._stopped = True
         if self._process is not None:
             if self._process.stdin is not None:
@@ -193,7 +193,7 @@ class Warming:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Compile in the background, and end when standard input does.
+    """Compile in the background until the end of standard input.
 
     Arguments: the number of processes and packages, whose progress is printed; or `--loop` and a loop with its types, as JSON.
     """
@@ -213,13 +213,13 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _end_with_input() -> None:
-    while os.read(0, 1 << 10):  # `sys.stdin` is locked while somebody reads it, which the interpreter cannot end with
+    while os.read(0, 1 << 10):  # not `sys.stdin`, whose lock would block the interpreter's exit
         pass
     _end()
 
 
 def _end() -> None:
-    """End this process and those that compile for it."""
+    """End this process and its compiling child processes."""
     os.killpg(0, signal.SIGKILL)
 
 

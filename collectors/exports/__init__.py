@@ -1,5 +1,5 @@
-"""Decode the datagrams that switches export, a batch at a time, to flow records and to evidence beside them.
+"""Decode batches of export datagrams from switches to flow records and to evidence.
 
-`netflow` and `sflow` are the decoders; `records` has what NetFlow records are made of. `tallies` count every datagram and
-record by the names in `counter_names`. `admission` decides which exporters are heard, and how much of each.
+`netflow` and `sflow` are the decoders; `records` has the parts of NetFlow records. `tallies` count every datagram and record by
+the names in `counter_names`. `admission` limits exporters and their rates.
 """

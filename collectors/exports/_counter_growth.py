@@ -15,18 +15,18 @@ Place = tuple[str, int]  # exporter, ifIndex
 
 class _Stood(NamedTuple):
     time_ns: int
-    counts: tuple[int, ...]  # as COUNTED
+    counts: tuple[int, ...]  # in the order of COUNTED
 
 
 class Growth:
-    """Counters as they stood last, of `most` interfaces: the one that rested longest goes."""
+    """Last counters of at most `most` interfaces; the one unused for longest is dropped."""
 
     def __init__(self, *, most: int = 1 << 16) -> None:
         self.most = most
         self._stood: OrderedDict[Place, _Stood] = OrderedDict()
 
     def losses(self, counters: Counters) -> Losses:
-        """What errors and discards grew by since the same interface was told of before; one that fell has started anew."""
+        """Compute the growth of errors and discards since the last counters of each interface; a decrease is a restart."""
         columns = (counters.time_ns, counters.exporter, counters.interface, counters.neighbour)
         counts = zip(*(getattr(counters, name).tolist() for name, _ in COUNTED), strict=True)
         rows: list[dict[str, int]] = []
@@ -45,7 +45,7 @@ class Growth:
 
 
 def _grown(before: tuple[int, ...], now: tuple[int, ...], interface: int, end: int) -> Iterator[dict[str, int]]:
-    """Columns of what was lost of packets that came in by an interface, from an endpoint, and were to go out there to it."""
+    """Yield columns of losses of packets from an endpoint through an interface, and to it."""
     for (name, reason), was, counted in zip(COUNTED, before, now, strict=True):
         if 0 <= was < counted:
             place = {"in_interface": -1, "out_interface": -1, "src": -1, "dst": -1}

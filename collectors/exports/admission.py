@@ -1,7 +1,7 @@
 """Decide which exporters' datagrams are accepted, and how many: an allow-list, a bounded number of exporters, rate limits.
 
-UDP senders can be forged, so nothing here grows with what arrives: exporters have slots, the one silent for longest gives its
-slot up, and refusals are remembered for a bounded number of addresses.
+UDP senders can be forged, so memory does not grow with input: exporters have slots, the one silent for longest loses its slot,
+and refusals are remembered for a bounded number of addresses.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ NOT_ALLOWED, TOO_MANY, LIMITED = "sender not allowed", "too many exporters", "ov
 CROWDED = "over the exporter's share while the decoder was behind"
 REFUSALS = (NOT_ALLOWED, TOO_MANY, LIMITED, CROWDED)
 _REMEMBERED = 1 << 16  # refused addresses
-_STEADY = 8  # weights above are powers of two, so that few differ
+_STEADY = 8  # higher weights are powers of two, so that there are few different ones
 
 
-def networks(texts: Sequence[str]) -> tuple[Network, ...]:
-    """Networks from CIDRs or addresses. Raises ValueError."""
+def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
+    """Parse networks from CIDRs or addresses. Raises ValueError."""
     return tuple(ipaddress.ip_network(text.strip()) for text in texts)
 
 
 @dataclass(frozen=True, eq=False)
 class Admitted:
-    """Which datagrams are kept: their rows, the slots of their senders, and for how many that came each stands."""
+    """Accepted datagrams: rows, slots of their senders, and the number of received datagrams that each represents."""
 
     rows: NDArray[np.intp]
     sender: Codes
@@ -42,12 +42,12 @@ class Admitted:
     senders: tuple[str, ...]
 
     def take(self, which: Mask) -> Admitted:
-        """The given ones of these."""
+        """Select some of them."""
         return Admitted(self.rows[which], self.sender[which], self.weight[which], self.senders)
 
 
-class Taken(NamedTuple):
-    """Datagrams so far: all, those refused by reason, and those of each exporter that has a slot: received, limited."""
+class AdmissionCounts(NamedTuple):
+    """Counts of datagrams so far: all, refused by reason, and per exporter with a slot received and limited."""
 
     received: int
     refused: dict[str, int]
@@ -56,11 +56,23 @@ class Taken(NamedTuple):
 
 
 class Admission:
-    """Decides on datagrams, a batch at a time. `allowed`: None is everybody. `rate`: datagrams per second of each exporter.
+    """Decides on batches of datagrams.
 
-    A limited exporter's datagrams are thinned evenly, and those kept stand for those that are not: the weights of an
-    exporter add up to what it sent, but for a rest that its next datagrams carry. `burst` is how many seconds' worth it may
-    send at once. `idle_ns`: whoever was silent for so long may lose its slot to a newcomer.
+    The datagrams of a limited exporter are thinned evenly, and those kept represent the others: the weights of an exporter add
+    up to what it sent, except for a rest that its next datagrams carry.
+
+    Parameters
+    ----------
+    allowed : tuple of Network or None
+        Networks of accepted senders; None for everybody.
+    most : int
+        Maximum number of exporters at a time.
+    rate : float or None
+        Maximum datagrams per second of each exporter; None for no limit.
+    burst : float
+        Seconds of traffic that an exporter may send at once.
+    idle_ns : int
+        After this silence, ns, an exporter may lose its slot to a new one.
     """
 
     def __init__(
@@ -86,20 +98,20 @@ class Admission:
         self._next: tuple[tuple[Network, ...] | None, float | None] | None = None
 
     def crowd_out(self, admitted: Admitted, keep: Mask) -> Admitted:
-        """Refuse some of what was admitted, and count it; the others."""
+        """Refuse some accepted datagrams, and count them; return the others."""
         gone = np.bincount(admitted.sender[~keep], minlength=self.most)
         self.limited += gone
         self.refused[CROWDED] += int(gone.sum())
         return admitted.take(keep)
 
-    def taken(self) -> Taken:
-        """What has come and what was refused of it, so far. In the thread that admits, or while none does."""
+    def taken(self) -> AdmissionCounts:
+        """Return the counts so far. Call in the admitting thread, or while none admits."""
         known = list(enumerate(self.names))
         received, limited = ({name: int(column[i]) for i, name in known} for column in (self.received, self.limited))
-        return Taken(self.received_in_all, dict(self.refused), received, limited)
+        return AdmissionCounts(self.received_in_all, dict(self.refused), received, limited)
 
     def reload(self, allowed: tuple[Network, ...] | None, *, rate: float | None) -> None:
-        """Another allow-list and rate from the next batch on; may be called from another thread."""
+        """Set another allow-list and rate from the next batch on; thread-safe."""
         self._next = (allowed, rate)
 
     def _reload(self, allowed: tuple[Network, ...] | None, rate: float | None) -> None:
@@ -116,9 +128,9 @@ class Admission:
         *,
         precious: Callable[[int], bool] = lambda _: False,
     ) -> Admitted:
-        """Decide on datagrams, each from `senders[sender[i]]`, distinct addresses of 4 or 16 octets, which came by `now_ns`.
+        """Decide on datagrams that arrived by `now_ns`, each from `senders[sender[i]]`, distinct addresses of 4 or 16 octets.
 
-        What is `precious` (a template, without which what follows cannot be read) is not thinned, up to the rate again.
+        A `precious` datagram (a template, needed to decode later ones) is not thinned, up to the rate again.
         """
         if self._next is not None:
             self._reload(*self._next)
@@ -141,14 +153,14 @@ class Admission:
         return Admitted(rows, slots, weight, self._senders)
 
     def _newcomer(self, sender: bytes, now_ns: int, count: int) -> int:
-        """The slot of a sender without one; -1 where it gets none, and its datagrams are counted."""
+        """Give a slot to a new sender; -1 if it gets none, and its datagrams are counted."""
         refusal = self._verdicts.get(sender)
         if refusal is None:
             name = _text(sender)
             if self._allows(name):
                 slot = self._free_slot(now_ns)
                 if slot is None:
-                    self.refused[TOO_MANY] += count  # not remembered: a slot may come free
+                    self.refused[TOO_MANY] += count  # not remembered: a slot may become free
                     return -1
                 self._take_slot(slot, sender, name)
                 return slot
@@ -181,7 +193,7 @@ class Admission:
         for column in (self.received, self.limited, self._seen_ns, self._owed):
             column[slot] = 0
         self._tokens[slot] = self._reserve[slot] = (self.rate or 0) * self.burst
-        self._seen_ns[slot] = np.iinfo(np.int64).max  # taken in this batch: nobody else may have it
+        self._seen_ns[slot] = np.iinfo(np.int64).max  # taken in this batch: it cannot be reused
 
     def _thinned(
         self,
@@ -192,7 +204,7 @@ class Admission:
         weight: Ints,
         precious: Callable[[int], bool],
     ) -> Mask:
-        """Which datagrams stay within the rate; writes the weights of these."""
+        """Select the datagrams within the rate, and write their weights."""
         rate = self.rate or 0.0
         active = np.flatnonzero(counts)
         passed = np.maximum(now_ns - self._seen_ns[active], 0) / SECOND
@@ -213,7 +225,7 @@ class Admission:
     def _share(
         self, slot: int, mine: NDArray[np.intp], rows: NDArray[np.intp], precious: Callable[[int], bool]
     ) -> tuple[NDArray[np.intp], Ints]:
-        """The datagrams of one exporter that are kept, and their weights."""
+        """Select the datagrams of one exporter to keep, and their weights."""
         special = [i for i in mine.tolist() if precious(int(rows[i]))][: int(self._reserve[slot])]
         self._reserve[slot] -= len(special)
         plain = np.setdiff1d(mine, np.asarray(special, np.intp), assume_unique=True)

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 DATAGRAMS, RECORDS = "datagrams", "records"
 RECEIVED, DECODED, WAITING, EMITTED, MERGED, LOST = "received", "decoded", "waiting", "emitted", "merged", "lost"
-ERROR, DROPPED = "error: ", "dropped: "  # a reason follows
+ERROR, DROPPED = "error: ", "dropped: "  # followed by a reason
 TOTALS_RESTARTED, FORGOTTEN_TOTALS = "running totals restarted", "running totals forgotten"
 UNRATED = "records of unknown sampling rate"
 LATE, RESTARTED = "datagrams out of order", "sequences restarted"
-EVIDENCE_DROPPED = "evidence rows dropped"  # more than `most_evidence` before they were read
+EVIDENCE_DROPPED = "evidence rows dropped"  # above `most_evidence` before they were read
 
 
 def error(unit: str, reason: str) -> str:

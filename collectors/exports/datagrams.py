@@ -16,8 +16,8 @@ from collectors.columns.record import Codes, Ints
 class Datagrams:
     """UDP payloads in order of arrival; arrays of one entry per datagram.
 
-    Datagram i is `data[offset[i] : offset[i] + length[i]]`, came from address `senders[sender[i]]` at `received_ns[i]` (ns
-    since the epoch). `data` may hold other octets between, before and after the datagrams.
+    Datagram i is `data[offset[i] : offset[i] + length[i]]`, from address `senders[sender[i]]` at `received_ns[i]` (ns since the
+    epoch). `data` may contain other octets between, before and after the datagrams.
     """
 
     data: bytes
@@ -32,12 +32,12 @@ class Datagrams:
 
     @property
     def octets(self) -> NDArray[np.uint8]:
-        """`data` as an array."""
+        """Return `data` as an array."""
         return octets_of(self.data)
 
     @classmethod
     def of(cls, datagrams: Iterable[tuple[str, bytes, int]]) -> Self:
-        """A batch of (sender, payload, received_ns)."""
+        """Make a batch from (sender, payload, received_ns)."""
         rows = list(datagrams)
         senders: dict[str, int] = {}
         sender = np.array([senders.setdefault(who, len(senders)) for who, _, _ in rows], np.int32)
@@ -48,7 +48,7 @@ class Datagrams:
 
 
 def octets_of(data: bytes | bytearray) -> NDArray[np.uint8]:
-    """A buffer as an array that nobody may write to, whatever the buffer is: compiled code is made for one kind of array."""
+    """Return a buffer as a read-only array: compiled code exists for one kind of array."""
     octets = np.frombuffer(data, np.uint8)
     octets.flags.writeable = False
     return octets

@@ -1,7 +1,7 @@
-"""Evidence that exporters send beside flows: interface counters, delays, queue depths, drops, notices.
+"""Evidence from exporters besides flows: interface counters, delays, queue depths, drops, notices.
 
-Each kind is arrays of one entry per row, its columns declared once in `COLUMNS`. Switches and addresses are codes into the
-dictionaries of names that travel with the arrays.
+Each kind is arrays of one entry per row; `COLUMNS` declares each column once. Switches and addresses are codes into
+dictionaries of names beside the arrays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collectors.columns.record import Codes, Column, Ints
 UNKNOWN = -1
 
 _SEEN = (
-    Column("time_ns", np.int64, "DateTime64(9)", "when it was received, or as the switch's clock says, ns since the epoch"),
+    Column("time_ns", np.int64, "DateTime64(9)", "arrival, or time by the switch's clock, ns since the epoch"),
     Column("exporter", np.int32, "LowCardinality(String)", "the switch, a code into names"),
 )
 _PORTS = (
@@ -29,7 +29,7 @@ _PORTS = (
 _PACKET = (
     Column("src", np.int32, "IPv6", "sender, a code into endpoints; -1 where the packet is not known", UNKNOWN),
     Column("dst", np.int32, "IPv6", "receiver, a code into endpoints; -1 where the packet is not known", UNKNOWN),
-    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 where there is none"),
+    Column("dst_qp", np.uint32, "UInt32", "RDMA destination queue pair; 0 if there is none"),
 )
 _COUNTED = (
     Column("octets", np.int64, "UInt64", "octets"),
@@ -47,7 +47,7 @@ class Rows:
 
     @classmethod
     def build(cls, columns: Mapping[str, ArrayLike], **names: Sequence[str]) -> Self:
-        """Rows from the columns that are known; the others take their default. Raises ValueError on unequal lengths."""
+        """Build rows from known columns; the others take their default. Raises ValueError on unequal lengths."""
         n = len(np.asarray(columns["time_ns"]))
         arrays: dict[str, Any] = {}
         for c in cls.COLUMNS:
@@ -63,7 +63,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Counters(Rows):
-    """Counters of an interface as they stood (RFC 2863; sFlow's if_counters): they only grow, until they wrap or restart.
+    """Counters of an interface (RFC 2863; sFlow's if_counters): they only grow, until they wrap or restart.
 
     -1: the switch does not count it.
     """
@@ -78,7 +78,7 @@ class Counters(Rows):
             "neighbour",
             np.int32,
             "IPv6",
-            "whose packets come in there, a code into endpoints; -1: several, or unknown",
+            "source of the incoming packets, a code into endpoints; -1: several, or unknown",
             UNKNOWN,
         ),
     )
@@ -102,7 +102,7 @@ class Counters(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Delays(Rows):
-    """How long sampled packets took through a switch, and what was in the queue before them (sflow_transit.txt)."""
+    """Delays of sampled packets through a switch, and the queue before them (sflow_transit.txt)."""
 
     COLUMNS = (
         *_SEEN,
@@ -127,7 +127,7 @@ class Delays(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Drops(Rows):
-    """Packets that a switch dropped, and why (sflow_drops.txt). The reason is one of `REASONS`, or a number not in it."""
+    """Packets that a switch dropped, with the reason (sflow_drops.txt): one of `REASONS`, or another number."""
 
     COLUMNS = (
         *_SEEN,
@@ -154,12 +154,12 @@ class Drops(Rows):
 
 @dataclass(frozen=True, eq=False)
 class Notices(Rows):
-    """What an exporter's options say of itself: a number each, such as packets it ignored, flows it could not send."""
+    """Notices from an exporter's options: one number each, such as ignored packets or flows that could not be sent."""
 
     COLUMNS = (
         *_SEEN,
         Column("domain", np.int64, "UInt32", "observation domain"),
-        Column("element", np.int32, "LowCardinality(String)", "what is told, a code into elements"),
+        Column("element", np.int32, "LowCardinality(String)", "subject of the notice, a code into elements"),
         Column("value", np.int64, "UInt64", "the number"),
     )
     time_ns: Ints
@@ -204,7 +204,7 @@ REASONS: Mapping[int, str] = {
 
 @dataclass
 class Evidence:
-    """Evidence of all kinds, in parts, as it came."""
+    """Evidence of all kinds, in parts, as it arrived."""
 
     counters: list[Counters] = field(default_factory=list)
     delays: list[Delays] = field(default_factory=list)
@@ -212,7 +212,7 @@ class Evidence:
     notices: list[Notices] = field(default_factory=list)
 
     def add(self, rows: Rows, most: int) -> int:
-        """Keep rows, unless there are none or that would be more than `most` in all; how many were not kept."""
+        """Add rows, unless the total would exceed `most`; return the number of refused rows."""
         if len(self) + len(rows) > most:
             return len(rows)
         kinds: dict[type, list[Any]] = {

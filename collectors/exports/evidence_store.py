@@ -1,6 +1,6 @@
-"""Keep evidence from the decoders until it is read, and convert it to what an analysis needs: delays and losses.
+"""Store evidence from the decoders until it is read, and convert it to delays and losses for the analysis.
 
-Delays in switches are told as those between them are; drops and counters become losses.
+Delays in switches have the same form as delays between them; drops and counters become losses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.columns.losses import Losses, joined
+from collectors.columns.losses import Losses, concatenate_losses
 from collectors.columns.record import Ints, Transits
 from collectors.exports._counter_growth import Growth
 from collectors.exports.evidence import Counters, Delays, Drops, Evidence, Notices, Rows
@@ -23,15 +23,15 @@ DELAYS = ("start_ns", "sender", "receiver", "packets", "delay_ns", "max_delay_ns
 BIN_NS = 50_000_000
 
 
-class Witnessed:
-    """Evidence until it is taken: at most `most` rows, the newest. `told` counts rows by kind, `gone` those nobody took."""
+class EvidenceBuffer:
+    """Evidence until it is taken: at most the newest `most` rows. `told` counts rows by kind, `gone` counts dropped rows."""
 
     def __init__(self, *, most: int = 1 << 18) -> None:
         self.most, self.told, self.gone = most, Counter[str](), 0
         self._parts, self._held, self._lock = deque[Rows](), 0, threading.Lock()
 
     def add(self, evidence: Iterable[Rows]) -> None:
-        """Take rows. From any thread."""
+        """Add rows. Thread-safe."""
         with self._lock:
             for rows in evidence:
                 self.told[KINDS[type(rows)]] += len(rows)
@@ -43,7 +43,7 @@ class Witnessed:
                 self.gone += len(rows)
 
     def drain(self) -> Evidence:
-        """All rows since this was last asked, in the order they came, and let go of. From any thread."""
+        """Take all rows since the last call, in order of arrival. Thread-safe."""
         with self._lock:
             parts, self._parts, self._held = self._parts, deque[Rows](), 0
         found = Evidence()
@@ -52,21 +52,21 @@ class Witnessed:
         return found
 
 
-class Witness:
-    """What exporters tell as it is analysed: from one time to the next it knows switches, and counters as they stood."""
+class EvidenceConverter:
+    """Converts evidence over time: it remembers switches, and the last counters."""
 
     def __init__(self) -> None:
         self._exporters: list[str] = []
         self._growth = Growth()
 
     def transits(self, told: Evidence) -> Transits:
-        """Delays and losses in switches that new evidence tells of."""
-        losses = [*map(dropped, told.drops), *map(self._growth.losses, told.counters)]
-        return replace(waits(told.delays, self._exporters), losses=joined(losses))
+        """Compute delays and losses in switches from new evidence."""
+        losses = [*map(drop_losses, told.drops), *map(self._growth.losses, told.counters)]
+        return replace(switch_delays(told.delays, self._exporters), losses=concatenate_losses(losses))
 
 
-def together(parts: Iterable[Transits]) -> Transits:
-    """Delays and losses of several as one, with one dictionary of switches; time bins are the same in all that have delays."""
+def merge_transits(parts: Iterable[Transits]) -> Transits:
+    """Concatenate delays and losses, with one dictionary of switches; all parts with delays have the same time bins."""
     parts, code = list(parts), dict[str, int]()
     columns: dict[str, list[Ints]] = {name: [np.zeros(0, np.int64)] for name in DELAYS}
     for part in parts:
@@ -77,11 +77,11 @@ def together(parts: Iterable[Transits]) -> Transits:
     whole: dict[str, Any] = {name: np.concatenate(own) for name, own in columns.items()}
     whole |= {name: whole[name].astype(np.int32) for name in ("sender", "receiver")}
     bin_ns = max((part.bin_ns for part in parts), default=0)
-    return Transits(**whole, exporters=tuple(code), bin_ns=bin_ns, losses=joined([part.losses for part in parts]))
+    return Transits(**whole, exporters=tuple(code), bin_ns=bin_ns, losses=concatenate_losses([part.losses for part in parts]))
 
 
-def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
-    """Packets that switches told they dropped, by switch, interfaces, who sent to whom, reason and time bin."""
+def drop_losses(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
+    """Count dropped packets by switch, interfaces, endpoints, reason and time bin."""
     names = ("exporter", "src", "dst", "in_interface", "out_interface", "reason")
     keys = np.stack([drops.time_ns // bin_ns, *(getattr(drops, name).astype(np.int64) for name in names)])
     (bins, *rest), packets = np.unique(keys, axis=1, return_counts=True)
@@ -93,10 +93,10 @@ def dropped(drops: Drops, *, bin_ns: int = BIN_NS) -> Losses:
     return Losses.build(columns, drops.exporters, drops.endpoints)
 
 
-def waits(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
-    """Delays inside switches, and how deep their queues were, by switch and time bin: those of a hop from a switch to itself.
+def switch_delays(delays: Iterable[Delays], exporters: list[str], *, bin_ns: int = BIN_NS) -> Transits:
+    """Compute delays inside switches and queue depths by switch and time bin, as hops from a switch to itself.
 
-    `exporters` are the switches so far and grow; rows without a delay tell of the queue alone.
+    `exporters` are the switches so far and grow; rows without a delay describe the queue alone.
     """
     code, columns = {name: i for i, name in enumerate(exporters)}, []
     for part in delays:

@@ -8,7 +8,7 @@ from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 
 UNITS = 1 << 32  # sequence numbers have 32 bits
-RESTART = 1 << 20  # a leap further than this, either way, is a restart of the exporter and no loss
+RESTART = 1 << 20  # a larger jump in either direction is a restart, not a loss
 LOST, LATE, RESTARTED = range(3)
 
 
@@ -16,9 +16,8 @@ LOST, LATE, RESTARTED = range(3)
 def follow(source: Ints, sequence: Ints, count: Ints, expected: Ints, found: Ints) -> None:
     """Follow the sequence numbers of datagrams in order of arrival.
 
-    `source`: who sent each; -1: it has no number. `count`: by how much each takes its source's number on; -1: not known.
-    `expected` [sources]: the next number, -1 where it is not known; it is taken on. `found` [3, sources]: how many units
-    were lost, how many datagrams came late, how often a source started anew; added to.
+    `source`: sender of each; -1: without a number. `count`: increment by each datagram; -1: unknown. `expected` [sources]: next
+    number, -1 if unknown; updated. `found` [3, sources]: lost units, late datagrams, restarts; added to.
     """
     for i in range(len(source)):
         s = source[i]

@@ -11,7 +11,7 @@ from collectors.columns.record import Codes, Ints, Mask
 
 
 class Accounts:
-    """Counts for all and for each of a batch's exporters; `books[i]` is the tally of exporter i, None: of none."""
+    """Counters in total and per exporter of a batch; `books[i]` is the tally of exporter i, or None."""
 
     def __init__(self, tally: Counter[str], books: Sequence[Counter[str] | None]) -> None:
         self.tally, self.books = tally, books
@@ -25,7 +25,7 @@ class Accounts:
                 book[name] += count
 
     def add_all(self, name: str, exporter: Codes | Ints, counts: Ints | Mask | None = None) -> None:
-        """Count for the exporter of each row, 1 or as many as are given."""
+        """Count for the exporter of each row, 1 or the given counts."""
         if not len(exporter):
             return
         if counts is None:

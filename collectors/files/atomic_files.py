@@ -1,4 +1,4 @@
-"""Write files that appear whole or not at all."""
+"""Write files atomically."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 
 @contextmanager
-def written(path: str) -> Iterator[str]:
-    """A path to write to; what was written takes the place of `path` at once, and only if nothing failed.
+def atomic_path(path: str) -> Iterator[str]:
+    """Yield a temporary path; it replaces `path` at the end, only if nothing failed.
 
-    The path given out ends like `path`, so that its format can be told. What is no regular file (a pipe, /dev/null) is
-    written directly.
+    The temporary path has the same suffix, which decides the format. Anything but a regular file (a pipe, /dev/null) is written
+    directly.
     """
     target = Path(path)
     if target.exists() and not target.is_file():

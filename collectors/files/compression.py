@@ -1,4 +1,4 @@
-"""Decompress streams of gzip and zstd, recognised by their first octets; also one inside another."""
+"""Decompress streams of gzip and zstd, recognised by their first octets; also nested."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ CHUNK, PIECE = 1 << 16, 1 << 10
 
 
 class Octets(Protocol):
-    """What octets are read from: a file, or `Unpacked`."""
+    """A source of octets: a file, or `Unpacked`."""
 
     def readinto1(self, room: memoryview, /) -> int:
-        """Fill some of the room; how much, 0 at the end."""
+        """Read into the buffer; return the number of octets, 0 at the end."""
 
 
 class Unpacked:
-    """The octets of chunks, as if they were a file's."""
+    """Chunks of octets with the interface of a file."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks, self._rest = chunks, memoryview(b"")
 
     def readinto1(self, room: memoryview, /) -> int:
-        """Fill some of the room; how much, 0 at the end."""
+        """Read into the buffer; return the number of octets, 0 at the end."""
         while not self._rest:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -41,9 +41,9 @@ class Unpacked:
 
 
 class Stream:
-    """A window on the uncompressed octets of a file: it grows at its end and forgets at its front, in the same buffer.
+    """A window on the uncompressed octets of a file: it grows at its end and drops octets at its front, in the same buffer.
 
-    The first `end` octets of `buffer` are the file's from `start` on; at least `PAD` more follow. `damage` is what ended it
+    The first `end` octets of `buffer` are the file's from `start` on; at least `PAD` more follow. `damage`: what ended it
     early.
     """
 
@@ -55,11 +55,11 @@ class Stream:
 
     @property
     def address(self) -> int:
-        """Where in memory the buffer starts; holds until `advance`."""
+        """Return the memory address of the buffer; valid until `advance`."""
         return int(np.frombuffer(self.buffer, np.uint8).ctypes.data)
 
     def advance(self, used: int, need: int) -> None:
-        """Forget the first `used` octets, then read until there are `need` or the file ends."""
+        """Drop the first `used` octets, then read until there are `need` or the file ends."""
         rest, room = bytes(self.buffer[used : self.end]), need + len(PAD)
         if room > len(self.buffer):
             self.buffer = bytearray(room)
@@ -75,12 +75,12 @@ class Stream:
                 self.ended = not got
 
 
-def opened(file: BinaryIO) -> Octets:
-    """The octets of a file, unpacked where its first ones say that they are packed."""
+def open_octets(file: BinaryIO) -> Octets:
+    """Open the octets of a file; compression is detected by its first octets."""
     head = file.read(CHUNK)
     chunks = itertools.chain([head], iter(lambda: file.read(CHUNK), b""))
-    if is_packed(head):
-        return Unpacked(unpacked(chunks))
+    if is_compressed(head):
+        return Unpacked(decompress(chunks))
     return _Rewound(head, file)
 
 
@@ -91,20 +91,20 @@ class _Rewound:
         self._head, self._file = Unpacked(iter([head])), file
 
     def readinto1(self, room: memoryview, /) -> int:
-        """Fill some of the room; how much, 0 at the end."""
+        """Read into the buffer; return the number of octets, 0 at the end."""
         got = self._head.readinto1(room)
         return got or int(self._file.readinto1(room))
 
 
-def explained(error: Exception) -> str:
-    """Why compressed data cannot be read, in words, from the exception of its library."""
+def explain_error(error: Exception) -> str:
+    """Explain an error of a compression library."""
     kind = {zlib.error: "gzip", zstandard.ZstdError: "zstd"}.get(type(error))
     text = str(error).removeprefix("Error -3 while decompressing data: ").removeprefix("zstd decompressor error: ")
     return f"invalid {kind} data ({text})" if kind else text.lower()
 
 
-def is_packed(head: bytes) -> bool:
-    """Whether these first octets are those of gzip or zstd."""
+def is_compressed(head: bytes) -> bool:
+    """Check whether first octets are those of gzip or zstd."""
     return head.startswith((GZIP, ZSTD)) or _is_skippable(head)
 
 
@@ -112,8 +112,8 @@ def _is_skippable(head: bytes) -> bool:
     return head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5  # RFC 8878 section 3.1.2
 
 
-def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
-    """The octets inside up to `depth` layers of compression, told by their first octets."""
+def decompress(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
+    """Decompress up to `depth` layers, detected by their first octets."""
     head = b""
     for chunk in chunks:
         head += chunk
@@ -121,15 +121,15 @@ def unpacked(chunks: Iterator[bytes], depth: int = 3) -> Iterator[bytes]:
             break
     rest = itertools.chain([head], chunks) if head else chunks
     if depth and head.startswith(GZIP):
-        yield from unpacked(_gunzip(rest), depth - 1)
+        yield from decompress(_gunzip(rest), depth - 1)
     elif depth and (head.startswith(ZSTD) or _is_skippable(head)):
-        yield from unpacked(_unzstd(rest), depth - 1)
+        yield from decompress(_unzstd(rest), depth - 1)
     else:
         yield from rest
 
 
 def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """RFC 1952, any number of members. Raises zlib.error where it is corrupt, EOFError where it ends early."""
+    """Decompress RFC 1952, any number of members. Raises zlib.error for corrupt data, EOFError for an early end."""
     member = zlib.decompressobj(31)
     for chunk in chunks:
         rest, octets = chunk, b""
@@ -150,7 +150,7 @@ def _gunzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _inflate_to_fault(member: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
-    """What comes before the fault in a chunk, then zlib.error: zlib itself throws away what it had when it meets one."""
+    """Yield the data before the fault in a chunk, then raise zlib.error: zlib itself would drop that data."""
     while len(chunk) > 1:
         half, before = len(chunk) // 2, member.copy()
         try:
@@ -167,10 +167,10 @@ def _inflate_to_fault(member: zlib._Decompress, chunk: bytes) -> Iterator[bytes]
 
 
 def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """RFC 8878, any number of frames. Raises ZstdError where it is corrupt, EOFError where it ends early."""
+    """Decompress RFC 8878, any number of frames. Raises ZstdError for corrupt data, EOFError for an early end."""
     decompressor, frame = zstandard.ZstdDecompressor(), None
     for chunk in chunks:
-        for at in range(0, len(chunk), PIECE):  # in pieces, since a piece may unpack to 30,000 times its size
+        for at in range(0, len(chunk), PIECE):  # in pieces, since a piece may expand 30,000 times
             rest = chunk[at : at + PIECE]
             while rest:
                 if frame is None or frame.eof:

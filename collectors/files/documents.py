@@ -1,4 +1,4 @@
-"""Read JSON and YAML that people write: strictly, and errors name the place."""
+"""Read JSON and YAML from users: strictly, with the position in errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 
 class Object(dict[str, Any]):
-    """A JSON object that remembers a key it was given twice."""
+    """A JSON object that remembers a duplicate key."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -19,7 +19,7 @@ class Object(dict[str, Any]):
 
 
 class _Loader(yaml.BaseLoader):
-    """YAML in which every scalar is text (a host named 0x10 or `no` stays one) and no key stands twice."""
+    """YAML in which every scalar is text (a host named 0x10 or `no` stays text) and keys are unique."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -31,7 +31,7 @@ class _Loader(yaml.BaseLoader):
 
 
 def load_json(text: str, name: str) -> Any:
-    """What a JSON text holds, objects as `Object`. Raises ValueError, one line with file and place."""
+    """Parse JSON, objects as `Object`. Raises ValueError, one line with file and position."""
     try:
         return json.loads(text, object_pairs_hook=Object)
     except json.JSONDecodeError as error:
@@ -43,7 +43,7 @@ def load_json(text: str, name: str) -> Any:
 
 
 def load_yaml(text: str, name: str) -> Any:
-    """What a YAML text holds. Raises ValueError, one line with file and place, also where a key stands twice."""
+    """Parse YAML. Raises ValueError, one line with file and position, also for duplicate keys."""
     try:
         return yaml.load(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:

@@ -1,4 +1,4 @@
-"""Read text in blocks of whole lines. The size of a block is bounded, also for very long lines."""
+"""Read text in blocks of whole lines of bounded size, also with very long lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import zstandard
 
-from collectors.files.compression import explained, unpacked
+from collectors.files.compression import decompress, explain_error
 
 MAX_LINE = 1 << 20
 CUT_OFF = (EOFError, zlib.error, zstandard.ZstdError)
@@ -15,22 +15,21 @@ BOM = b"\xef\xbb\xbf"
 
 
 class Blocks:
-    """The lines of a file, unpacked, without the mark of UTF-8 in front; iterated over once.
+    """The lines of a file, decompressed, without UTF-8's byte order mark; iterated over once.
 
-    Gives the number of the first line of a block, from 1, and the block: whole lines, each with a line feed behind it (the last
-    too, if the file had none). `damage` says why compressed data ended early, and is empty if it did not. `long` counts lines
-    of more than `MAX_LINE` that fit no block, which are left out; `first_long` is the first of them. `line` is the line after
-    the last block.
+    Yields the number of the first line of a block, from 1, and the block: whole lines, each with a line feed (also the last
+    one). `damage`: why compressed data ended early, else empty. `long` counts lines of more than `MAX_LINE` that fit no block,
+    which are left out; `first_long` is the first of them. `line` is the line after the last block.
     """
 
     def __init__(self, chunks: Iterator[bytes], size: int = 1 << 22) -> None:
         self.damage, self.line = "", 1
         self.long = self.first_long = 0
         self._size = size
-        self._chunks = self._text(unpacked(chunks))
+        self._chunks = self._text(decompress(chunks))
 
     def _text(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Chunks in which every line ends with a line feed alone."""
+        """Yield chunks in which every line ends with a line feed alone."""
         held, begun = b"", False
         try:
             for chunk in chunks:
@@ -43,7 +42,7 @@ class Blocks:
                 chunk = chunk[: len(chunk) - len(held)]
                 yield chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in chunk else chunk
         except CUT_OFF as error:
-            self.damage = explained(error)
+            self.damage = explain_error(error)
         yield held.replace(b"\r", b"\n")
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:

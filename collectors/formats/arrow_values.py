@@ -1,4 +1,4 @@
-"""Convert Arrow arrays of any producer to our numbers and times, and mark missing and wrong values."""
+"""Convert Arrow arrays of any producer to numbers and times, and mark missing and wrong values."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collectors.columns.record import Ints, Mask
 LIMIT = 2**63 - 1
 NANO = 10**9
 _EXACT = pa.decimal128(30, 9)
-_WHOLE, _DECIMAL = r"^-?[0-9]{1,18}$", r"^-?[0-9]{1,18}(\.[0-9]{1,9})?$"  # 64 bits hold them; Arrow alone takes 0x10 too
+_WHOLE, _DECIMAL = r"^-?[0-9]{1,18}$", r"^-?[0-9]{1,18}(\.[0-9]{1,9})?$"  # fit into 64 bits; Arrow alone would accept 0x10 too
 _CLOCK = re.compile(r"(?:(\d+)d )?(\d+):(\d+):(\d+(?:\.\d+)?)")
 _FRACTION = re.compile(r"[.,](\d+)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def listed(values: pa.Array) -> list[Any]:
-    """The values of an array; of texts, octets that are no UTF-8 become U+FFFD."""
+def to_list(values: pa.Array) -> list[Any]:
+    """List the values of an array; invalid UTF-8 becomes U+FFFD."""
     try:
         return list(values.to_pylist())
     except UnicodeDecodeError:
@@ -33,7 +33,7 @@ def listed(values: pa.Array) -> list[Any]:
 
 
 class Numbers(NamedTuple):
-    """One entry per row: the number, whether there is one, whether nothing stood there."""
+    """Parsed numbers, one entry per row: the number, whether it is valid, whether it was empty."""
 
     value: Ints
     good: Mask
@@ -41,10 +41,10 @@ class Numbers(NamedTuple):
 
 
 def integers(values: pa.Array, scale: float = 1, words: Callable[[str], int] | None = None) -> Numbers:
-    """Values of any type times `scale`, as int64; `words` says what a text is that is no number (`moment`: a time).
+    """Convert values of any type, times `scale`, to int64; `words` converts text that is no number (`parse_time`: a time).
 
-    Arrow's times become ns since the epoch, its durations ns, whatever the scale. With a scale, fractions are rounded;
-    without one, a number with a fraction is bad, as are booleans and numbers beyond 64 bits. An empty text is nothing.
+    Arrow's times become ns since the epoch, its durations ns, whatever the scale. With a scale, fractions are rounded; without
+    one, fractions are invalid, as are booleans and numbers beyond 64 bits. Empty text counts as missing.
     """
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -54,7 +54,7 @@ def integers(values: pa.Array, scale: float = 1, words: Callable[[str], int] | N
     empty = _mask(values.is_null())
     try:
         number, good = _of_numbers(values, scale)
-    except pa.ArrowException:  # a decimal too long: each is tried alone
+    except pa.ArrowException:  # a decimal too long: convert one by one
         return _of_texts(values.cast(pa.string()), scale, words)
     return Numbers(np.where(empty, 0, number), good & ~empty, empty)
 
@@ -64,7 +64,7 @@ def _mask(values: pa.Array) -> Mask:
 
 
 def _by_dictionary(values: pa.Array, scale: float, words: Callable[[str], int] | None) -> Numbers:
-    """Every distinct value once."""
+    """Convert every distinct value once."""
     distinct = integers(values.dictionary, scale, words)
     nothing = _mask(values.indices.is_null())
     at = np.asarray(values.indices.fill_null(len(values.dictionary)).to_numpy(zero_copy_only=False), np.int64)
@@ -73,7 +73,7 @@ def _by_dictionary(values: pa.Array, scale: float, words: Callable[[str], int] |
 
 
 def _of_numbers(values: pa.Array, scale: float) -> tuple[Ints, Mask]:
-    """Numbers and times that are no text; what is null may be anything. Raises ArrowException where that cannot be."""
+    """Convert numbers and times that are no text; null entries are undefined. Raises ArrowException if impossible."""
     kind = values.type
     if pa.types.is_date(kind):
         values = values.cast(pa.timestamp("ms"))
@@ -105,7 +105,7 @@ def _scaled(number: Ints, scale: float) -> tuple[Ints, Mask]:
 
 
 def _of_floats(number: Any, scale: float) -> tuple[Ints, Mask]:
-    """Seconds since the epoch are rounded to the microsecond: a double holds no more of them."""
+    """Convert floats; seconds since the epoch are rounded to the microsecond, the resolution of a double."""
     if scale == NANO:
         micros, good = _of_floats(number, scale / 1000)
         nanos, fit = _scaled(micros, 1000)
@@ -120,7 +120,7 @@ def _of_floats(number: Any, scale: float) -> tuple[Ints, Mask]:
 
 
 def _of_decimals(values: pa.Array, scale: float) -> tuple[Ints, Mask]:
-    """Exactly, where the scale is a whole number: a decimal of scale 9 is a count of billionths."""
+    """Convert decimals, exactly for an integer scale: a decimal of scale 9 counts billionths."""
     whole = pc.trunc(values)
     billionths = np.frombuffer(pc.subtract(values, whole).cast(pa.decimal128(38, 9)).buffers()[1], np.int64)[::2][: len(values)]
     large = _mask(pc.greater(pc.abs(whole), pa.scalar(Decimal(LIMIT), _EXACT)))
@@ -142,7 +142,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
     plain = _mask(pc.match_substring_regex(texts, _WHOLE))
     if plain.all():
         number, good = _scaled(np.asarray(texts.cast(pa.int64()).to_numpy(zero_copy_only=False)), scale)
-    elif words is moment and (times := _times(texts)) is not None:
+    elif words is parse_time and (times := _times(texts)) is not None:
         number, good = times, np.ones(len(texts), np.bool_)
     else:
         plain = _mask(pc.match_substring_regex(texts, _DECIMAL))
@@ -150,7 +150,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
             number[plain], good[plain] = _of_decimals(texts.filter(pa.array(plain)).cast(_EXACT), scale)
         odd = texts.filter(pa.array(~plain)).dictionary_encode()
         if len(odd):
-            alone = [_alone(text, scale, words) for text in listed(odd.dictionary)]
+            alone = [_alone(text, scale, words) for text in to_list(odd.dictionary)]
             at = np.asarray(odd.indices)
             number[~plain] = np.array([n for n, _ in alone], np.int64)[at]
             good[~plain] = np.array([ok for _, ok in alone], np.bool_)[at]
@@ -158,7 +158,7 @@ def _of_texts(values: pa.Array, scale: float, words: Callable[[str], int] | None
 
 
 def _times(texts: pa.Array) -> Ints | None:
-    """ISO times without a zone, None where some are none."""
+    """Parse ISO times without a zone, None if some are none."""
     try:
         return np.asarray(texts.cast(pa.timestamp("ns")).cast(pa.int64()).to_numpy(zero_copy_only=False))
     except pa.ArrowException:
@@ -166,7 +166,7 @@ def _times(texts: pa.Array) -> Ints | None:
 
 
 def _alone(text: str, scale: float, words: Callable[[str], int] | None) -> tuple[int, bool]:
-    """One text as `integers` has it, and whether it is a number at all."""
+    """Convert one text as in `integers`; return also whether it is a number."""
     text = text.strip()
     try:
         number = Decimal(text) if len(text) <= 40 and "_" not in text else None
@@ -184,8 +184,8 @@ def _alone(text: str, scale: float, words: Callable[[str], int] | None) -> tuple
         return 0, False
 
 
-def moment(text: str) -> int:
-    """An ISO 8601 time, UTC where it names no zone, to ns since the epoch; or a length of time such as 1d 02:03:04.5 to ns.
+def parse_time(text: str) -> int:
+    """Parse an ISO 8601 time (UTC without a zone) to ns since the epoch; or a duration such as 1d 02:03:04.5 to ns.
 
     Raises ValueError.
     """

@@ -14,7 +14,7 @@ TIMES = ("start_ns", "end_ns", "duration_ns", "busy_ns")
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "iso": 1}
 NAMES = (*(c.name for c in COLUMNS), "duration_ns")
 KEYS = ("column", "unit", "scale", "constant")
-PROTOCOLS = {  # as programs write them (IANA's keywords); what Zeek does not know is 0, like all that is unknown
+PROTOCOLS = {  # names used by programs (IANA's keywords); Zeek's unknown protocols are 0
     "hopopt": 0,
     "unknown": 0,
     "unknown_transport": 0,
@@ -50,11 +50,11 @@ FLAGS = {letter: 1 << bit for bit, letter in enumerate("FSRPAUEC")}
 
 @dataclass(frozen=True)
 class Place:
-    """Where one of our columns is: in their `column` (in one of those `instead` where it is empty), or a `constant`.
+    """Source of one of our columns: their `column` (if empty, one of `instead`), or a `constant`.
 
-    Numbers are multiplied by `scale`, which is ns per unit for times. `words` says what a text stands for that is no number;
-    it raises ValueError. Texts that are ISO times are times, whatever the unit. Where `lenient`, what cannot be read is
-    taken as unknown, and does not make a row bad. Texts that are `unset` stand for nothing.
+    Numbers are multiplied by `scale`, which is ns per unit for times. `words` converts text that is no number, or raises
+    ValueError. ISO times are accepted with any unit. If `lenient`, unreadable values count as unknown and do not invalidate the
+    row. Texts in `unset` count as missing.
     """
 
     column: str = ""
@@ -68,10 +68,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Columns:
-    """Our columns in a foreign table. Where it has both directions of a flow, `back` holds those that differ on the way back.
+    """Our columns in a foreign table. For tables with both directions of a flow, `back` has the columns that differ in reverse.
 
-    `duration_ns`, which is no column of ours, stands for an end or a start that is not there. What is `optional` may be
-    empty in a row though we need it: it counts as 0.
+    `duration_ns`, which is no column of ours, replaces a missing end or start. `optional` columns may be empty in a row and
+    then count as 0.
     """
 
     places: Mapping[str, Place]
@@ -79,12 +79,12 @@ class Columns:
     optional: frozenset[str] = frozenset()
 
     def wanted(self) -> list[str]:
-        """Their columns that are read, each once."""
+        """List their columns to read, each once."""
         places = [*self.places.values(), *self.back.values()]
         return list(dict.fromkeys(name for p in places for name in (p.column, *p.instead) if name))
 
     def present(self, names: Collection[str]) -> Columns:
-        """What can be read of a table with these columns."""
+        """Restrict the mapping to existing columns."""
 
         def there(places: Mapping[str, Place]) -> dict[str, Place]:
             found = {}
@@ -100,7 +100,7 @@ class Columns:
         return replace(self, places=there(self.places), back=back if "octets" in back else {})
 
     def spanned(self, names: Collection[str]) -> Columns:
-        """How rows tell their span, where one of them has these columns: by duration, or by both ends."""
+        """Choose how rows define their time range: by duration, or by both ends."""
         has = {ours for ours in TIMES if ours in self.places and self._found(self.places[ours], names)}
         gone = {"start_ns", "end_ns"} - has if "duration_ns" in has else {"duration_ns"}
         return replace(self, places={ours: place for ours, place in self.places.items() if ours not in gone})
@@ -110,33 +110,33 @@ class Columns:
         return place.constant is not None or any(name in names for name in (place.column, *place.instead))
 
     def needed(self) -> list[str]:
-        """Their columns without which a row is none."""
+        """List their columns that every row needs."""
         places = [self.places[ours] for ours in (*REQUIRED, "duration_ns") if ours in self.places and ours not in self.optional]
         return list(dict.fromkeys(place.column for place in places if place.column and not place.instead))
 
     def missing(self) -> list[str]:
-        """What we need and do not find, by their names where they have some."""
+        """List required columns that are missing, by their names if possible."""
         has = set(self.places)
         if "duration_ns" in has and has & {"start_ns", "end_ns"}:
             has |= {"start_ns", "end_ns"}
         return [name for name in REQUIRED if name not in has]
 
     def theirs(self, ours: str) -> str:
-        """How an error names a column: theirs where it differs from ours, and what it is."""
+        """Name a column for errors: their name if different, and ours."""
         place = self.places.get(ours)
         return ours if place is None or place.column in ("", ours) else f"{place.column} ({ours})"
 
 
-def protocol(text: str) -> int:
-    """The number of a protocol's name. Raises ValueError."""
+def parse_protocol(text: str) -> int:
+    """Return the number of a protocol's name. Raises ValueError."""
     number = PROTOCOLS.get(text.lower())
     if number is None:
         raise ValueError(text)
     return number
 
 
-def flags(text: str) -> int:
-    """TCP flags as letters, such as ...AP.SF, or as a hexadecimal number. Raises ValueError."""
+def parse_flags(text: str) -> int:
+    """Parse TCP flags as letters, such as ...AP.SF, or as a hexadecimal number. Raises ValueError."""
     if text.startswith("0x"):
         return int(text, 16)
     try:
@@ -145,14 +145,14 @@ def flags(text: str) -> int:
         raise ValueError(text) from None
 
 
-WORDS: Mapping[str, Callable[[str], int]] = {"protocol": protocol, "tcp_flags": flags}
+WORDS: Mapping[str, Callable[[str], int]] = {"protocol": parse_protocol, "tcp_flags": parse_flags}
 OURS = Columns({name: Place(name) for name in NAMES})
 
 
 def parse(text: str, name: str) -> Columns:
-    """A column-mapping file: our names, each with theirs, or with `column` or `constant`, `unit` and `scale`.
+    """Parse a column-mapping file: our names, each with theirs, or with `column` or `constant`, `unit` and `scale`.
 
-    Units are ns, us, ms, s or iso, of times alone. Raises ValueError, one line that names the file and the column.
+    Units are ns, us, ms, s or iso, for times only. Raises ValueError, one line with the file and the column.
     """
     given = load_yaml(text, name)
     if not isinstance(given, dict) or not given:

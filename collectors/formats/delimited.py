@@ -1,4 +1,4 @@
-"""Parse CSV and tab-separated lines to columns: with Arrow where a block is well-formed, else with Python's csv."""
+"""Parse CSV and tab-separated lines to columns: with Arrow for a well-formed block, else with Python's csv."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyarrow import csv as arrow_csv
 
 from collectors.columns.record import Ints
 
-_COLUMN = re.compile(r"In CSV column #(\d+):")  # what it says of a text that is no number
-ROWS = 20_000  # of a disordered block, at once
+_COLUMN = re.compile(r"In CSV column #(\d+):")  # Arrow's error for a text that is no number
+ROWS = 20_000  # per part of an irregular block
 
 
 class Part(NamedTuple):
-    """Some rows: the wanted columns, the lines where they are, and lines whose columns are missing."""
+    """Some rows: the wanted columns, their line numbers, and lines with missing columns."""
 
     columns: dict[str, pa.Array]
     at: Ints
@@ -26,10 +26,10 @@ class Part(NamedTuple):
 
 
 class Delimited:
-    """What a table's lines look like: its column `names` in order, those that are `wanted`, `delimiter`, and what is `null`.
+    """Format of a table's lines: column `names` in order, `wanted` ones, `delimiter`, and `null` texts.
 
-    Columns in `numbers` are read as integers where all of a block are. Where `quoted`, texts may stand in quotes, though
-    not over several lines: a row is a line.
+    Columns in `numbers` are read as integers if all of a block are. If `quoted`, texts may be quoted, but not over several
+    lines: a row is a line.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Delimited:
         self._in_order = re.compile(rb'(?:^|(?<=%b))"[^"\n]*"(?=%b|$)' % ((re.escape(delimiter.encode()),) * 2), re.MULTILINE)
 
     def parts(self, line: int, block: bytes) -> list[Part]:
-        """The rows of a block of whole lines of which the first is `line`."""
+        """Parse the rows of a block of whole lines; its first line has number `line`."""
         n = block.count(b"\n")
         known = self._at_once(block, n)
         if known is not None:
@@ -64,11 +64,11 @@ class Delimited:
         return [self._one_by_one(line + i, lines[i : i + ROWS]) for i in range(0, n, ROWS)]
 
     def _at_once(self, block: bytes, n: int) -> dict[str, pa.Array] | None:
-        """The columns of a block in which every line is a row; None where some are not."""
+        """Parse a block in which every line is a row; None otherwise."""
         quotes = block.count(b'"') if self.quoted else 0
         if b"\0" in block or (quotes and 2 * len(self._in_order.findall(block)) != quotes):
             return None
-        hexadecimal = any(x in block and b"0" + x in block for x in (b"x", b"X"))  # which Arrow takes for a number
+        hexadecimal = any(x in block and b"0" + x in block for x in (b"x", b"X"))  # Arrow accepts hexadecimal numbers
         kinds = dict(self._coded if hexadecimal else self._kinds)
         table = None
         while table is None:
@@ -92,7 +92,7 @@ class Delimited:
         )
 
     def _sifted(self, line: int, block: bytes) -> Part | None:
-        """The rows of a block in which some lines are none, told by how many delimiters they have; None where quotes are."""
+        """Parse a block without its invalid lines, detected by the number of delimiters; None with quotes."""
         if self.quoted and b'"' in block:
             return None
         octets = np.frombuffer(block, np.uint8)
@@ -111,7 +111,7 @@ class Delimited:
         return None if known is None else Part(known, at, np.flatnonzero(~whole & (length > 0)) + line)
 
     def _distinct(self) -> list[str]:
-        """The names as Arrow needs them: what is not wanted, or stands there again, under a name of its own."""
+        """Return unique names for Arrow: unwanted and duplicate columns get other names."""
         return [name if self._place.get(name) == i else f"\0{i}" for i, name in enumerate(self.names)]
 
     def _conversion(self, kinds: dict[str, Any]) -> arrow_csv.ConvertOptions:
@@ -139,7 +139,7 @@ class Delimited:
         return Part(columns, np.array(at, np.int64), np.array(ragged, np.int64))
 
     def _row(self, text: str) -> list[str] | None:
-        """The fields of a line, none of an empty one; None where it cannot be read."""
+        """Parse the fields of a line, none for an empty one; None if it is invalid."""
         if not text:
             return []
         if not self.quoted:
@@ -151,7 +151,7 @@ class Delimited:
 
 
 def header(line: str, delimiter: str = ",") -> list[str]:
-    """The names of columns in a header."""
+    """Parse the names of columns in a header."""
     try:
         return [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
     except csv.Error:

@@ -1,4 +1,4 @@
-"""Recognise a file by its first octets, and read the records of files that hold records."""
+"""Recognise a file by its first octets, and read files of records."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from collectors.formats import text_files
 from collectors.formats.column_mapping import Columns, parse
 from collectors.packets.plain_decoder import DecodeError
 
-HEAD = 1 << 17  # octets that tell a dump from a capture, compressed or not
+HEAD = 1 << 17  # octets that distinguish a dump from a capture, compressed or not
 PARQUET = b"PAR1"
 NFCAPD = "an nfcapd file", "nfdump -r {0} -o json > {0}.json"
-# What others write that we do not read, by its first octets, and what makes of it what we do.
+# Formats of other programs that we do not read, by first octets, and the tool that converts them.
 OTHERS = (
     (b"\x0c\xa5", *NFCAPD),
     (b"\xa5\x0c", *NFCAPD),
@@ -28,19 +28,19 @@ CAPTURES = ((b"snoop\0\0\0", "a snoop capture", "editcap -F pcap {0} {0}.pcap"),
 
 
 class Kind(StrEnum):
-    """What a file is."""
+    """Type of a file."""
 
     capture = "capture"
-    text = "text"  # CSV, JSON, nfdump's, Zeek's
+    text = "text"  # CSV, JSON, nfdump, Zeek
     parquet = "Parquet"
     ipfix = "IPFIX"  # messages in a file
     exports = "exports"  # a capture of datagrams of NetFlow, IPFIX or sFlow
 
 
 class Records(Protocol):
-    """An open file of records: `skipped` counts bad ones by reason, `warnings` tells of damage.
+    """An open file of records: `skipped` counts bad ones by reason, `warnings` list damage.
 
-    `transits` are what it tells of delays and losses in switches, once it has been read.
+    `transits` are its delays and losses in switches, after it has been read.
     """
 
     skipped: Counter[str]
@@ -48,17 +48,17 @@ class Records(Protocol):
     transits: Transits
 
     def __iter__(self) -> Iterator[Flows]:
-        """Pieces of the records, in the order of the file, each with dictionaries of its own. Raises DecodeError."""
+        """Yield pieces of the records, in file order, each with its own dictionaries. Raises DecodeError."""
 
     def flows(self) -> Flows:
-        """All records, by start. Raises DecodeError."""
+        """Return all records, by start. Raises DecodeError."""
 
 
-def kind(path: str | Path, *, dissected: bool = False) -> Kind:
-    """What a file is; what it cannot be told of is a capture, whose reader says what is wrong. `-` is standard input.
+def recognise_file(path: str | Path, *, dissected: bool = False) -> Kind:
+    """Recognise a file; unknown content counts as a capture, whose reader reports the error. `-` is standard input.
 
-    Raises DecodeError where it is something that another program reads; captures of others are captures where tshark is to
-    open them (`dissected`).
+    Raises DecodeError for known formats of other programs; captures of other kinds are captures if tshark opens them
+    (`dissected`).
     """
     head = _head(path)
     if head.startswith(PARQUET):
@@ -81,7 +81,7 @@ def kind(path: str | Path, *, dissected: bool = False) -> Kind:
 
 
 def _head(path: str | Path) -> bytes:
-    """The first octets of a file, of standard input without taking them; of a pipe none, since they could not be put back."""
+    """Read the first octets of a file, of standard input without consuming them; none of a pipe, which cannot be rewound."""
     if str(path) == "-":
         return sys.stdin.buffer.peek(HEAD) if hasattr(sys.stdin.buffer, "peek") else b""
     try:
@@ -90,15 +90,15 @@ def _head(path: str | Path) -> bytes:
         with open(path, "rb") as file:
             return file.read(HEAD)
     except (OSError, ValueError):
-        return b""  # the reader says what is wrong
+        return b""  # the reader reports the error
 
 
-def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
-    """A file of records, which is of any kind but a capture of traffic.
+def open_records(path: str | Path, columns: Columns | None = None, *, exporter: str = "", kind_: Kind | None = None) -> Records:
+    """Open a file of records of any kind but a capture of traffic.
 
-    `columns` says which column of a table is which of ours; `exporter` is the switch of records that name none.
+    `columns` maps columns of a table to ours; `exporter` is the switch of records without one.
     """
-    found = kind_ or kind(path)
+    found = kind_ or recognise_file(path)
     if found is Kind.parquet:
         from collectors.formats import parquet
 
@@ -112,7 +112,7 @@ def opened(path: str | Path, columns: Columns | None = None, *, exporter: str = 
 
 
 def read_columns(path: str) -> Columns:
-    """The columns that a mapping file names. Raises ValueError, one line that names it."""
+    """Read a column mapping from a file. Raises ValueError, one line with its name."""
     try:
         return parse(Path(path).read_text(encoding="utf-8-sig"), path)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Turn rows of foreign tables into flow records: check them, count bad ones by reason, and turn texts into codes."""
+"""Convert rows of foreign tables to flow records: check them, count bad ones by reason, and encode texts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from collectors.columns.record import COLUMNS, TCP, Codes, Flows, Ints, Mask, Transits
-from collectors.formats.arrow_values import Numbers, integers, listed, moment
+from collectors.formats.arrow_values import Numbers, integers, parse_time, to_list
 from collectors.formats.column_mapping import REQUIRED, TIMES, WORDS, Columns, Place
 from collectors.packets.plain_decoder import DecodeError
 
 TEXT = ("src", "dst", "exporter", "path")
 MISSING, BACKWARDS = "columns are missing", "end before start"
-NOTHING, NUMBER, ADDRESS, PATH = "no value in {0}", "bad number in {0}", "bad address in {0}", "bad path in {0}"  # a column
-MOST_NAMED = 40  # columns of a file that an error names
+# with the name of a column
+NOTHING, NUMBER, ADDRESS, PATH = "no value in {0}", "bad number in {0}", "bad address in {0}", "bad path in {0}"
+MAX_NAMES = 40  # columns of a file in an error
 Table = Mapping[str, pa.Array]
 
 
 class Book(dict[Any, int]):
-    """Codes of texts as they are written, -1 where they are bad; `code` holds those of the values they stand for.
+    """Codes of texts, -1 for invalid ones; `code` has the codes of their normalised values.
 
-    `value` checks a text and brings it into one form, once; it raises ValueError.
+    `value` checks and normalises a text, once; it raises ValueError.
     """
 
     def __init__(self, value: Callable[[Any], Any]) -> None:
@@ -39,16 +40,16 @@ class Book(dict[Any, int]):
         try:
             self[text] = code = self.code.setdefault(self.value(text), len(self.code))
         except (ValueError, AttributeError, TypeError):
-            return -1  # not kept: a file of nothing else would fill the memory
+            return -1  # not stored, to save memory in a file of invalid texts
         return code
 
     def look_up(self, texts: Sequence[Any]) -> Codes:
-        """The codes of texts."""
+        """Return the codes of texts."""
         return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
 
 
 def address(value: Any) -> str:
-    """An address in its usual form, from a text, from 4 or 16 octets, or from a number. Raises ValueError."""
+    """Normalise an address from text, from 4 or 16 octets, or from a number. Raises ValueError."""
     if isinstance(value, bytes) and len(value) not in (4, 16):
         value = value.decode()
     known = ip_address(value.strip() if isinstance(value, str) else value)
@@ -68,10 +69,10 @@ def _name(text: Any) -> str:
 
 
 class Gatherer:
-    """Collect rows. `name` is the file's, for errors; `exporter` is the switch of rows that name none.
+    """Collects rows. `name` is the file's, for errors; `exporter` is the switch of rows without one.
 
-    `skipped` counts bad rows by reason; each has the first reason that applies: `NOTHING` in a required column, `ADDRESS`,
-    `NUMBER`, `BACKWARDS`, `PATH`.
+    `skipped` counts bad rows by the first applicable reason: `NOTHING` in a required column, `ADDRESS`, `NUMBER`, `BACKWARDS`,
+    `PATH`.
     """
 
     def __init__(self, name: str, columns: Columns, exporter: str = "") -> None:
@@ -86,9 +87,9 @@ class Gatherer:
         self._first_bad: tuple[int, str] | None = None
 
     def restore(self, endpoints: Sequence[str], exporters: Sequence[str], paths: Sequence[str]) -> None:
-        """Give these texts the codes 0, 1, 2 …, as they had when they were written. To be called before rows are added.
+        """Give these texts the codes 0, 1, 2 …, as when they were written. Call before adding rows.
 
-        What was written without an exporter stays so, unless the file has one.
+        Records written without an exporter stay so, unless the file has one.
         """
         self.endpoints.look_up(endpoints)
         self.exporters.look_up(exporters)
@@ -96,13 +97,13 @@ class Gatherer:
         self._restored, self._bare = True, not exporters
 
     def add(self, given: Table, at: Ints) -> None:
-        """Take rows by their column, which are `at` these lines (counted from 1); count and leave out the bad ones."""
+        """Add rows by column, with their line numbers `at` (from 1); count and leave out bad ones."""
         if not len(at):
             return
         bad = np.zeros(len(at), np.bool_)
         for way, places in enumerate(self._ways()):
             table, reason, faults, empty = self._read(given, places, len(at))
-            if way:  # nothing came back, or the row is counted as bad
+            if way:  # no reverse traffic, or the row already counted as bad
                 reason[empty | bad | ((table["octets"] == 0) & (table["packets"] == 0))] = -1
             bad = reason > 0
             for text in faults:
@@ -118,7 +119,10 @@ class Gatherer:
     def _read(
         self, given: Table, places: Mapping[str, Place], n: int
     ) -> tuple[dict[str, NDArray[Any]], NDArray[np.int16], dict[str, int], Mask]:
-        """The rows as columns of ours; the code of why each is bad (0: it is not); reasons with codes; rows without octets."""
+        """Convert rows to our columns.
+
+        Returns also the reason code of bad rows (0: good), reasons by code, and rows without octets.
+        """
         table: dict[str, NDArray[Any]] = {}
         empty, wrong = dict[str, Mask](), dict[str, Mask]()  # rows by reason
         optional = self.columns.optional
@@ -140,7 +144,7 @@ class Gatherer:
             if required:
                 empty[NOTHING.format(their)] = numbers.empty
             table[column.name] = value
-        if "tcp_flags" in places and places["tcp_flags"].words:  # told from a history, which what is not TCP has too
+        if "tcp_flags" in places and places["tcp_flags"].words:  # flags come from a history, which other protocols have too
             table["tcp_flags"] = np.where(table["protocol"] == TCP, table["tcp_flags"], 0)
         for name in ("src", "dst"):
             table[name] = self._codes(given, places[name], self.endpoints, n)
@@ -155,7 +159,7 @@ class Gatherer:
         return table, reason, faults, found["octets"].empty
 
     def _placed(self, given: Table, places: Mapping[str, Place], table: dict[str, NDArray[Any]]) -> None:
-        """Path and exporter: the exporter named, else the first switch of the path, else that of the file."""
+        """Add path and exporter: the named exporter, else the first switch of the path, else that of the file."""
         n = len(table["octets"])
         path = places.get("path")
         table["path"] = self._codes(given, path, self.paths, n) if path else np.zeros(n, np.int32)
@@ -180,7 +184,7 @@ class Gatherer:
             self._first_bad = min(self._first_bad or first, first)
 
     def check(self, place: str = "line") -> None:
-        """Raises DecodeError if more rows were bad than good. `place` is the unit that rows are counted in."""
+        """Raise DecodeError if more rows were bad than good. `place` is the unit of row numbers."""
         bad = self.skipped.total()
         if self._first_bad and bad > self.good:
             at, reason = self._first_bad
@@ -190,9 +194,9 @@ class Gatherer:
             )
 
     def taken(self) -> Flows:
-        """The records since the last time, in the order of the file; the dictionaries grow, but never change."""
+        """Take the records since the last call, in file order; dictionaries grow, but never change."""
         parts, self._parts = self._parts, []
-        # column by column, each let go of once it was copied: memory for one more column will do
+        # column by column, freeing each after its copy: needs memory for one more column only
         columns: dict[str, Any] = {c.name: np.concatenate([p.pop(c.name) for p in parts] or [np.zeros(0)]) for c in COLUMNS}
         return Flows.build(
             columns,
@@ -202,7 +206,7 @@ class Gatherer:
         )
 
     def flows(self) -> Flows:
-        """The records since the last time, by start."""
+        """Take the records since the last call, by start."""
         flows = self.taken()
         if np.any(flows.start_ns[1:] < flows.start_ns[:-1]):
             flows = flows.take(np.argsort(flows.start_ns, kind="stable"))
@@ -210,7 +214,7 @@ class Gatherer:
 
 
 class Gathered(ABC):
-    """A file of records, to iterate over once, in parts in its order. `skipped` counts bad rows by reason."""
+    """A file of records, to iterate over once, in parts in file order. `skipped` counts bad rows by reason."""
 
     def __init__(self, name: str, gatherer: Gatherer) -> None:
         self.name, self._gatherer = name, gatherer
@@ -227,27 +231,27 @@ class Gathered(ABC):
             yield self._gatherer.taken()
 
     def flows(self) -> Flows:
-        """All records, by start."""
+        """Return all records, by start."""
         for _ in self._gathered():
             pass
         return self._gatherer.flows()
 
 
-def lacking(missing: Sequence[str], there: Sequence[str]) -> str:
-    """The message for a table without columns that are needed: which are missing, which are there, and what to do."""
-    names = ", ".join(name for name in there[:MOST_NAMED] if name) or "none"
-    more = f" and {len(there) - MOST_NAMED:,} more" if len(there) > MOST_NAMED else ""
+def describe_missing(missing: Sequence[str], there: Sequence[str]) -> str:
+    """Describe missing required columns: which are missing, which exist, and the remedy."""
+    names = ", ".join(name for name in there[:MAX_NAMES] if name) or "none"
+    more = f" and {len(there) - MAX_NAMES:,} more" if len(there) > MAX_NAMES else ""
     return f"missing column {', '.join(missing)}; its columns: {names}{more}; map them with --columns"
 
 
 def _their(places: Mapping[str, Place], name: str) -> str:
-    """What the file calls a column of ours."""
+    """Return the file's name of a column of ours."""
     place = places.get(name)
     return (place.column if place else "") or name
 
 
 def _numbers(given: Table, place: Place, name: str, n: int) -> Numbers:
-    words = moment if name in TIMES else place.words or WORDS.get(name)
+    words = parse_time if name in TIMES else place.words or WORDS.get(name)
     if place.column:
         found = integers(_filled(given, place), place.scale, words)
         return found._replace(empty=~found.good) if place.lenient else found
@@ -256,7 +260,7 @@ def _numbers(given: Table, place: Place, name: str, n: int) -> Numbers:
 
 
 def _spanned(found: dict[str, Numbers], optional: frozenset[str]) -> None:
-    """The end from start and duration, or the start from end and duration; where neither is there, what is given stays."""
+    """Compute the end from start and duration, or the start from end and duration; other rows stay unchanged."""
     length = found.pop("duration_ns")
     known = length.good | length.empty if "duration_ns" in optional else length.good
     if "end_ns" not in found and "start_ns" in found:
@@ -268,7 +272,7 @@ def _spanned(found: dict[str, Numbers], optional: frozenset[str]) -> None:
 
 
 def _filled(given: Table, place: Place) -> pa.Array:
-    """A column, with others in its place where it is empty."""
+    """Return a column, with replacements for empty values."""
     values = given[place.column]
     if place.unset:
         if pa.types.is_dictionary(values.type):
@@ -290,10 +294,10 @@ def _filled(given: Table, place: Place) -> pa.Array:
 
 
 def _coded(values: pa.Array, book: Book) -> Codes:
-    """Codes of values, every distinct one looked up once; what is not there is looked up as None."""
+    """Encode values, looking up each distinct one once; missing values are looked up as None."""
     if not pa.types.is_dictionary(values.type):
         values = values.dictionary_encode()
-    codes = np.append(book.look_up(listed(values.dictionary)), np.int32(0))
+    codes = np.append(book.look_up(to_list(values.dictionary)), np.int32(0))
     if values.null_count:
         codes[-1] = book[None]
     at = values.indices.fill_null(len(codes) - 1).to_numpy(zero_copy_only=False)

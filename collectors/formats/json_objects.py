@@ -1,4 +1,4 @@
-"""Parse JSON objects to columns, one per line or in an array: with Arrow where a block is in order, else with Python's json."""
+"""Parse JSON objects to columns, one per line or in an array: with Arrow for a regular block, else with Python's json."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyarrow import json as arrow_json
 
 from collectors.formats.delimited import ROWS, Part
 
-PIECE = 1 << 20  # of a block, which several processors share
+PIECE = 1 << 20  # octets per piece, for several processors
 _NEXT = b"\n},\n{"
 _BETWEEN = re.compile(r"[\s,\[\]]*")
 _PLAIN = json.JSONDecoder(parse_float=Decimal)
@@ -22,10 +22,10 @@ _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
 
 
 class Objects:
-    """What is read of every object: the `kinds` of columns, int64 or text or decimal, by name.
+    """Columns to read of every object: `kinds` (int64, text or decimal) by name.
 
-    Objects that lack one of `need` are no rows. What has another kind than expected is given as text, and what is neither
-    text nor number as nothing.
+    Objects without one of `need` are no rows. Values of another kind become text; values that are neither text nor number are
+    missing.
     """
 
     def __init__(self, kinds: Mapping[str, Any], need: Sequence[str] = ()) -> None:
@@ -33,7 +33,7 @@ class Objects:
         self._schema = pa.schema(list(self.kinds.items()))
 
     def parts(self, line: int, block: bytes) -> list[Part]:
-        """The rows of a block of whole lines, an object on each, of which the first is `line`."""
+        """Parse a block of whole lines with an object on each; its first line has number `line`."""
         n = block.count(b"\n")
         known = self._at_once(block, n)
         if known is not None:
@@ -45,11 +45,11 @@ class Objects:
         ]
 
     def _at_once(self, block: bytes, n: int) -> dict[str, pa.Array] | None:
-        """The columns of a block in which every line is an object with all that is needed; None where some are not."""
+        """Parse a block in which every line is an object with all that is needed; None otherwise."""
         return self._read(block, n, newlines=False) if block.count(b"}\n{") + 1 >= n else None
 
     def _read(self, text: bytes, n: int, *, newlines: bool) -> dict[str, pa.Array] | None:
-        """The columns of n objects, one behind the other; None where Arrow finds others, or not all that is needed."""
+        """Parse n concatenated objects; None if Arrow finds another number, or missing values."""
         options = arrow_json.ParseOptions(
             explicit_schema=self._schema, unexpected_field_behavior="ignore", newlines_in_values=newlines
         )
@@ -63,9 +63,9 @@ class Objects:
         return {name: _combined(table.column(name)) for name in self.kinds}
 
     def array_parts(self, blocks: Iterator[tuple[int, bytes]], *, most: int = 1 << 20) -> Iterator[Part]:
-        """The objects of one or more JSON arrays, as parts with the lines they start in.
+        """Parse the objects of one or more JSON arrays, as parts with their start lines.
 
-        Memory is bounded: what is no object within `most` octets is no row, up to the next line that starts with a brace.
+        Memory is bounded: text that is no object within `most` octets is skipped, up to the next line that starts with a brace.
         """
         held, line = b"", 1
         for _, block in blocks:
@@ -83,7 +83,7 @@ class Objects:
         yield self.rows(_decoded(held.decode("utf-8", "surrogateescape"), line, 0)[0])
 
     def _array_at_once(self, line: int, text: bytes) -> Part | None:
-        """The objects of a text as nfdump writes them, each with its braces on lines of their own; None if they are not so."""
+        """Parse objects in nfdump's style, with braces on their own lines; None for other styles."""
         begin = len(text) - len(text.lstrip(b" \t\r\n,["))
         line, text = line + text.count(b"\n", 0, begin), text[begin:]
         octets = np.frombuffer(text, np.uint8)
@@ -95,7 +95,7 @@ class Objects:
         return None if columns is None else Part(columns, at + line, np.zeros(0, np.int64))
 
     def rows(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> Part:
-        """Objects with their lines, as a part."""
+        """Convert objects with their lines to a part."""
         whole = [(at, row) for at, row in rows if all(name in row for name in self.need)]
         ragged = [at for at, row in rows if not all(name in row for name in self.need)]
         columns = {}
@@ -110,7 +110,7 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _object(line: bytes) -> dict[str, str]:
-    """The texts and numbers of a JSON object, as text; empty where the line holds none."""
+    """Return the texts and numbers of a JSON object, as text; empty for a line without one."""
     try:
         return _texts(_DECODER.decode(line.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
@@ -122,7 +122,7 @@ def _texts(row: Any) -> dict[str, str]:
 
 
 def _decoded(text: str, line: int, most: int) -> tuple[list[tuple[int, dict[str, str]]], int, int]:
-    """The objects of a text, how much of it was used, and how many lines that was."""
+    """Decode the objects of a text; return also the used octets and lines."""
     found: list[tuple[int, dict[str, str]]] = []
     at = counted = lines = 0
     while True:
@@ -135,7 +135,7 @@ def _decoded(text: str, line: int, most: int) -> tuple[list[tuple[int, dict[str,
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             if len(text) - at <= most:
-                break  # it may go on in the next block
+                break  # it may continue in the next block
             found.append((line + lines, {}))
             end = text.find("\n{", at) + 1 or len(text)
         else:
@@ -145,7 +145,7 @@ def _decoded(text: str, line: int, most: int) -> tuple[list[tuple[int, dict[str,
 
 
 def first_object(block: bytes) -> dict[str, Any]:
-    """The first object of a block, or of an array that begins there, with its values as they are; empty where there is none."""
+    """Return the first object of a block, or of an array that starts there; empty if there is none."""
     text = block.decode("utf-8", "replace").lstrip().removeprefix("[").lstrip()
     try:
         row = _PLAIN.raw_decode(text)[0]

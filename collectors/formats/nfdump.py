@@ -1,8 +1,8 @@
-"""Read what `nfdump -o csv` and `-o json` write. Octets are those of IP packets with headers (IPFIX octetDeltaCount).
+"""Read the output of `nfdump -o csv` and `-o json`. Octets are those of IP packets with headers (IPFIX octetDeltaCount).
 
-Three families of CSV, told by the header: `ts,te,td,sa,…` (1.6 to 1.7.1; its times are cut to seconds, so the end is the start
-and the duration), `firstSeen,…` and `cnt,af,firstSeen,…` (later; the last has times in ms). Times are in the time zone nfdump
-ran in, and are taken as UTC. Records of both directions become two.
+The header distinguishes three families of CSV: `ts,te,td,sa,…` (1.6 to 1.7.1; its times are truncated to seconds, so the end is
+start plus duration), `firstSeen,…` and `cnt,af,firstSeen,…` (later; the last has times in ms). Times are in nfdump's local time
+zone, and are read as UTC. Records of both directions become two.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from collectors.formats.column_mapping import UNITS, Columns, Place
 from collectors.formats.delimited import Delimited, Part
 
-NOBODY = ("0.0.0.0", "::")  # an exporter that is not known
+NOBODY = ("0.0.0.0", "::")  # an unknown exporter
 S, MS = UNITS["s"], UNITS["ms"]
 
 
 def _both(places: dict[str, Place], octets: str, packets: str) -> Columns:
-    """With the way back: addresses and ports change sides."""
+    """Add the reverse direction: addresses and ports are swapped."""
     turned = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src_port"}
     back = {ours: places[theirs] for ours, theirs in turned.items()}
     return Columns(places, {**back, "octets": Place(octets), "packets": Place(packets), "tcp_flags": Place(constant="0")})
@@ -74,7 +74,7 @@ JSON = _both(
 
 
 def columns(names: list[str]) -> Columns | None:
-    """What the columns of a CSV stand for, where it is one of nfdump's."""
+    """Return the mapping of an nfdump CSV header, None for another table."""
     has = set(names)
     if {"ts", "sa", "da"} <= has:
         return OLD
@@ -84,7 +84,7 @@ def columns(names: list[str]) -> Columns | None:
 
 
 class Sheet:
-    """The lines of nfdump's CSV: a summary ends the table, until there is a header again."""
+    """The lines of nfdump's CSV: a summary ends the table, until the next header."""
 
     def __init__(self, header: str, table: Delimited) -> None:
         self._words = b"Summary", b"No matching flows", header.encode()
@@ -92,7 +92,7 @@ class Sheet:
         self._table, self._over = table, False
 
     def parts(self, line: int, block: bytes) -> Iterator[Part]:
-        """The rows of a block of whole lines of which the first is `line`."""
+        """Parse the rows of a block of whole lines; its first line has number `line`."""
         at = 0
         marked = any(word in block for word in self._words)
         for mark in self._marks.finditer(block) if marked else ():

@@ -1,8 +1,8 @@
 """Read and write Parquet, the format of archives: our flow records without loss, and tables of other producers.
 
-A dump of ours has a row per record, texts as Arrow dictionaries, zstd, and in its metadata, under `prism-dump`, the version
-of the layout and the dictionaries in the order of their codes, so that codes come back too. Rows of a row group are in order
-of start where the records were.
+Our dump has a row per record, texts as Arrow dictionaries, zstd, and metadata under `prism-dump`: the version of the layout and
+the dictionaries in the order of their codes, so that codes are restored too. Rows of a row group are in order of start if the
+records were.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from collectors.columns.record import COLUMNS, Codes, Flows
 from collectors.columns.switch_names import check_names
 from collectors.formats.column_mapping import OURS, Columns
-from collectors.formats.foreign_records import TEXT, Gathered, Gatherer, lacking
+from collectors.formats.foreign_records import TEXT, Gathered, Gatherer, describe_missing
 from collectors.packets.plain_decoder import DecodeError
 
 MAGIC = b"PAR1"
@@ -30,22 +30,22 @@ KEY, VERSION = b"prism-dump", 1
 ROWS = 1 << 17  # of a row group: a few MB
 TIMES = ("start_ns", "end_ns")
 BOOKS = {"src": "endpoints", "dst": "endpoints", "exporter": "exporters", "path": "paths"}
-BROKEN = (pa.ArrowException, OSError, OverflowError, ValueError)  # what Arrow says of a damaged file
-HUGE = 1 << 36  # octets: no file has a page of so many, so one that says so is damaged
+BROKEN = (pa.ArrowException, OSError, OverflowError, ValueError)  # Arrow's errors for a damaged file
+HUGE = 1 << 36  # octets: no real file has a page of this size, so such a header is damaged
 _KINDS = {c.name: pa.dictionary(pa.int32(), pa.string()) if c.name in TEXT else pa.from_numpy_dtype(c.dtype) for c in COLUMNS}
 SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _KINDS.items()])
 
 
 def write_parquet(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records, `rows_at_once` a row group. Raises ValueError where the name of a switch holds a bar."""
+    """Write records, `rows_at_once` per row group. Raises ValueError for a switch name with a bar."""
     with Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
 class Writer:
-    """A dump in Parquet that records are added to, each time at least a row group. A context; readable once it is closed.
+    """A Parquet dump for adding records, each time at least a row group. A context; readable after it is closed.
 
-    `count` is how many there are.
+    `count`: number of records.
     """
 
     def __init__(self, path: str | Path, *, rows_at_once: int = ROWS) -> None:
@@ -72,7 +72,7 @@ class Writer:
         self._file.close()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        """Add records. Raises ValueError for a switch name with a bar or a line end."""
         check_names(flows)
         codes = {name: _merged(self._books[name], getattr(flows, name)) for name in dict.fromkeys(BOOKS.values())}
         texts = {name: pa.array([_text(word) for word in book] or [""], pa.string()) for name, book in self._books.items()}
@@ -84,7 +84,7 @@ class Writer:
 
 
 def _merged(book: dict[Any, int], names: Sequence[Any]) -> Codes:
-    """The codes of names in a book that grows by them; one 0 where there are none."""
+    """Return the codes of names in a growing book; one 0 if there are none."""
     return np.array([book.setdefault(name, len(book)) for name in names] or [0], np.int32)
 
 
@@ -108,11 +108,11 @@ def read_parquet(
 
 
 class Table(Gathered):
-    """A Parquet file of ours or of another maker; to iterate over once. `skipped` counts bad rows by reason.
+    """A Parquet file, ours or another; to iterate over once. `skipped` counts bad rows by reason.
 
     Columns have the names of Prism or those in `columns`. Numbers and times may have any type; optional columns may hold nulls.
-    `exporter` is the switch of records that name none. Raises DecodeError, with the file, if it is damaged, a required column
-    is missing, or at the end if more than half of the rows were bad.
+    `exporter` is the switch of records without one. Raises DecodeError with the file if it is damaged, if a required column is
+    missing, or at the end if more than half of the rows were bad.
     """
 
     def __init__(
@@ -152,12 +152,12 @@ class Table(Gathered):
         asked = self._asked or OURS
         columns = asked.present([name for name in names if names.count(name) == 1])
         if missing := [asked.theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}: {lacking(missing, names)}")
+            raise DecodeError(f"{self.name}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         return columns
 
     def _prepare(self, metadata: dict[bytes, bytes]) -> None:
-        """Take the dictionaries of a dump of ours, so that its codes come back. Raises DecodeError where it is a later one."""
+        """Load the dictionaries of our own dump, to restore its codes. Raises DecodeError for a later version."""
         if KEY not in metadata:
             return
         try:
@@ -177,7 +177,7 @@ class Table(Gathered):
 
 
 def _check_memory(error: BaseException) -> None:
-    """Raises MemoryError where that is what an error means, and not that a damaged file asks for what no file has."""
+    """Raise MemoryError for a real lack of memory, not for an absurd size in a damaged file."""
     if isinstance(error, MemoryError):
         asked = re.search(r"size (\d+)", str(error))
         if asked is None or int(asked[1]) < HUGE:

@@ -24,7 +24,7 @@ from collectors.files.text_blocks import CUT_OFF, Blocks
 from collectors.formats import nfdump, zeek
 from collectors.formats.column_mapping import OURS, TIMES, Columns
 from collectors.formats.delimited import Delimited, Part, header
-from collectors.formats.foreign_records import MISSING, TEXT, Gathered, Gatherer, lacking
+from collectors.formats.foreign_records import MISSING, TEXT, Gathered, Gatherer, describe_missing
 from collectors.formats.json_objects import Objects, first_object
 from collectors.packets.plain_decoder import DecodeError
 
@@ -35,7 +35,7 @@ ZEEK = tuple(f"#{word}".encode() for word in ("separator", "set_separator", "emp
 
 
 def is_dump(head: bytes) -> bool:
-    """Whether the first octets of a file are text, hence a dump and not a capture.
+    """Check whether the first octets of a file are text, hence a dump and not a capture.
 
     64 octets decide. Of a compressed file this needs its first block, up to 128 kB (RFC 8878 section 3.1.1.2).
     """
@@ -45,7 +45,7 @@ def is_dump(head: bytes) -> bool:
 
 
 def unpacked_head(head: bytes) -> bytes:
-    """The first octets inside the first octets of a file that may be compressed; empty where they cannot be unpacked."""
+    """Decompress the first octets of a file, if it is compressed; empty if that fails."""
     try:
         if head.startswith(GZIP):
             return zlib.decompressobj(31).decompress(head, 256)
@@ -57,7 +57,7 @@ def unpacked_head(head: bytes) -> bytes:
 
 
 def _unpacked_zstd(head: bytes, most: int) -> bytes:
-    """The first octets of a frame, of which no more is unpacked than it takes: octets may become 30,000 times as many."""
+    """Decompress only the first octets of a frame, because octets may expand 30,000 times."""
     frame, found = zstandard.ZstdDecompressor().decompressobj(), b""
     for at in range(0, len(head), PIECE):
         if len(found) >= most or frame.eof:
@@ -76,15 +76,15 @@ def read(
 
 class _Rows(Protocol):
     def parts(self, line: int, block: bytes) -> Iterable[Part]:
-        """The rows of a block of whole lines."""
+        """Parse the rows of a block of whole lines."""
 
 
 class Dump(Gathered):
     """A text with a record per row, `-` is standard input; to iterate over once. `skipped` counts bad rows by reason.
 
-    `columns` maps the columns of the file to those of Prism, if their names differ. `exporter` is the switch of records that
-    name none. Raises DecodeError, with file and line, if a required column is missing, or at the end if more than half of the
-    rows were bad.
+    `columns` maps the columns of the file to those of Prism, if their names differ. `exporter` is the switch of records without
+    one. Raises DecodeError with file and line if a required column is missing, or at the end if more than half of the rows were
+    bad.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Dump(Gathered):
         return (part for at, lines in rest for part in rows.parts(at, lines))
 
     def _table(self, line: int, text: str) -> _Rows:
-        """CSV below its header."""
+        """Make a parser for CSV with this header."""
         asked = self._asked or OURS
         wanted = set(asked.wanted())
         delimiter = max(DELIMITERS, key=lambda d: (len(wanted & set(header(text, d))), d == ","))
@@ -143,14 +143,14 @@ class Dump(Gathered):
         theirs = None if self._asked else nfdump.columns(names)
         columns = (theirs or asked).present(names)
         if missing := [(theirs or asked).theirs(ours) for ours in columns.missing()]:
-            raise DecodeError(f"{self.name}, line {line}: {lacking(missing, names)}")
+            raise DecodeError(f"{self.name}, line {line}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         numbers, words = _kinds(columns)
         table = Delimited(names, columns.wanted(), delimiter=delimiter, numbers=numbers, words=words)
         return nfdump.Sheet(text, table) if theirs else table
 
     def _objects(self, first: dict[str, Any]) -> Objects:
-        """JSON objects like this one."""
+        """Make a parser for JSON objects like this one."""
         if self._asked:
             columns = self._asked.spanned(first)
         elif "id.orig_h" in first:
@@ -171,12 +171,12 @@ class Dump(Gathered):
         return Objects({name: kind(name) for name in columns.wanted()}, columns.needed())
 
     def _array(self, blocks: Iterator[tuple[int, bytes]], block: bytes) -> Iterator[Part]:
-        """A JSON array of objects."""
+        """Parse a JSON array of objects."""
         return self._objects(first_object(block)).array_parts(blocks)
 
 
 def _kinds(columns: Columns) -> tuple[list[str], list[str]]:
-    """Which of their columns hold whole numbers, as a rule, and which hold texts that come again and again."""
+    """List their columns with whole numbers, and those with repeated texts."""
     numbers, words = set[str](), set[str]()
     for ours, place in (*columns.places.items(), *columns.back.items()):
         names = {name for name in (place.column, *place.instead) if name}

@@ -1,7 +1,7 @@
-"""Read Zeek's conn.log (tab-separated and JSON). A connection becomes two records, one per direction that sent anything.
+"""Read Zeek's conn.log (tab-separated and JSON). A connection becomes two records, one per direction with data.
 
-Octets are Zeek's orig_bytes and resp_bytes: payload, from sequence numbers where it is TCP; where they are unset (Zeek saw no
-handshake) the octets of the IP packets, headers included. Both records last as long as the connection.
+Octets are Zeek's orig_bytes and resp_bytes: payload, from sequence numbers for TCP; if unset (no handshake seen), the octets of
+the IP packets with headers. Both records last as long as the connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 from collectors.columns.record import ACK, FIN, PSH, RST, SYN
 from collectors.formats.column_mapping import UNITS, Columns, Place
 from collectors.formats.delimited import Delimited, Part
-from collectors.formats.foreign_records import lacking
+from collectors.formats.foreign_records import describe_missing
 from collectors.packets.plain_decoder import DecodeError
 
 SECONDS = UNITS["s"]
@@ -22,13 +22,13 @@ STEPS = {"s": SYN, "h": SYN | ACK, "a": ACK, "d": ACK | PSH, "f": FIN | ACK, "r"
 _COMMENT = re.compile(rb"^#[^\n]*\n", re.MULTILINE)
 
 
-def sent(history: str) -> int:
-    """The union of the TCP flags that the originator sent: upper case in a connection's history."""
+def originator_flags(history: str) -> int:
+    """Collect the TCP flags of the originator: upper case in a connection's history."""
     return _union(letter.lower() for letter in history if letter.isupper())
 
 
-def returned(history: str) -> int:
-    """The same for the responder: lower case."""
+def responder_flags(history: str) -> int:
+    """Collect the TCP flags of the responder: lower case."""
     return _union(letter for letter in history if letter.islower())
 
 
@@ -50,7 +50,7 @@ COLUMNS = Columns(
         "protocol": Place("proto", lenient=True),
         "octets": Place("orig_bytes", instead=("orig_ip_bytes",)),
         "packets": Place("orig_pkts"),
-        "tcp_flags": Place("history", words=sent, lenient=True),
+        "tcp_flags": Place("history", words=originator_flags, lenient=True),
     },
     {
         "src": Place("id.resp_h"),
@@ -59,14 +59,14 @@ COLUMNS = Columns(
         "dst_port": Place("id.orig_p", lenient=True),
         "octets": Place("resp_bytes", instead=("resp_ip_bytes",)),
         "packets": Place("resp_pkts"),
-        "tcp_flags": Place("history", words=returned, lenient=True),
+        "tcp_flags": Place("history", words=responder_flags, lenient=True),
     },
     optional=frozenset({"duration_ns", "octets"}),
 )
 
 
 class Log:
-    """The lines of a log between tabs, with the header lines that say how to read those after them."""
+    """The lines of a tab-separated log, with the header lines that define its format."""
 
     def __init__(self, name: str, columns: Columns = COLUMNS) -> None:
         self.columns, self._name = columns, name
@@ -74,7 +74,10 @@ class Log:
         self._table: Delimited | None = None
 
     def parts(self, line: int, block: bytes) -> Iterator[Part]:
-        """The rows of a block of whole lines of which the first is `line`. Raises DecodeError where columns are missing."""
+        """Parse the rows of a block of whole lines; its first line has number `line`.
+
+        Raises DecodeError for missing columns.
+        """
         at = 0
         for comment in _COMMENT.finditer(block):
             yield from self._rows(line, block[at : comment.start()])
@@ -101,7 +104,7 @@ class Log:
         there = self.columns.present(names)
         if missing := [n for n in there.missing() if n not in self.columns.optional]:
             missing = [self.columns.theirs(ours) for ours in missing]
-            raise DecodeError(f"{self._name}, line {line}: {lacking(missing, names)}")
+            raise DecodeError(f"{self._name}, line {line}: {describe_missing(missing, names)}")
         self._table = Delimited(
             names,
             self.columns.wanted(),

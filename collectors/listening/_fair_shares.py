@@ -1,4 +1,4 @@
-"""Share the queue between exporters while the decoder is behind, so that a flood of one does not push out the others."""
+"""Share the queue between exporters while the decoder is behind, so that a flood of one does not displace the others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Codes, Ints, Mask
 
-UNIT = 2048  # octets: a datagram counts as one unit, and one more for each so many octets
+UNIT = 2048  # octets: a datagram counts as one unit, plus one per so many octets
 
 
 class Shares:
-    """What waits of each exporter, by its slot (`Admission`), in units of `UNIT` octets; from any thread.
+    """Queued units of `UNIT` octets per exporter slot (`Admission`). Thread-safe.
 
-    `most`: so many units may wait in all once there is too much; who sends little gets all of its own, what is left is shared
-    evenly among the others (max-min fairness).
+    `most`: total units in the queue under overload; small senders keep all of theirs, the rest is shared evenly (max-min
+    fairness).
     """
 
     def __init__(self, *, most: int = 1 << 15) -> None:
@@ -25,7 +25,7 @@ class Shares:
         self._lock = threading.Lock()
 
     def add(self, slots: Codes, length: Ints) -> Ints:
-        """Datagrams wait from now on, of these slots and lengths in octets. What to give to `done` once they were decoded."""
+        """Add queued datagrams of these slots and lengths in octets. Returns the value to pass to `done` after decoding."""
         units = np.bincount(slots, 1 + length // UNIT).astype(np.int64)
         with self._lock:
             self._grow(len(units))
@@ -33,12 +33,12 @@ class Shares:
         return units
 
     def done(self, units: Ints) -> None:
-        """What was added once waits no more."""
+        """Remove the units of an earlier `add`."""
         with self._lock:
             self._waiting[: len(units)] -= units
 
     def fit(self, slots: Codes, length: Ints) -> Mask:
-        """Which of these datagrams may wait too: of each exporter the first, as far as its share goes."""
+        """Mark the datagrams that may be queued too: the first of each exporter within its share."""
         units = 1 + length // UNIT
         asked = np.bincount(slots, units).astype(np.int64)
         with self._lock:
@@ -46,7 +46,7 @@ class Shares:
             waiting = self._waiting.copy()
         wanted = waiting.copy()
         wanted[: len(asked)] += asked
-        left = level(wanted, self.most) - waiting
+        left = fair_limit(wanted, self.most) - waiting
         order = np.argsort(slots, kind="stable")
         along = np.cumsum(units[order])
         starts = np.flatnonzero(np.r_[True, slots[order][1:] != slots[order][:-1]]) if len(slots) else np.zeros(0, np.intp)
@@ -60,8 +60,8 @@ class Shares:
             self._waiting = np.r_[self._waiting, np.zeros(size - len(self._waiting), np.int64)]
 
 
-def level(wanted: NDArray[np.int64], most: int) -> int:
-    """The largest number of which everybody may have as much as wanted, so that it is at most so much in all."""
+def fair_limit(wanted: NDArray[np.int64], most: int) -> int:
+    """Compute the largest common limit such that the sum of min(wanted, limit) is at most `most`."""
     ordered = np.sort(wanted[wanted > 0])
     if int(ordered.sum()) <= most:
         return int(ordered.max(initial=0))

@@ -1,4 +1,4 @@
-"""Queue datagrams between the thread that receives and the one that decodes; bounded."""
+"""Queue datagrams between the receiving and the decoding thread; bounded."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from collectors.listening._fair_shares import Shares
 
 
 class Parcel(NamedTuple):
-    """Datagrams for the decoder of one kind, each of which stands for `weight` of its sender.
+    """Datagrams for the decoder of one kind, each of which represents `weight` of its sender.
 
-    `done` is called once they were decoded, where their memory is used again.
+    `done` is called after decoding, if their memory is reused.
     """
 
     kind: str
@@ -30,8 +30,8 @@ class Parcel(NamedTuple):
 class Inbox:
     """Parcels in order of arrival.
 
-    `octets`: about the most that waits, beside what its sender bounds (`Parcel.done`); `put` waits for room, so that what
-    is too much stays in the kernel. `enough`: so many datagrams are worth decoding at once. `shares`: what waits of whom.
+    `octets`: approximate limit of the queue, besides limits of the sender (`Parcel.done`); `put` waits for room, so that excess
+    stays in the kernel. `enough`: number of datagrams worth decoding at once. `shares`: units per exporter.
     """
 
     def __init__(self, *, octets: int = 64 << 20, enough: int = 2048) -> None:
@@ -45,16 +45,16 @@ class Inbox:
 
     @property
     def has_room(self) -> bool:
-        """Whether `put` would not wait."""
+        """Check whether `put` would not wait."""
         return self.closed or not self._parcels or self.held_octets < self.octets
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it `has_room`, at most so long; whether it has."""
+        """Wait until it `has_room`, at most `seconds`; return whether it has."""
         with self._changed:
             return self._changed.wait_for(lambda: self.has_room, seconds)
 
     def put(self, parcel: Parcel, *, now: bool = False) -> None:
-        """Add a parcel; waits while there is no room, unless closed or it is to be `now`."""
+        """Add a parcel; waits for room, unless closed or `now`."""
         with self._changed:
             self._changed.wait_for(lambda: now or self.has_room)
             self._parcels.append(parcel)
@@ -65,13 +65,16 @@ class Inbox:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """No more parcels come: nobody waits from now on."""
+        """Close the queue: nobody waits from now on."""
         with self._changed:
             self.closed = True
             self._changed.notify_all()
 
     def take(self, *, within: float) -> list[Parcel]:
-        """What has come, small parcels joined: as soon as it is enough, else after `within` seconds. Empty: nothing came."""
+        """Take the queued parcels, small ones joined: at once if there are enough, else after `within` seconds.
+
+        May be empty.
+        """
         until = time.monotonic() + within
         with self._changed:
             self._changed.wait_for(lambda: self.closed or self.held_datagrams >= self.enough, until - time.monotonic())
@@ -84,11 +87,11 @@ class Inbox:
             self.held_datagrams -= count
             self.held_octets -= sum(map(_octets, taken))
             self._changed.notify_all()
-        return joined(taken)
+        return join_parcels(taken)
 
 
-def joined(parcels: Sequence[Parcel]) -> list[Parcel]:
-    """Neighbours of one kind, weight and list of senders as one parcel, but for those whose memory is used again."""
+def join_parcels(parcels: Sequence[Parcel]) -> list[Parcel]:
+    """Join neighbours of one kind, weight and list of senders, except those whose memory is reused."""
     runs: list[list[Parcel]] = []
     for parcel in parcels:
         last = runs[-1][0] if runs else None

@@ -1,7 +1,7 @@
-"""Turn export datagrams into flow records live: sockets, decoders, a sink, and the sums that must hold.
+"""Convert export datagrams to flow records live: sockets, decoders, a sink, and counters that always add up.
 
-`receiver_threads` receive; this thread decodes and writes. Every datagram counted as received is decoded, waits for its
-template, or is counted under a reason.
+`receiver_threads` receive; this thread decodes and writes. Every received datagram is decoded, waits for its template, or is
+counted under a reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collectors.columns.record import Flows
 from collectors.exports.admission import REFUSALS
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
-from collectors.exports.evidence_store import KINDS, Witnessed
+from collectors.exports.evidence_store import KINDS, EvidenceBuffer
 from collectors.listening.datagram_queue import Inbox, Parcel
 from collectors.listening.receiver_threads import Intake
 from collectors.memory.allocator import keep_freed
@@ -27,43 +27,43 @@ from collectors.operations.metrics import PREFIX, Count, Published, keyed
 from collectors.operations.stop_flag import Flag
 from collectors.writers.sinks import Sink
 
-OFTEN = 0.1  # seconds between looks at what is counted here
-LINGER = 0.05  # seconds that datagrams wait for company
+COUNTS_EVERY_S = 0.1  # seconds between updates of the counters
+LINGER_S = 0.05  # seconds that datagrams wait for more
 FAILED = "decoder failed"
 
 
 class Decoder(Protocol):
-    """Datagrams to flow records. It raises nothing: what cannot be decoded it counts."""
+    """Decoder of datagrams to flow records. It raises nothing and counts invalid input."""
 
     tally: Counter[str]
 
     def decode(self, datagrams: Datagrams) -> Flows:
-        """The records of these datagrams, and of earlier ones they make readable."""
+        """Decode these datagrams, and earlier ones that they make readable."""
 
     def take_evidence(self) -> Evidence:
-        """What exporters told beside flows since this was last asked."""
+        """Take the evidence since the last call."""
 
 
 class Listener:
     """Runs one intake through decoders, by kind, into a sink. Closes both.
 
-    What exporters told beside flows waits, within bounds, until it is asked for (`drain`), which may be never.
+    Evidence is stored, within bounds, until `drain`, which is optional.
     """
 
     def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
         self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
-        self.testimony = Witnessed()
+        self.testimony = EvidenceBuffer()
         self.records = self.failed = self.done = 0
         self._told = Published(self._own_counts)
 
     def drain(self) -> Evidence:
-        """Delays, drops, counters and notices since this was last asked. From any thread, also after the end of `run`."""
+        """Take delays, drops, counters and notices since the last call. Thread-safe, also after the end of `run`."""
         return self.testimony.drain()
 
     def run(self, stop: Flag | threading.Event, *, between: Callable[[], None] = lambda: None) -> None:
-        """Until `stop` is set, then until all that came is written; calls `between` steps.
+        """Run until `stop` is set, then until all received data is written; calls `between` steps.
 
-        Raises what the sink raises, and OSError where a socket fails.
+        Raises the sink's errors, and OSError if a socket fails.
         """
         keep_freed()
         self.intake.start()
@@ -87,27 +87,27 @@ class Listener:
             raise self.intake.error
 
     def step(self) -> None:
-        """Decode and hand on what has come."""
-        for parcel in self.inbox.take(within=LINGER):
+        """Decode and write the queued datagrams."""
+        for parcel in self.inbox.take(within=LINGER_S):
             flows = self.decoded(parcel)
             self.done += len(parcel.datagrams)
             if flows is not None and len(flows):
                 self.records += len(flows)
                 self.sink.write(flows)
         self.sink.tick(time.time_ns())
-        self._told.refresh(every_s=OFTEN)
+        self._told.refresh(every_s=COUNTS_EVERY_S)
 
     def decoded(self, parcel: Parcel) -> Flows | None:
         """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel.
 
-        What the decoder counted of a parcel before it failed does not count: all of its datagrams failed.
+        Counts of a failed parcel are reverted: all of its datagrams failed.
         """
         decoder = self.decoders[parcel.kind]
         before = decoder.tally.copy()
         try:
             flows = decoder.decode(parcel.datagrams)
             self.testimony.add(decoder.take_evidence())
-        except Exception as error:  # a fault in a decoder must not stop what other exporters send
+        except Exception as error:  # a fault in a decoder must not stop other exporters
             self.failed += len(parcel.datagrams)
             decoder.tally.clear()
             decoder.tally.update(before)
@@ -119,11 +119,11 @@ class Listener:
         return flows if parcel.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * parcel.weight)
 
     def counts(self) -> Iterator[Count]:
-        """All that is counted, as of one moment: what was received was refused, failed, is in the decoders' sums, or waits.
+        """Return all counters of one moment: received datagrams are refused, failed, decoded, or waiting.
 
-        What the thread of `run` counts is as it was when nothing was half done there; what it took since then still waits.
+        Counters of the thread of `run` are from its last consistent state; later datagrams still count as waiting.
         """
-        (done, *own), taken = self._told(), self.intake.taken()  # in this order: what is done was received before
+        (done, *own), taken = self._told(), self.intake.taken()  # in this order: processed datagrams were received before
         yield Count(PREFIX + "datagrams_received", "datagrams received", {(): taken.received})
         refused = {**dict.fromkeys(REFUSALS, 0), **taken.refused}
         yield Count(PREFIX + "datagrams_refused", "datagrams refused, by reason", keyed(refused), ("reason",))
@@ -144,7 +144,7 @@ class Listener:
             yield Count(PREFIX + name, meaning, keyed(column), ("exporter",))
 
     def _own_counts(self) -> Iterator[Count]:
-        """What the thread of `run` counts; first, how many datagrams it is done with."""
+        """Return the counters of the thread of `run`; first, the number of processed datagrams."""
         yield Count("done", "", {(): self.done})
         yield Count(PREFIX + "datagrams_failed", "datagrams dropped because a decoder failed", {(): self.failed})
         for kind, decoder in {id(d): (kind, d) for kind, d in self.decoders.items()}.values():

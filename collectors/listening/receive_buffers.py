@@ -1,6 +1,6 @@
-"""Buffers that the kernel writes UDP messages into, and where each datagram is, who sent it, and when.
+"""Buffers for UDP messages from the kernel, with position, sender and time of each datagram.
 
-A message is a datagram, or several of one sender and one size that the kernel joined (UDP_GRO, udp(7)).
+A message is a datagram, or several of one sender and size that the kernel joined (UDP_GRO, udp(7)).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collectors.columns.grouping import numbered
 from collectors.columns.record import Ints
 
 SLOTS = 8192  # datagrams per system call at most
-STRIDE = 2048  # octets of a message in a slab: what exporters send fits an MTU of 1500
-WIDE = 65_536  # where most are longer, as joined ones are; no message has more
-REST = WIDE - STRIDE  # what a longer one has beside its slot; memory never touched costs nothing
+STRIDE = 2048  # octets of a message in a slab: exports fit an MTU of 1500
+WIDE = 65_536  # if most messages are longer, as joined ones are; the maximum of a message
+REST = WIDE - STRIDE  # room of a longer message besides its slot; untouched memory costs nothing
 
 SO_TIMESTAMPNS, _UDP, _JOINED = 35, 17, 104
 _CONTROL, _NAME = 64, 28
@@ -45,12 +45,12 @@ _SAID = np.dtype(
 
 
 def longer_room(slots: int) -> mmap.mmap:
-    """Room for the rest of long messages in so many slots, which slabs share that are filled one after the other."""
+    """Allocate room for the rest of long messages, shared by slabs that are filled one after the other."""
     return mmap.mmap(-1, slots * REST)
 
 
 class Slab:
-    """Room for messages in a row, `stride` octets for each of `slots`: `STRIDE`, the rest elsewhere, or else `WIDE`."""
+    """Room for consecutive messages, `stride` octets for each of `slots`: `STRIDE`, the rest elsewhere, or else `WIDE`."""
 
     def __init__(self, slots: int, rest: mmap.mmap) -> None:
         self.data, self.rest, self.count, self._most = bytearray(slots * STRIDE), rest, 0, slots
@@ -73,10 +73,10 @@ class Slab:
         self.headers["iovlen"] = 2 if stride == STRIDE else 1
 
     def clear(self, *, wide: bool = False) -> None:
-        """Make it empty, and its slots wide if there is room for some."""
+        """Empty it, and make its slots wide if there is room for some."""
         headers = self.headers[: self.count]
         if self.holds_long(0):
-            self.rest.madvise(mmap.MADV_DONTNEED)  # it was written to, and would stay in memory for good
+            self.rest.madvise(mmap.MADV_DONTNEED)  # otherwise the written pages would stay allocated
         headers["namelen"], headers["controllen"] = _NAME, _CONTROL
         self.count = 0
         stride = WIDE if wide and self._most * STRIDE >= 16 * WIDE else STRIDE
@@ -84,11 +84,11 @@ class Slab:
             self._shape(stride)
 
     def holds_long(self, begin: int) -> bool:
-        """Whether a message from this one on has octets in the `rest`."""
+        """Check whether a message from `begin` on has octets in the `rest`."""
         return self.stride == STRIDE and int(self.headers["length"][begin : self.count].max(initial=0)) > STRIDE
 
     def octets(self, message: int, begin: int, end: int) -> bytes:
-        """Some octets of a message."""
+        """Return octets of a message."""
         at, apart = message * self.stride, message * REST - self.stride
         near = bytes(self.data[at + begin : at + min(end, self.stride)])
         return near if end <= self.stride else near + self.rest[apart + max(begin, self.stride) : apart + end]
@@ -96,10 +96,10 @@ class Slab:
 
 @dataclass(frozen=True, eq=False)
 class Received:
-    """Datagrams in order of arrival: which of the distinct `senders` (4 or 16 octets) each is from, its length and time.
+    """Datagrams in order of arrival: sender (one of the distinct `senders` of 4 or 16 octets), length and time of each.
 
-    Datagram i begins `within[i]` octets after its `message[i]`, in a slab that is used again once it was given back. They are
-    `whole` where each message has all its octets in its slot.
+    Datagram i starts `within[i]` octets after its `message[i]`, in a slab that is reused after it is given back. They are
+    `whole` if each message has all its octets in its slot.
     """
 
     senders: list[bytes]
@@ -116,16 +116,16 @@ class Received:
         return len(self.message)
 
     def head(self, row: int, octets: int) -> bytes:
-        """The first octets of a payload."""
+        """Return the first octets of a payload."""
         begin = int(self.within[row])
         return self.slab.octets(int(self.message[row]), begin, begin + min(octets, int(self.length[row])))
 
     def places(self, rows: NDArray[np.intp]) -> Ints:
-        """Where in the slab's data payloads begin, where they are `whole`."""
+        """Return the positions of payloads in the slab's data, if they are `whole`."""
         return self.message[rows] * self.slab.stride + self.within[rows]
 
     def copied(self, rows: NDArray[np.intp]) -> tuple[bytes, Ints]:
-        """A copy of the messages that have these rows, end to end, and where in it each row begins."""
+        """Copy the messages of these rows; return the copy, and the position of each row in it."""
         messages, which = numbered(self.message[rows])
         sizes = self.slab.headers["length"][messages].astype(np.int64)
         whole = [self.slab.octets(message, 0, size) for message, size in zip(messages.tolist(), sizes.tolist(), strict=True)]
@@ -133,7 +133,7 @@ class Received:
 
 
 def received(slab: Slab, *, longer: bool) -> Received:
-    """What a slab holds, at least one message; `longer`: its senders have addresses of IPv6."""
+    """Describe the content of a slab, at least one message; `longer`: senders are IPv6."""
     headers, said = slab.headers[: slab.count], slab.control[: slab.count]
     stamped = (headers["controllen"] >= 32) & (said["type"] == SO_TIMESTAMPNS) & (said["level"] == socket.SOL_SOCKET)
     time_ns = said["seconds"] * 1_000_000_000 + said["nanoseconds"]
@@ -154,7 +154,7 @@ def received(slab: Slab, *, longer: bool) -> Received:
 
 
 def _senders(names: NDArray[np.uint8], *, longer: bool) -> tuple[list[bytes], Ints]:
-    """The distinct addresses in socket addresses (ip(7), ipv6(7)), and which of them each is."""
+    """Return the distinct addresses in socket addresses (ip(7), ipv6(7)), and the index of each row's address."""
     begin, end, kind = (8, 24, np.int64) if longer else (4, 8, np.int32)
     words = np.ascontiguousarray(names[:, begin:end]).view(kind)
     if not longer:

@@ -1,4 +1,4 @@
-"""Threads that empty the sockets: from the kernel to the queue, past the allow-list and the rate limits."""
+"""Read the sockets in threads: from the kernel to the queue, through allow-list and rate limits."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Ints
-from collectors.exports.admission import Admission, Admitted, Taken
+from collectors.exports.admission import Admission, AdmissionCounts, Admitted
 from collectors.exports.datagrams import Datagrams
 from collectors.listening._kernel_throttle import Throttle
 from collectors.listening.datagram_queue import Inbox, Parcel
 from collectors.listening.receive_buffers import Received
-from collectors.listening.udp_sockets import Receiver, drops, pressed
+from collectors.listening.udp_sockets import Receiver, dropped_datagrams, is_pressed
 
-ENOUGH = 1024  # datagrams: fewer are copied
-FILLED, PRESSED = 0.25, 0.75  # of the kernel's buffer in use: the threads here are too slow; datagrams will soon be lost
-_GLANCE = 0.005  # seconds between looks at whether the kernel has room and anybody still decodes
-_FAREWELL = 1.0  # seconds: the longest that what is still in the kernel is read after the end was asked for
+MIN_UNCOPIED = 1024  # datagrams: fewer are copied
+FILLED_SHARE, PRESSED_SHARE = (
+    0.25,
+    0.75,
+)  # used share of the kernel's buffer: these threads are too slow; datagrams will soon be lost
+_POLL_S = 0.005  # seconds between checks of the kernel's room and of the decoder
+_DRAIN_S = 1.0  # maximum seconds for reading the rest after a stop
 
 
 class Intake:
-    """Receives on sockets, each with the kind of what comes there, a thread each, until `stop`; then reads what is left.
+    """Receives on sockets, each with its kind, one thread each, until `stop`; then reads the rest.
 
-    Datagrams wait up to `linger` seconds for company. Many are handed over in the slab they are in, few are copied.
+    Datagrams wait up to `linger` seconds for more. Many are passed on in their slab, few are copied.
     """
 
     def __init__(
@@ -40,15 +43,15 @@ class Intake:
         self._running, self._stopping, self._wake = len(self._threads), False, os.eventfd(0)
         self._admitting, self._counting = threading.Lock(), threading.Lock()
         self._lost = [0] * len(self.sockets)
-        self._last = [drops(sock) for _, sock in self.sockets]
+        self._last = [dropped_datagrams(sock) for _, sock in self.sockets]
 
     def start(self) -> None:
-        """Begin to receive."""
+        """Start to receive."""
         for thread in self._threads:
             thread.start()
 
     def is_alive(self) -> bool:
-        """Whether all sockets are read."""
+        """Check whether all sockets are being read."""
         return all(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
@@ -83,51 +86,51 @@ class Intake:
             while receiver.fill(linger=self.linger) and not self._stopping:
                 self._hand_over(kind, receiver, throttle)
             self._hand_over(kind, receiver, throttle)
-        until = time.monotonic() + _FAREWELL
+        until = time.monotonic() + _DRAIN_S
         while receiver.fill() and time.monotonic() < until:
             self._hand_over(kind, receiver, throttle)
         self._hand_over(kind, receiver, throttle, last=True)
 
     def close(self) -> None:
-        """After the threads' end: close the sockets."""
+        """Close the sockets, after the threads' end."""
         self.lost()
         for _, sock in self.sockets:
             sock.close()
         os.close(self._wake)
 
-    def taken(self) -> Taken:
-        """What has come and what was refused of it, as of one moment."""
+    def taken(self) -> AdmissionCounts:
+        """Return the counts of received and refused datagrams of one moment."""
         with self._admitting:
             return self.admission.taken()
 
     def lost(self) -> dict[str, int]:
-        """Datagrams the kernel dropped for want of room, by kind."""
+        """Return the datagrams that the kernel dropped for lack of room, by kind."""
         found: dict[str, int] = {}
         with self._counting:
             for i, (kind, sock) in enumerate(self.sockets):
                 if sock.fileno() >= 0:
-                    now = drops(sock)
+                    now = dropped_datagrams(sock)
                     self._lost[i] += (now - self._last[i]) % (1 << 32)
                     self._last[i] = now
                 found[kind] = found.get(kind, 0) + self._lost[i]
         return found
 
     def _hand_over(self, kind: str, receiver: Receiver, throttle: Throttle, *, last: bool = False) -> None:
-        """Pass on what has been received, past the allow-list and the limits."""
+        """Pass on the received datagrams, through allow-list and limits."""
         if not receiver.count or not (receiver.full or last or receiver.has_room):
             return
         received = receiver.received()
 
         def precious(row: int) -> bool:
-            return kind != "sflow" and announces(received.head(row, 24))
+            return kind != "sflow" and has_templates(received.head(row, 24))
 
         now_ns = int(received.time_ns[-1])
         with self._admitting:
             admitted = self.admission.admit(received.senders, received.sender, now_ns, precious=precious)
-        enough = received.whole and (receiver.full or len(received) >= ENOUGH) and admitted.weight.max(initial=1) == 1
+        enough = received.whole and (receiver.full or len(received) >= MIN_UNCOPIED) and admitted.weight.max(initial=1) == 1
         place = receiver if enough else self.inbox
         in_time = place.has_room or self._has_room(place, receiver.sock)
-        if pressed(receiver.sock, share=FILLED if place.has_room else PRESSED):
+        if is_pressed(receiver.sock, share=FILLED_SHARE if place.has_room else PRESSED_SHARE):
             throttle.press(received.senders, received.sender, received.length, now_ns)
         else:
             throttle.ease(now_ns)
@@ -148,15 +151,15 @@ class Intake:
         receiver.clear()
 
     def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
-        """Wait until datagrams can be handed over; what comes meanwhile stays in the kernel. False where that is full soon."""
-        while not place.wait(_GLANCE):
-            if self.inbox.closed or pressed(sock, share=PRESSED):
+        """Wait until datagrams can be passed on, while new ones stay in the kernel. False if that is almost full."""
+        while not place.wait(_POLL_S):
+            if self.inbox.closed or is_pressed(sock, share=PRESSED_SHARE):
                 return self.inbox.closed
         return True
 
 
-def announces(head: bytes) -> bool:
-    """Whether a datagram leads with templates: NetFlow v9 (RFC 3954 section 5.2) or IPFIX (RFC 7011 section 3.3.2)."""
+def has_templates(head: bytes) -> bool:
+    """Check whether a datagram starts with templates: NetFlow v9 (RFC 3954 section 5.2) or IPFIX (RFC 7011 section 3.3.2)."""
     version = int.from_bytes(head[:2], "big")
     begin = {9: 20, 10: 16}.get(version, 24)
     first = head[begin : begin + 2]

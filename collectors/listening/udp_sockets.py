@@ -1,6 +1,6 @@
-"""Receive many UDP datagrams per system call (recvmmsg(2)) into buffers that are passed on and come back.
+"""Receive many UDP datagrams per system call (recvmmsg(2)) into recycled buffers.
 
-Nothing is decoded here. What the kernel lost because nobody read in time is read off each socket (SO_MEMINFO, socket(7)).
+Nothing is decoded here. Datagrams that the kernel dropped are read from each socket (SO_MEMINFO, socket(7)).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collectors.listening.receive_buffers import HEADER, SLOTS, SO_TIMESTAMPNS, 
 
 MIB = 1 << 20
 SLABS = 8
-PAUSE = 0.005  # seconds
-AT_ONCE = 256  # messages of one system call
+PAUSE_S = 0.005  # seconds
+MESSAGES_PER_CALL = 256  # messages of one system call
 
 SO_RCVBUFFORCE, SO_MEMINFO, UDP_GRO = 33, 55, 104
 _MEMINFO = struct.Struct("9I")  # the last is sk_drops, linux/sock_diag.h
@@ -44,8 +44,8 @@ class Endpoint:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def endpoint(kind: str, text: str) -> Endpoint:
-    """An endpoint from `PORT`, `:PORT` (both on loopback), `ADDRESS:PORT`, `[ADDRESS]:PORT` or `*:PORT`. Raises ValueError."""
+def parse_endpoint(kind: str, text: str) -> Endpoint:
+    """Parse `PORT`, `:PORT` (both on loopback), `ADDRESS:PORT`, `[ADDRESS]:PORT` or `*:PORT`. Raises ValueError."""
     host, _, port = text.rpartition(":")
     try:
         if ":" in host:
@@ -64,11 +64,11 @@ def endpoint(kind: str, text: str) -> Endpoint:
         ) from None
 
 
-def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
-    """A socket that receives there, and how large a receive buffer of the `buffer` asked for was granted. Raises OSError.
+def open_socket(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
+    """Open a socket; return it with the granted size of the receive buffer (`buffer` requested). Raises OSError.
 
-    `joined`: the kernel may hand over as one message what one sender sent in a row, of one size (UDP_GRO, udp(7)): that saves
-    most of what receiving costs.
+    `joined`: the kernel may join consecutive datagrams of one sender and size to one message (UDP_GRO, udp(7)), which saves
+    most of the cost of receiving.
     """
     family = socket.AF_INET6 if ":" in where.host or not where.host else socket.AF_INET
     try:
@@ -85,32 +85,32 @@ def bound(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tu
             with contextlib.suppress(OSError):  # before Linux 5.0
                 sock.setsockopt(socket.IPPROTO_UDP, UDP_GRO, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        with contextlib.suppress(PermissionError):  # past net.core.rmem_max, with CAP_NET_ADMIN
+        with contextlib.suppress(PermissionError):  # above net.core.rmem_max, with CAP_NET_ADMIN
             sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE * 1e6)))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE_S * 1e6)))
         sock.bind((where.host, where.port))
     except OSError as error:
         sock.close()
         raise OSError(error.errno, error.strerror, str(where)) from None
-    return sock, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles what it was asked for
+    return sock, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles the requested size
 
 
-def drops(sock: socket.socket) -> int:
-    """What the kernel has dropped at this socket since it was made, modulo 2^32: mostly for want of buffer.
+def dropped_datagrams(sock: socket.socket) -> int:
+    """Return the datagrams that the kernel dropped at this socket since its creation, modulo 2^32; usually for lack of buffer.
 
-    Datagrams that it had joined count as one: see `bound`.
+    Joined datagrams count as one: see `open_socket`.
     """
     return int(_MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[8])
 
 
-def pressed(sock: socket.socket, *, share: float) -> bool:
-    """Whether so much of the kernel's receive buffer is in use."""
+def is_pressed(sock: socket.socket, *, share: float) -> bool:
+    """Check whether at least this share of the kernel's receive buffer is in use."""
     used, room = _MEMINFO.unpack(sock.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size))[:2]
     return bool(used >= share * room)
 
 
 class Receiver:
-    """Reads one socket into slabs for `slots` datagrams, at most `slabs` of them; `give_back` may be called by any thread."""
+    """Reads one socket into slabs for `slots` datagrams, at most `slabs` of them; `give_back` is thread-safe."""
 
     def __init__(self, sock: socket.socket, *, slots: int = SLOTS, slabs: int = SLABS) -> None:
         self.sock, self._slots, self._spare = sock, slots, slabs - 1
@@ -121,33 +121,33 @@ class Receiver:
 
     @property
     def count(self) -> int:
-        """Messages in the slab that is being filled: datagrams, or what the kernel joined."""
+        """Return the messages in the current slab: datagrams, or joined ones."""
         return self._slab.count
 
     @property
     def full(self) -> bool:
-        """Whether there is no room in that slab."""
+        """Check whether the current slab is full."""
         return self._slab.count == self._slab.slots
 
     @property
     def has_room(self) -> bool:
-        """Whether there is a slab to go on with."""
+        """Check whether there is a free slab."""
         return bool(self._free) or self._spare > 0
 
     def wait(self, seconds: float) -> bool:
-        """Wait until one `has_room`, at most so long; whether one can."""
+        """Wait until it `has_room`, at most `seconds`; return whether it has."""
         self._returned.clear()
         return self.has_room or self._returned.wait(seconds) or self.has_room
 
     def fill(self, *, linger: float | None = None) -> int:
-        """Read what waits, as far as there is room, and what comes within `linger` seconds: how many messages.
+        """Read what waits, as far as there is room, and what arrives within `linger` seconds; return the number of messages.
 
-        Raises OSError. A pause of `PAUSE` ends it early, and so do long messages, which take memory beside the slab.
+        Raises OSError. Ends early after a pause of `PAUSE_S`, and with long messages, which need memory besides the slab.
         """
         slab, before = self._slab, self._slab.count
         until = None if linger is None else time.monotonic() + linger
         while slab.count < slab.slots:
-            asked = min(slab.slots - slab.count, AT_ONCE)
+            asked = min(slab.slots - slab.count, MESSAGES_PER_CALL)
             count = self._read(asked, until)
             slab.count += count
             if count < asked or slab.holds_long(before) or (until is not None and time.monotonic() >= until):
@@ -155,7 +155,7 @@ class Receiver:
         return slab.count - before
 
     def _read(self, most: int, until: float | None) -> int:
-        """One system call."""
+        """Make one system call."""
         address = self._slab.headers.ctypes.data + self._slab.count * HEADER.itemsize
         flags, patience = int(socket.MSG_DONTWAIT), None
         if until is not None:
@@ -170,25 +170,25 @@ class Receiver:
         return count
 
     def received(self) -> Received:
-        """What the slab holds that is being filled, at least one datagram."""
+        """Describe the content of the current slab, at least one datagram."""
         found = received(self._slab, longer=self.sock.family == socket.AF_INET6)
         self._wide = found.prefers_wide
         return found
 
     def clear(self) -> None:
-        """Fill the same slab anew: what it held is no longer needed."""
+        """Reuse the current slab; its content is no longer needed."""
         self._slab.clear(wide=self._wide)
 
     def turn(self) -> None:
-        """Fill another slab, where one `has_room`; the one before is kept until it is given back."""
+        """Switch to another slab, if it `has_room`; the old one stays valid until it is given back."""
         if self._free:
-            self._slab = self._free.pop()  # what was used last is most likely in a cache
+            self._slab = self._free.pop()  # the last used one is most likely in a cache
         else:
             self._spare -= 1
             self._slab = Slab(self._slots, self._room)
         self._slab.clear(wide=self._wide)
 
     def give_back(self, slab: Slab) -> None:
-        """The datagrams of a slab are no longer needed."""
+        """Return a slab whose datagrams are no longer needed."""
         self._free.append(slab)
         self._returned.set()

@@ -12,7 +12,7 @@ NS = 1_000_000_000
 
 
 class Hops:
-    """Sums by hop, which of switches that are bounded in number are few: divided, those of an interval are its mean delay."""
+    """Sums by hop; there are few, because switches are bounded. Their quotient over an interval is the mean delay."""
 
     def __init__(self) -> None:
         self._packets: dict[tuple[str, ...], float] = {}
@@ -20,7 +20,7 @@ class Hops:
         self._longest: dict[tuple[str, ...], float] = {}
 
     def add(self, transits: Transits) -> None:
-        """Take delays; the longest are those of these alone, of hops that are among them."""
+        """Add delays; the maximum is reset to that of these delays for their hops."""
         t, longest = transits, dict[tuple[str, ...], int]()
         columns = (t.sender, t.receiver, t.packets, t.delay_ns, t.max_delay_ns)
         for sender, receiver, packets, delay_ns, most_ns in zip(*(column.tolist() for column in columns), strict=True):
@@ -31,7 +31,7 @@ class Hops:
         self._longest.update({hop: ns / NS for hop, ns in longest.items()})
 
     def counts(self) -> Iterator[Count]:
-        """All that is counted, now. Clocks of switches may disagree: only changes of a delay mean something."""
+        """Return all counters. Clocks of switches may disagree: only changes of a delay are meaningful."""
         yield Count(PREFIX + "hop_packets", "packets seen by one switch and then another", dict(self._packets), LABELS)
         seconds = dict(self._seconds)
         yield Count(PREFIX + "hop_delay_seconds", "delay between the two switches, summed over these packets", seconds, LABELS)

@@ -1,4 +1,4 @@
-"""Find the switch that mirrored a frame: from the outer addresses of GRE, or the ERSPAN session, as the operator named them."""
+"""Find the switch that mirrored a frame: from the outer addresses of GRE, or the ERSPAN session, as configured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import mixed
+from collectors.columns.partial_records import hash_columns
 from collectors.columns.record import Ints
 from collectors.exports.admission import NOT_ALLOWED, Network
 from collectors.packets.frame_batch import PAD, Batch, gather
@@ -27,8 +27,8 @@ _MAPPED = np.uint64(0xFFFF << 32)
 _REMEMBERED = 1 << 16
 
 
-def origins(batch: Batch) -> tuple[Longs, Longs, Ints]:
-    """Outer source of each frame of Ethernet, as the upper and lower 64 bits, and its ERSPAN session; 0, 0 where it is no GRE.
+def outer_sources(batch: Batch) -> tuple[Longs, Longs, Ints]:
+    """Return the outer source of each Ethernet frame, as upper and lower 64 bits, and its ERSPAN session; 0, 0 without GRE.
 
     The session is `NO_SESSION` in plain GRE and ERSPAN type I. draft-foschiano-erspan-03 sections 4.2 and 4.3.
     """
@@ -50,9 +50,9 @@ def origins(batch: Batch) -> tuple[Longs, Longs, Ints]:
 
 
 class Mirrors:
-    """Splits batches by switch. `named`: names by outer source and session, a session of `NO_SESSION` is any.
+    """Splits batches by switch. `named`: names by outer source and session; session `NO_SESSION` means any.
 
-    What has no name has that of its source. `allowed`: sources that count, None is all; at most `most` switches do.
+    Without a name, the source address is the name. `allowed`: accepted sources, None for all; at most `most` switches.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class Mirrors:
         self._reasons: dict[int, str] = {}
 
     def reload(self, allowed: tuple[Network, ...] | None) -> None:
-        """Another allow-list."""
+        """Set another allow-list."""
         self.allowed = allowed
         self._names.clear()
 
     def split(self, batch: Batch) -> Iterator[tuple[str, Batch]]:
-        """The frames of each switch, in order; the others are counted in `skipped`."""
-        high, low, session = origins(batch)
-        key = mixed(high.view(np.int64), low.view(np.int64), session)
+        """Yield the frames of each switch, in order; others are counted in `skipped`."""
+        high, low, session = outer_sources(batch)
+        key = hash_columns(high.view(np.int64), low.view(np.int64), session)
         _, first, which = np.unique(key, return_index=True, return_inverse=True)
         names = [""] * len(first)
         for i in np.argsort(first).tolist():  # in the order of the frames
@@ -110,7 +110,7 @@ class Mirrors:
 
 
 def named_switches(texts: Sequence[str]) -> dict[tuple[str, int], str]:
-    """Names by source and session, from `NAME=ADDRESS` and `NAME=ADDRESS/SESSION`. Raises ValueError."""
+    """Parse names by source and session, from `NAME=ADDRESS` and `NAME=ADDRESS/SESSION`. Raises ValueError."""
     found = {}
     for text in texts:
         name, _, origin = text.partition("=")

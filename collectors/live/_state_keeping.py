@@ -1,4 +1,4 @@
-"""Save a decoder's state at intervals while it works: exporters repeat templates only every ten minutes or so."""
+"""Save a decoder's state at intervals while it works, because exporters repeat templates only about every ten minutes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collectors.operations.logs import say
 EVERY_S = 30.0
 
 
-class Keeper:
-    """Saves `state()` to a file every so often where it changed, and at the end. What the disk refuses is said, once."""
+class StateSaver:
+    """Saves `state()` to a file at intervals if it changed, and at the end. A disk error is logged once."""
 
     def __init__(self, path: str, state: Callable[[], Any], *, every_s: float = EVERY_S) -> None:
         self.path, self._state, self._every_s = path, state, every_s
@@ -22,12 +22,12 @@ class Keeper:
         self._due, self._refused = time.monotonic() + every_s, False
 
     def tick(self) -> None:
-        """Save what is due."""
+        """Save if it is due."""
         if time.monotonic() >= self._due:
             self.save()
 
     def save(self) -> None:
-        """Save what there is, unless the file has it."""
+        """Save the state, unless the file has it."""
         self._due = time.monotonic() + self._every_s
         state = self._state()
         if state == self._kept:

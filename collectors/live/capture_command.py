@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from collectors.captures.bpf import Instruction, compiled, gre, keep_all, roce_ends
+from collectors.captures.bpf import Instruction, compile_filter, gre, keep_all, roce_ends
 from collectors.captures.packet_ring import Ring
 from collectors.exports.admission import Network
 from collectors.live._mirror_sessions import Mirrors, named_switches
@@ -20,8 +20,8 @@ SNAPLEN, ERSPAN_SNAPLEN = 256, 384
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The options that `capture` and `erspan` share; `buffer` is in octets, `active` and `wait` are seconds."""
+class CaptureOptions:
+    """Common options of `capture` and `erspan`; `buffer` is in octets, `active` and `wait` are seconds."""
 
     interface: str
     out: str
@@ -33,21 +33,19 @@ class Wish:
     metrics: str | None
 
 
-def capture_until_told(wish: Wish, *, name: str | None, expression: str | None, ends: bool, promiscuous: bool) -> None:
-    """Capture as wished until SIGTERM or SIGINT. `ends`: RoCEv2 alone, without middles. Raises OSError, ValueError."""
+def run_capture(wish: CaptureOptions, *, name: str | None, expression: str | None, ends: bool, promiscuous: bool) -> None:
+    """Capture until SIGTERM or SIGINT. `ends`: only RoCEv2, without middle packets. Raises OSError, ValueError."""
     if expression and ends:
         raise ValueError("--filter and --roce-ends cannot be combined; give one of them")
-    program = roce_ends(SNAPLEN) if ends else compiled(expression, SNAPLEN) if expression else keep_all(SNAPLEN)
+    program = roce_ends(SNAPLEN) if ends else compile_filter(expression, SNAPLEN) if expression else keep_all(SNAPLEN)
     switch = name or wish.interface
     if "|" in switch:
         raise ValueError("the name of a switch must not contain |; choose another --name")
     _run(wish, program, OneSwitch(switch), promiscuous=promiscuous)
 
 
-def receive_mirrors_until_told(
-    wish: Wish, switches: Sequence[str], allow_list: Callable[[], tuple[Network, ...] | None]
-) -> None:
-    """Receive ERSPAN and GRE as wished until SIGTERM or SIGINT. `allow_list` reads the list. Raises OSError, ValueError."""
+def run_erspan(wish: CaptureOptions, switches: Sequence[str], allow_list: Callable[[], tuple[Network, ...] | None]) -> None:
+    """Receive ERSPAN and GRE until SIGTERM or SIGINT. `allow_list` reads the list. Raises OSError, ValueError."""
     mirrors = Mirrors(named_switches(switches), allowed=allow_list())
 
     def reload() -> None:
@@ -65,7 +63,7 @@ def receive_mirrors_until_told(
 
 
 def _run(
-    wish: Wish,
+    wish: CaptureOptions,
     program: Sequence[Instruction],
     splits: OneSwitch | Mirrors,
     *,

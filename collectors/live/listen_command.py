@@ -13,9 +13,9 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Decoder, Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import Endpoint, bound, endpoint
+from collectors.listening.udp_sockets import Endpoint, open_socket, parse_endpoint
 from collectors.live import state_file
-from collectors.live._state_keeping import Keeper
+from collectors.live._state_keeping import StateSaver
 from collectors.live.session import allow_list, run, signals, sink_to
 from collectors.operations import logs
 from collectors.operations.logs import say
@@ -23,8 +23,8 @@ from collectors.packets.plain_decoder import DecodeError
 
 
 @dataclass(frozen=True)
-class Wish:
-    """The options of `prism-collect listen`; `places` are kinds and where to listen, `buffer` is in octets."""
+class ListenOptions:
+    """Options of `prism-collect listen`; `places` are kinds and addresses, `buffer` is in octets."""
 
     places: Sequence[tuple[str, str]]
     out: str
@@ -36,11 +36,11 @@ class Wish:
     rate: float | None
     buffer: int
     metrics: str | None
-    templates: str | None = None  # where NetFlow's and IPFIX's are kept over restarts
+    templates: str | None = None  # file of NetFlow and IPFIX templates across restarts
 
 
 def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
-    """Make a compiled decoder for each kind. NetFlow and IPFIX share one, since some exporters send both to either port.
+    """Make a compiled decoder for each kind. NetFlow and IPFIX share one, because some exporters send both to either port.
 
     `state` has the templates from before a restart. Raises DecodeError if it is not valid.
     """
@@ -58,12 +58,12 @@ def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
     return made
 
 
-def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) -> None:
-    """Listen as wished until SIGTERM or SIGINT. `again` reads the settings file.
+def run_listener(wish: ListenOptions, again: Callable[[], dict[str, Any]] = dict) -> None:
+    """Listen until SIGTERM or SIGINT. `again` reads the settings file.
 
     Raises OSError and ValueError at the start.
     """
-    places = [endpoint(kind, text) for kind, text in wish.places]
+    places = [parse_endpoint(kind, text) for kind, text in wish.places]
     if not places:
         raise ValueError("no port to listen on; give --sflow, --netflow or --ipfix with a port")
     logs.start()
@@ -73,7 +73,7 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
         known = state_file.load(wish.templates) if wish.templates else None
         ready = _decoders(
             {place.kind for place in places}, known, wish.templates
-        )  # before a socket is open, since it may have to be compiled
+        )  # before a socket is open, since compilation may take time
         keeper = _keeper(wish.templates, ready)
         sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
         listener = Listener(Intake(sockets, admission, inbox), inbox, ready, sink)
@@ -91,24 +91,24 @@ def listen_until_told(wish: Wish, again: Callable[[], dict[str, Any]] = dict) ->
 
 
 def _decoders(kinds: Collection[str], state: Any, path: str | None) -> dict[str, Decoder]:
-    """Make the decoders. Raises DecodeError that names the file of their templates."""
+    """Make the decoders. Raises DecodeError with the file of their templates."""
     try:
         return decoders(kinds, state)
     except DecodeError as error:
         raise DecodeError(f"{path}: {error}; remove the file to start without templates") from None
 
 
-def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> Keeper | None:
+def _keeper(path: str | None, ready: Mapping[str, Decoder]) -> StateSaver | None:
     both: Any = next((decoder for kind, decoder in ready.items() if kind != "sflow"), None)
-    return Keeper(path, lambda: both.state) if path and both else None
+    return StateSaver(path, lambda: both.state) if path and both else None
 
 
 def opened_sockets(
     places: Sequence[Endpoint], buffer: int, undo: ExitStack, *, exposed: bool
 ) -> Iterator[tuple[str, socket.socket]]:
-    """Sockets that listen, each with the kind of what comes there; `undo` closes them. Raises OSError."""
+    """Open listening sockets, each with its kind; `undo` closes them. Raises OSError."""
     for place in places:
-        sock, granted = bound(place, buffer=buffer)
+        sock, granted = open_socket(place, buffer=buffer)
         undo.callback(sock.close)
         port = sock.getsockname()[1]
         say("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
@@ -127,7 +127,7 @@ def opened_sockets(
         yield place.kind, sock
 
 
-def _reload(wish: Wish, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
+def _reload(wish: ListenOptions, again: Callable[[], dict[str, Any]], admission: Admission) -> None:
     """Read the allow-list and the rate again. An error is logged, and nothing changes."""
     try:
         known = again()

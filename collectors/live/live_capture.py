@@ -1,4 +1,4 @@
-"""Turn live packets into flow records: a ring of frames, the decoder, the flow table, a sink. Idle flows are written out."""
+"""Convert live packets to flow records: a ring of frames, the decoder, the flow table, a sink. Idle flows are written."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from collectors.aggregation.path_matching import Seen
 from collectors.captures.packet_ring import Ring
 from collectors.live._hop_metrics import Hops
 from collectors.operations.logs import say
-from collectors.operations.metrics import PREFIX, Count, Published, keyed, summed
+from collectors.operations.metrics import PREFIX, Count, Published, keyed, sum_tallies
 from collectors.operations.stop_flag import Flag
 from collectors.packets.compiled_decoder.frame_decoder import ROW, packets_of
 from collectors.packets.frame_batch import Batch
 from collectors.writers.sinks import Sink
 
 SECOND = 1_000_000_000
-OFTEN = 0.1  # seconds between looks at what is counted
-LAG_NS = 200_000_000  # what is older has been read once the ring is empty: its blocks are handed over after 100 ms
-ORDER_NS = 10_000_000  # processors that receive side by side put frames into the ring out of order by less
+COUNTS_EVERY_S = 0.1  # seconds between updates of the counters
+LAG_NS = 200_000_000  # older frames have been read once the ring is empty: the kernel passes on blocks after 100 ms
+MAX_DISORDER_NS = 10_000_000  # maximum disorder of frames in the ring from parallel processors
 MOST_ADDRESSES, MOST_FLOWS = 200_000, 1_000_000
 
 
 def warm() -> None:
-    """Compile all that capturing needs, which takes a while the first time: before frames come, so that none has to wait."""
+    """Compile all loops of capturing before frames arrive, because the first compilation takes a while."""
     decoder, frame = Decoder(), Batch.of([(0, b"", 0)])
     table = FlowTable(exporters=("one",), addresses=decoder.endpoints)
-    for now, name in enumerate(("one", "another")):  # what one switch alone sees is followed as it comes
+    for now, name in enumerate(("one", "another")):  # packets of a single switch use other loops
         table.open(name)
         table.add(name, decoder.later(frame))
         table.expired(now, wait_ns=0)
@@ -43,33 +43,33 @@ def warm() -> None:
 
 
 class Splits(Protocol):
-    """Says which switch each frame is from; `alone`: that one, where all are from one."""
+    """Assigns frames to switches; `alone`: the only switch, if there is one."""
 
     skipped: Counter[str]
     alone: tuple[str, ...]
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
-        """The frames of each switch, in order."""
+        """Yield the frames of each switch, in order."""
 
 
 class OneSwitch:
-    """All frames are from one switch."""
+    """Assigns all frames to one switch."""
 
     def __init__(self, name: str) -> None:
         self.name, self.skipped = name, Counter[str]()
         self.alone: tuple[str, ...] = (name,)
 
     def split(self, batch: Batch) -> Iterable[tuple[str, Batch]]:
-        """The batch as it is."""
+        """Yield the unchanged batch."""
         return ((self.name, batch),)
 
 
 class Capturer:
     """Runs one ring through decoder and flow table into a sink. Closes ring and sink.
 
-    A record is written once it has rested for `wait_ns`, or when it has lasted for `active_ns`. `horizon_ns`: sightings of
-    a packet by several switches are that close. When the table has met very many addresses or flows it starts anew, so
-    that memory stays bounded.
+    A record is written after a pause of `wait_ns`, or after a duration of `active_ns`. `horizon_ns`: maximum time between
+    sightings of a packet by several switches. After very many addresses or flows the table restarts, so that memory stays
+    bounded.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Capturer:
         )
 
     def run(self, stop: Flag | threading.Event, *, between: Callable[[], None] = lambda: None) -> None:
-        """Until `stop` is set, then until all that was captured is written. Raises OSError, and what the sink raises."""
+        """Run until `stop` is set, then until all captured data is written. Raises OSError, and the sink's errors."""
         try:
             while not stop.is_set():
                 between()
@@ -120,17 +120,17 @@ class Capturer:
                 self._told.refresh()
 
     def step(self) -> None:
-        """Take what has come, hand on what has rested."""
+        """Process the new frames, and write the finished records."""
         if not self._take(self.ring.read(within=0.1)):
             self._now_ns = max(self._now_ns, time.time_ns() - LAG_NS)
         if not 0 <= self._now_ns - self._drained_ns < self.wait_ns // 2:
             self._drained_ns = self._now_ns
             self._drain()
         self.sink.tick(time.time_ns())
-        self._told.refresh(every_s=OFTEN)
+        self._told.refresh(every_s=COUNTS_EVERY_S)
 
     def _take(self, batch: Batch | None) -> bool:
-        """Decode a batch into the table; whether there was one."""
+        """Decode a batch into the table; return whether there was one."""
         if batch is None:
             return False
         self.packets += len(batch)
@@ -139,7 +139,7 @@ class Capturer:
             self.table.open(name)
             self.table.add(name, self.decoder.later(part))
             self.decoded += len(part) - (self.decoder.skipped.total() - skipped)
-        self._now_ns = int(np.max(batch.time_ns)) - ORDER_NS
+        self._now_ns = int(np.max(batch.time_ns)) - MAX_DISORDER_NS
         return True
 
     def _drain(self) -> None:
@@ -160,7 +160,7 @@ class Capturer:
             self._start()
 
     def _finish(self) -> None:
-        """Hand on all there is."""
+        """Write all records."""
         self.ring.count_losses()
         flows, transits, tally = self.table.finish()
         self.hops.add(transits)
@@ -171,7 +171,7 @@ class Capturer:
         self.table.tally.clear()
 
     def counts(self) -> Iterator[Count]:
-        """All that is counted, as it was when nothing was half done."""
+        """Return all counters of the last consistent state."""
         yield from self._told()
 
     def _own_counts(self) -> Iterator[Count]:
@@ -180,9 +180,9 @@ class Capturer:
         lost = keyed({"capture": self.ring.lost})
         yield Count(PREFIX + "kernel_lost", "packets dropped because the ring was full", lost, ("kind",))
         table = self.table
-        reasons = summed(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
+        reasons = sum_tallies(self.over, self.decoder.skipped, self.splits.skipped, table.tally, table.sightings.tally)
         yield Count(PREFIX + "packets_fate", "packets by result", keyed(reasons), ("reason",))
-        yield Count(PREFIX + "table_restarts", "times the flow table was full and started anew", {(): self.restarts})
+        yield Count(PREFIX + "table_restarts", "restarts of the full flow table", {(): self.restarts})
         yield Count(PREFIX + "records", "flow records passed to the sink", {(): self.records})
         yield from self.hops.counts()
         yield from self.sink.counts()

@@ -1,4 +1,4 @@
-"""What the live commands share: signals, sinks, metrics, and the totals at the end."""
+"""Shared parts of the live commands: signals, sinks, metrics, and the totals at the end."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-from collectors.exports.admission import Network, networks
-from collectors.listening.udp_sockets import endpoint
+from collectors.exports.admission import Network, parse_networks
+from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.settings_files import read_lines
 from collectors.operations.logs import say
 from collectors.operations.metrics import Counts, flat, served
@@ -22,7 +22,7 @@ STORES = ("chdb:", "clickhouse:", "clickhouses:")
 
 
 class Signals(NamedTuple):
-    """What the outside asked for: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
+    """Requests by signals: `stop` (SIGTERM, SIGINT), `reload` (SIGHUP)."""
 
     stop: Flag
     reload: Flag
@@ -30,7 +30,7 @@ class Signals(NamedTuple):
 
 @contextmanager
 def signals() -> Iterator[Signals]:
-    """Signals as flags while the context lasts; begin with it, or an early one kills. In the main thread only."""
+    """Handle signals as flags while the context lasts. Call first, otherwise an early signal kills. In the main thread only."""
     asked = Signals(Flag(), Flag())
 
     def note(number: int, _: FrameType | None) -> None:
@@ -45,23 +45,23 @@ def signals() -> Iterator[Signals]:
 
 
 def allow_list(texts: Sequence[str] | None, path: str | None) -> tuple[Network, ...] | None:
-    """Networks named one by one and in a file; None, which is everybody, where neither is given. Raises OSError, ValueError."""
+    """Read networks from texts and a file; None (everybody) without both. Raises OSError, ValueError."""
     if texts is None and path is None:
         return None
-    return networks([*(texts or ()), *(read_lines(path) if path else ())])
+    return parse_networks([*(texts or ()), *(read_lines(path) if path else ())])
 
 
 def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
-    """Records to standard output as JSON Lines (`-`), to Parquet files in a folder, or to the store, in batches of its own.
+    """Open a sink: JSON Lines on standard output (`-`), Parquet files in a folder, or the store.
 
     Raises OSError, ValueError, StoreError.
     """
     if out == "-":
         return JsonLines()
     if out.startswith(STORES):
-        from collectors.store.store_sink import storing_to
+        from collectors.store.store_sink import open_sink
 
-        return storing_to(out)
+        return open_sink(out)
     if not Path(out).is_dir():
         raise ValueError(f"{out}: the folder does not exist; create it, or use - for standard output")
     from collectors.formats.parquet import write_parquet
@@ -70,8 +70,8 @@ def sink_to(out: str, *, rows: int, seconds: float) -> Sink:
 
 
 def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> None:
-    """Run a collector until it is done, its counts at `/metrics` where asked for, and in one line at the end."""
-    where = endpoint("metrics", metrics) if metrics else None
+    """Run a collector to its end, with its counters at `/metrics` if requested, and in one line at the end."""
+    where = parse_endpoint("metrics", metrics) if metrics else None
     with served(where.host, where.port, counts) if where else nullcontext(0) as port:
         if where:
             say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")

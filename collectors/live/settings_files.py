@@ -1,4 +1,4 @@
-"""Read settings files of the live commands: TOML, a table per command, its keys are the command's options."""
+"""Read settings files of the live commands: TOML, a table per command whose keys are the command's options."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def read_settings(path: str | Path, command: str, tables: Mapping[str, Collection[str]]) -> dict[str, Any]:
-    """The values of a command's table, by name of option. `tables`: the options each command has.
+    """Read the values of a command's table, by option name. `tables`: options of each command.
 
-    Raises OSError where there is no file, ValueError with the file's name where it is no TOML, or a table or key is unknown.
+    Raises OSError for a missing file, ValueError with the file's name for invalid TOML, or an unknown table or key.
     """
     try:
         whole = tomllib.loads(Path(path).read_text("utf-8"))
@@ -28,7 +28,7 @@ def read_settings(path: str | Path, command: str, tables: Mapping[str, Collectio
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a list in a file, without blank ones and comments (#). Raises OSError, ValueError."""
+    """Read the lines of a list in a file, without blank ones and comments (#). Raises OSError, ValueError."""
     try:
         lines = [line.partition("#")[0].strip() for line in Path(path).read_text("utf-8").splitlines()]
     except UnicodeDecodeError as error:

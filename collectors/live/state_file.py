@@ -1,4 +1,4 @@
-"""Save the templates that decoders need after a restart in a JSON file, replaced as a whole or not at all."""
+"""Save the templates that decoders need after a restart in a JSON file, atomically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 from collectors.packets.plain_decoder import DecodeError
 
 MOST_OCTETS = 1 << 28
@@ -15,13 +15,13 @@ MOST_OCTETS = 1 << 28
 
 def save(path: str | Path, state: Any) -> None:
     """Write a plain value. The file holds the old or the new value, also after a crash. Raises OSError."""
-    with written(str(path)) as name, open(name, "w", encoding="utf-8") as file:
+    with atomic_path(str(path)) as name, open(name, "w", encoding="utf-8") as file:
         json.dump(state, file, separators=(",", ":"))
         file.flush()
         os.fsync(file.fileno())
     folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
     try:
-        os.fsync(folder)  # so that the name outlives a power cut too
+        os.fsync(folder)  # so that the name survives a power cut too
     finally:
         os.close(folder)
 

@@ -1,7 +1,7 @@
-"""Limit the memory that reading and analysing files takes, whatever they contain.
+"""Limit the memory for reading and analysing files, whatever they contain.
 
-The kernel refuses more private memory (RLIMIT_DATA, getrlimit(2)); what Python, NumPy and Arrow raise then becomes one error
-that says how large the bound was and which setting raises it. Linux only: elsewhere nothing is bounded.
+The kernel refuses more private memory (RLIMIT_DATA, getrlimit(2)); the errors of Python, NumPy and Arrow then become one error
+with the limit and the setting that raises it. Linux only: no limit elsewhere.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-MEMORY = 1024  # MiB beside what the program itself takes: about 4 million flow records read and analysed
+MEMORY = 1024  # MiB beyond the program itself: about 4 million flow records read and analysed
 SETTING = "--memory"
 _MIB = 1 << 20
 _STATM = Path("/proc/self/statm")  # the sixth number: pages of data and stack, proc_pid_statm(5)
 
 
 class TooMuchError(ValueError):
-    """Files need more memory than is allowed."""
+    """Files need more memory than allowed."""
 
 
 @contextmanager
-def bounded(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> Iterator[None]:
-    """Refuse this process more than so many MiB beyond what it has; processes that it begins meanwhile are bounded alike.
+def memory_limit(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> Iterator[None]:
+    """Limit this process to `mib` MiB beyond its current memory; processes started meanwhile have the same limit.
 
-    What is needed is imported before: BLAS waits for ever where it gets no memory as it is loaded.
-    Raises TooMuchError, with the names of the `files` and of the `setting`, where that was not enough.
+    Required modules are imported before: BLAS hangs if it gets no memory while it is loaded. Raises TooMuchError with the names
+    of the `files` and of the `setting` if the limit was exceeded.
     """
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # others reserve 1 GiB at once, which counts as taken
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # other pools reserve 1 GiB at once, which counts as used
     before = resource.getrlimit(resource.RLIMIT_DATA)
     _allow(mib, before)
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
-        if not is_lack(error):
+        if not is_memory_error(error):
             raise
         resource.setrlimit(resource.RLIMIT_DATA, before)
         raise TooMuchError(_refusal(mib, files, setting)) from None
@@ -45,8 +45,8 @@ def bounded(mib: int, files: Sequence[str] = (), *, setting: str = SETTING) -> I
 
 
 @contextmanager
-def unbounded(mib: int) -> Iterator[None]:
-    """Within `bounded`: what is not there because of the files, such as an embedded store, may take what it needs."""
+def without_limit(mib: int) -> Iterator[None]:
+    """Lift the limit inside `memory_limit` for memory that does not depend on the files, such as an embedded store."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
     try:
@@ -58,8 +58,8 @@ def unbounded(mib: int) -> Iterator[None]:
             _allow(mib, (soft, hard))
 
 
-def is_lack(error: BaseException) -> bool:
-    """Whether an error says that there was no memory, or no thread, which needs some."""
+def is_memory_error(error: BaseException) -> bool:
+    """Check whether an error means a lack of memory or of threads, which need some."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
@@ -85,6 +85,6 @@ def _refusal(mib: int, files: Sequence[str], setting: str) -> str:
 
 
 def outer_limit() -> str:
-    """What bounds this program from outside, for a message; empty where nothing does."""
+    """Describe an outer memory limit of this program, for a message; empty without one."""
     soft = resource.getrlimit(resource.RLIMIT_AS)[0]
     return "" if soft == resource.RLIM_INFINITY else f"ulimit -v allows {soft // _MIB} MiB of address space"

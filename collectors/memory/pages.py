@@ -14,14 +14,14 @@ LINE, PAGE = 64, 1 << 21  # octets of a line of the cache, and of a large page o
 
 
 def aligned(size: int, kind: np.dtype[Any]) -> Array:
-    """Zeros, of which each row begins a line of the processor's cache, where rows are as long as some."""
+    """Allocate zeros whose rows start at cache lines, if rows are as long as some lines."""
     octets = np.zeros(size * kind.itemsize + LINE, np.uint8)
     begin = -octets.ctypes.data % LINE
     return octets[begin : begin + size * kind.itemsize].view(kind)
 
 
 def large(size: int, kind: np.dtype[Any]) -> Array:
-    """Zeros, if they are many in large pages where the system has them: each of the small ones is asked for, and looked up."""
+    """Allocate zeros, for large arrays in large pages if available: small pages cost a fault and look-ups each."""
     if size * kind.itemsize < PAGE:
         return np.zeros(size, kind)
     memory = mmap.mmap(-1, -(-size * kind.itemsize // PAGE) * PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -1,1 +1,1 @@
-"""What every long-running command needs: log lines in logfmt, counters at `/metrics`, a stop flag for signal handlers."""
+"""Shared parts of long-running commands: log lines in logfmt, counters at `/metrics`, a stop flag for signal handlers."""

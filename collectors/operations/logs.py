@@ -1,4 +1,4 @@
-"""Log what a running collector does: one line per event on standard error, `key=value` (logfmt)."""
+"""Log events of a running collector: one line per event on standard error, `key=value` (logfmt)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger("prism-collect")
 
 
 def start() -> None:
-    """Log to standard error from now on."""
+    """Start logging to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         logging.Formatter("time=%(asctime)s.%(msecs)03dZ level=%(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
@@ -23,7 +23,7 @@ def start() -> None:
 
 
 def say(event: str, *, level: int = logging.INFO, **fields: object) -> None:
-    """Log an event and its fields, in the order given."""
+    """Log an event and its fields, in the given order."""
     _log.log(level, "%s", " ".join(f"{key}={_value(value)}" for key, value in {"event": event, **fields}.items()))
 
 

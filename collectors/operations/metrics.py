@@ -1,4 +1,4 @@
-"""Serve the counters of a running collector at `/metrics` for Prometheus. Values are read when they are scraped."""
+"""Serve the counters of a running collector at `/metrics` for Prometheus. Values are read at each scrape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "prism_collect_"
 
 
 class Example(NamedTuple):
-    """An exemplar of a counter (OpenMetrics 1.0): labels of at most 128 characters, a value, and when that was, s."""
+    """An exemplar of a counter (OpenMetrics 1.0): labels of at most 128 characters, a value, and its time, s."""
 
     labels: Mapping[str, str]
     value: float
@@ -26,7 +26,7 @@ class Example(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A number by the values of its labels. A `level` goes up and down, other numbers only up."""
+    """A metric by the values of its labels. With `level` a gauge, else a counter."""
 
     name: str
     meaning: str
@@ -36,8 +36,8 @@ class Count(NamedTuple):
     examples: Mapping[tuple[str, ...], Example] = MappingProxyType({})
 
 
-def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
-    """The sums of tallies that another thread may be adding to."""
+def sum_tallies(*tallies: Mapping[str, int]) -> dict[str, int]:
+    """Sum tallies that another thread may be updating."""
     found: dict[str, int] = {}
     for tally in tallies:
         for name, number in dict(tally).items():
@@ -46,30 +46,30 @@ def summed(*tallies: Mapping[str, int]) -> dict[str, int]:
 
 
 def keyed(numbers: Mapping[str, float]) -> dict[tuple[str, ...], float]:
-    """Numbers by one label."""
+    """Convert numbers by one label."""
     return {(name,): number for name, number in dict(numbers).items()}
 
 
 class Published:
-    """Counts as they stood when the one thread that changes them last said so: all of one moment, whoever reads them."""
+    """Consistent counters of one moment, published by the only thread that changes them."""
 
     def __init__(self, counts: Callable[[], Iterable[Count]]) -> None:
         self._counts, self._at_s = counts, -math.inf
         self.refresh()
 
     def refresh(self, *, every_s: float = 0.0) -> None:
-        """They are sound now: no work is half done. Taken where those at hand are older than that."""
+        """Publish the counters, unless the published ones are newer than `every_s`. Call when they are consistent."""
         now = time.monotonic()
         if now - self._at_s >= every_s:
             self._now, self._at_s = tuple(self._counts()), now
 
     def __call__(self) -> tuple[Count, ...]:
-        """All counts as they stood then."""
+        """Return the published counters."""
         return self._now
 
 
 def flat(counts: Iterable[Count]) -> dict[str, float]:
-    """All numbers by one name each, for a line of text; those by exporter and those that are 0 for a reason are left out."""
+    """Flatten numbers to one name each for a line of text, without those by exporter and zero counts by reason."""
     found = {}
     for count in counts:
         for values, number in count.values.items():
@@ -87,11 +87,11 @@ class _Asked(Collector):
         self.counts = counts
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing before it is asked for."""
+        """Describe nothing in advance."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """All counts now."""
+        """Yield all current counters."""
         for count in self.counts():
             if count.level:
                 gauge = GaugeMetricFamily(count.name, count.meaning, labels=count.labels)
@@ -108,7 +108,7 @@ class _Asked(Collector):
 
 
 def registry(counts: Counts) -> CollectorRegistry:
-    """Counts as Prometheus' library takes them."""
+    """Make a registry of Prometheus' library."""
     made = CollectorRegistry(auto_describe=False)
     made.register(_Asked(counts))
     return made
@@ -116,7 +116,7 @@ def registry(counts: Counts) -> CollectorRegistry:
 
 @contextmanager
 def served(host: str, port: int, counts: Counts) -> Iterator[int]:
-    """Counts at http://host:port/metrics while the context lasts; the port. Raises OSError."""
+    """Serve counters at http://host:port/metrics while the context lasts; yields the port. Raises OSError."""
     try:
         server, thread = start_http_server(port, host, registry(counts))
     except OSError as error:

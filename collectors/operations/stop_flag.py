@@ -1,10 +1,10 @@
-"""A flag that a signal handler may set: `threading.Event` takes a lock, and a second signal would wait for it for ever."""
+"""A flag for signal handlers: `threading.Event` takes a lock, on which a second signal would wait forever."""
 
 from __future__ import annotations
 
 
 class Flag:
-    """Set or not. To be asked now and then; nobody waits for it."""
+    """A flag to be polled; nobody waits for it."""
 
     def __init__(self) -> None:
         self._set = False
@@ -14,9 +14,9 @@ class Flag:
         self._set = True
 
     def clear(self) -> None:
-        """Take it back."""
+        """Clear it."""
         self._set = False
 
     def is_set(self) -> bool:
-        """Whether it is set."""
+        """Check whether it is set."""
         return self._set

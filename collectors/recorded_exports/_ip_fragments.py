@@ -1,7 +1,7 @@
 """Reassemble IP fragments (RFC 791 section 3.2, RFC 8200 section 4.5) in bounded memory.
 
-Fragments that overlap others with different content make their packet invalid (RFC 5722); the same fragment twice, as merged
-mirrors have it, counts once.
+Fragments that overlap others with different content make their packet invalid (RFC 5722); a repeated fragment, as in merged
+mirrors, counts once.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-MOST_PACKETS = 1024  # that are not complete yet
-MOST_OCTETS = 1 << 24  # of all of them
-MOST_FRAGMENTS = 256  # of one packet: 65,535 octets in pieces of 256
-PATIENCE_NS = 30_000_000_000  # RFC 1122 section 3.3.2 and RFC 8200 section 4.5 wait for 60 s at most
+MAX_PACKETS = 1024  # incomplete ones
+MAX_OCTETS = 1 << 24  # of all incomplete packets
+MAX_FRAGMENTS = 256  # of one packet: 65,535 octets in pieces of 256
+PATIENCE_NS = 30_000_000_000  # RFC 1122 section 3.3.2 and RFC 8200 section 4.5 allow up to 60 s
 LARGEST = 65_535
 INCOMPLETE, OVERLAP, OVERSIZED = "IP fragment: others missing", "IP fragment: overlap", "IP fragment: too many or too long"
 
 
 class Fragment(NamedTuple):
-    """A piece of a packet's payload. `cut`: the capture has not all of it."""
+    """A fragment of a packet's payload. `cut`: the capture has only a part of it."""
 
     packet: Hashable  # addresses, identification, protocol
     offset: int
@@ -40,10 +40,10 @@ class _Packet:
 
 
 class Reassembler:
-    """Takes fragments in the order of the capture. `lost` counts frames of packets that never became whole, by reason."""
+    """Reassembles fragments in the order of the capture. `lost` counts frames of incomplete packets by reason."""
 
     def __init__(
-        self, *, most_packets: int = MOST_PACKETS, most_octets: int = MOST_OCTETS, patience_ns: int = PATIENCE_NS
+        self, *, most_packets: int = MAX_PACKETS, most_octets: int = MAX_OCTETS, patience_ns: int = PATIENCE_NS
     ) -> None:
         self.most_packets, self.most_octets, self.patience_ns = most_packets, most_octets, patience_ns
         self.lost: Counter[str] = Counter()
@@ -52,11 +52,11 @@ class Reassembler:
 
     @property
     def pending(self) -> int:
-        """Frames of packets that are not whole yet."""
+        """Return the frames of incomplete packets."""
         return sum(packet.frames for packet in self._open.values())
 
     def add(self, fragment: Fragment, time_ns: int) -> tuple[bytes, int] | None:
-        """Take a fragment; the payload that is whole now, and of how many frames it is."""
+        """Add a fragment; return the payload if it is complete now, and its number of frames."""
         while self._open and next(iter(self._open.values())).since_ns < time_ns - self.patience_ns:
             self._drop()
         packet = self._open.get(fragment.packet)
@@ -74,7 +74,7 @@ class Reassembler:
         return None
 
     def end(self) -> None:
-        """Count what is left: nothing more comes."""
+        """Count the rest at the end of the input."""
         while self._open:
             self._drop()
 
@@ -84,7 +84,7 @@ class Reassembler:
             return
         if fragment.cut or not (fragment.octets or fragment.last):
             packet.bad = INCOMPLETE
-        elif end > LARGEST or len(packet.parts) >= MOST_FRAGMENTS:
+        elif end > LARGEST or len(packet.parts) >= MAX_FRAGMENTS:
             packet.bad = OVERSIZED
         elif any(begin < at + len(part) and at < end for at, part in packet.parts.items()) or (
             packet.size >= 0 and (end > packet.size or fragment.last)
@@ -112,7 +112,7 @@ class Reassembler:
 
 
 def _joined(packet: _Packet) -> bytes | None:
-    """The payload of a packet that is whole."""
+    """Return the payload of a complete packet."""
     if packet.size < 0 or packet.octets != packet.size:
         return None
     return b"".join(packet.parts[at] for at in sorted(packet.parts))

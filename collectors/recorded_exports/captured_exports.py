@@ -21,7 +21,7 @@ from collectors.recorded_exports.content_recognition import protocol_of
 NETFLOW_PORTS, SFLOW_PORTS = (2055, 4739, 9995, 9996), (6343,)
 PORTS = NETFLOW_PORTS + SFLOW_PORTS
 NOT_UDP, OTHER_PORT, NO_EXPORT = "not UDP", "UDP port of no export", "not NetFlow, IPFIX or sFlow"
-MOST_PORTS = 64  # other ports that are counted one by one
+MAX_PORTS = 64  # other ports that are counted individually
 _NETFLOW, _SFLOW = (5, 9, 10), b"\0\0\0\5"
 
 
@@ -38,21 +38,21 @@ class _Piece(NamedTuple):
 
 
 def is_sflow(octets: bytes) -> bool:
-    """Whether a datagram is one of sFlow version 5, by its first four octets."""
+    """Check whether a datagram is sFlow version 5, by its first four octets."""
     return octets[:4] == _SFLOW
 
 
 def is_netflow(octets: bytes) -> bool:
-    """Whether a datagram is one of NetFlow 5 or 9 or IPFIX, by its first two octets."""
+    """Check whether a datagram is NetFlow 5 or 9 or IPFIX, by its first two octets."""
     return len(octets) >= 4 and int.from_bytes(octets[:2], "big") in _NETFLOW
 
 
 class Extractor:
-    """Find the export datagrams in captured frames: on the usual ports by their first octets, on any other UDP port by their
-    whole content (`content_recognition`). Fragments are reassembled.
+    """Finds export datagrams in captured frames.
 
-    `skipped` counts the other frames by reason; `frames` those of exports, `joined` the reassembled datagrams and `fragments`
-    their frames; `elsewhere` datagrams to other ports, by protocol and port.
+    On the usual ports the first octets decide, on other UDP ports the whole content (`content_recognition`). Fragments are
+    reassembled. `skipped` counts the other frames by reason; `frames` those of exports, `joined` the reassembled datagrams and
+    `fragments` their frames; `elsewhere` datagrams to other ports, by protocol and port.
     """
 
     def __init__(self, ports: Collection[int] = PORTS) -> None:
@@ -60,7 +60,7 @@ class Extractor:
         self.skipped: Counter[str] = Counter()
         self.elsewhere: Counter[tuple[str, int]] = Counter()
         self.frames = self.joined = self.fragments = 0
-        self.begun = 0  # datagrams to usual ports of which there are only some fragments
+        self.begun = 0  # datagrams to usual ports with missing fragments
         self._room = Reassembler()
 
     def exports(self, batch: Batch) -> Datagrams:
@@ -88,7 +88,7 @@ class Extractor:
         return Datagrams.of(rows)
 
     def _join(self, piece: _Piece, time_ns: int) -> tuple[_Udp | str, int] | None:
-        """The datagram that a fragment completes, or the reason why it is not valid, and its number of frames."""
+        """Return the datagram that a fragment completes, or the reason why it is not valid, and its number of frames."""
         if piece.fragment.offset == 0 and len(piece.fragment.octets) >= 8:
             self.begun += headers.unpack_udp(piece.fragment.octets, 0).dst_port in self.ports
         whole = self._room.add(piece.fragment, time_ns)
@@ -102,23 +102,23 @@ class Extractor:
         return found, whole[1]
 
     def most(self, frames: int) -> bool:
-        """Whether most of so many frames, as far as they are IP, are exports.
+        """Check whether most of the IP frames, of `frames` in total, are exports.
 
-        Filters by port leave the first fragments alone: those to usual ports count as exports, and other pieces not at all.
+        Port filters capture first fragments only: those to usual ports count as exports, and other fragments are ignored.
         """
         pending = self._room.pending + self._room.lost.total()
         begun = min(max(self.begun, 0), pending)
         return 2 * (self.frames + begun) > frames - self.skipped[plain_decoder.NOT_IP] - pending + begun
 
     def _refused(self, udp: _Udp) -> str:
-        """The reason why a datagram is no export; empty if it is one."""
+        """Return the reason why a datagram is no export; empty if it is one."""
         if udp.port in self.ports:
             return "" if is_sflow(udp.payload) or is_netflow(udp.payload) else NO_EXPORT
         protocol = protocol_of(udp.payload, udp.length)
         if not protocol:
             return OTHER_PORT
         known = (protocol, udp.port)
-        self.elsewhere[known if known in self.elsewhere or len(self.elsewhere) < MOST_PORTS else (protocol, 0)] += 1
+        self.elsewhere[known if known in self.elsewhere or len(self.elsewhere) < MAX_PORTS else (protocol, 0)] += 1
         return ""
 
     def end(self) -> None:
@@ -128,7 +128,7 @@ class Extractor:
 
 
 def split(datagrams: Datagrams) -> tuple[Datagrams, Datagrams]:
-    """Those for the decoder of NetFlow and IPFIX, and those of sFlow, which begin with two zeros."""
+    """Split datagrams for the NetFlow and IPFIX decoder from those of sFlow, which start with two zeros."""
     firsts = np.frombuffer(datagrams.data + bytes(2), np.uint8)
     sflow = (datagrams.length >= 2) & (firsts[datagrams.offset] == 0) & (firsts[datagrams.offset + 1] == 0)
     return _taken(datagrams, ~sflow), _taken(datagrams, sflow)

@@ -18,14 +18,14 @@ from collectors.exports.records.templates import (
 
 NAMES = {V5: "NetFlow v5", V9: "NetFlow v9", IPFIX: "IPFIX"}
 SFLOW = "sFlow"
-MOST_SAMPLES = 1000  # of a datagram of sFlow: the least sample has 8 octets
+MAX_SAMPLES = 1000  # of an sFlow datagram: the smallest sample has 8 octets
 _PAIR, _WORDS = struct.Struct(">HH"), struct.Struct(">II")
-_SFLOW_HEAD = {1: 28, 2: 40}  # by the kind of the agent's address, sflow_version_5.txt
+_SFLOW_HEAD = {1: 28, 2: 40}  # by the type of the agent's address, sflow_version_5.txt
 _BILLION = 1_000_000_000
 
 
 def protocol_of(octets: bytes, length: int) -> str:
-    """What a payload is: a name of `NAMES`, `SFLOW`, or nothing. `length`: octets on the wire; the capture may have fewer."""
+    """Recognise a payload: a name of `NAMES`, `SFLOW`, or empty. `length`: octets on the wire; the capture may have fewer."""
     if len(octets) < 16:
         return ""
     version, second = _PAIR.unpack_from(octets)
@@ -51,7 +51,7 @@ def _is_ipfix(octets: bytes, length: int) -> bool:
 
 
 def _has_sets(octets: bytes, at: int, length: int, version: int) -> bool:
-    """Whether sets fill a message to its end, and those of templates are sound."""
+    """Check whether sets fill a message exactly, and template sets are valid."""
     sets = 0
     while at + 4 <= len(octets):
         which, size = _PAIR.unpack_from(octets, at)
@@ -72,7 +72,7 @@ def _is_sflow(octets: bytes, length: int) -> bool:
     if not head or len(octets) < head:
         return False
     samples, at = int.from_bytes(octets[head - 4 : head], "big"), head
-    if not 0 < samples <= MOST_SAMPLES:
+    if not 0 < samples <= MAX_SAMPLES:
         return False
     for _ in range(samples):
         if at + 8 > len(octets):

@@ -11,7 +11,7 @@ import numpy as np
 from collectors.captures import pcap
 from collectors.columns.record import Flows, Transits, concatenated
 from collectors.exports import counter_names
-from collectors.exports.evidence_store import Witness, together
+from collectors.exports.evidence_store import EvidenceConverter, merge_transits
 from collectors.exports.netflow.netflow import NetflowDecoder
 from collectors.exports.records.running_totals import MOST_FLOWS
 from collectors.exports.records.time_formats import CORRECTED
@@ -19,8 +19,8 @@ from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
 from collectors.recorded_exports import captured_exports, ipfix_files
 
-SOME = 1_000  # frames that decide whether a capture is one of exports
-LEFT_OUT = {  # counters of `counter_names` that a report shows, and what it calls them
+SAMPLED_FRAMES = 1_000  # frames that decide whether a capture contains exports
+LEFT_OUT = {  # counters of `counter_names` that a report shows, and their names there
     f" {counter_names.ERROR}": " not decoded: ",
     f" {counter_names.DROPPED}": " without a flow: ",
     f" {counter_names.WAITING}": " not decoded: template is not in the file",
@@ -29,13 +29,13 @@ LEFT_OUT = {  # counters of `counter_names` that a report shows, and what it cal
 
 
 def is_capture_of_exports(path: str | Path) -> bool:
-    """Whether most IP packets of a capture's first frames are datagrams of exports; False where it cannot be read."""
+    """Check whether most IP packets of a capture's first frames are exports; False if it cannot be read."""
     try:
         with pcap.read(path, batch_octets=1 << 18) as capture:
             batch = next(iter(capture), None)
             if batch is None:
                 return False
-            rows = slice(0, SOME)
+            rows = slice(0, SAMPLED_FRAMES)
             some = type(batch)(
                 batch.data,
                 batch.link_type[rows],
@@ -54,9 +54,9 @@ def is_capture_of_exports(path: str | Path) -> bool:
 class Exports:
     """A capture of export datagrams, to iterate over once. The switch of a record is the address that exported it.
 
-    `skipped` counts frames that are no exports; and datagrams and records that could not be decoded, are no flows, lack their
-    template, or are missing by sequence number. `warnings` has a line for each damage and for each unusual way of reading,
-    `transits` the delays and losses that switches report. Raises DecodeError for a file that is no capture.
+    `skipped` counts frames that are no exports, and datagrams and records that could not be decoded, are no flows, lack their
+    template, or are missing by sequence number. `warnings` has a line for each damage and each unusual way of reading;
+    `transits` has the delays and losses reported by switches. Raises DecodeError for a file that is no capture.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -66,7 +66,7 @@ class Exports:
         self._path = path
 
     def __iter__(self) -> Iterator[Flows]:
-        netflow, sflow, witness = NetflowDecoder(), SflowDecoder(), Witness()
+        netflow, sflow, witness = NetflowDecoder(), SflowDecoder(), EvidenceConverter()
         extractor, told = captured_exports.Extractor(), list[Transits]()
         with pcap.read(self._path) as capture:
             for batch in capture:
@@ -79,15 +79,15 @@ class Exports:
             damage = capture.warnings
             frames = capture.skipped
         extractor.end()
-        notes = [*carriage(extractor), *decoding(netflow.exporters, netflow.tally)]
+        notes = [*carrier_notes(extractor), *decoder_notes(netflow.exporters, netflow.tally)]
         self.warnings = (*damage, *(f"{self._path}: {note}" for note in notes))
         self.skipped.update(frames)
-        self.transits = together(told)
+        self.transits = merge_transits(told)
         self.skipped.update(extractor.skipped)
-        self.skipped.update(left_out(netflow.tally + sflow.tally))
+        self.skipped.update(skipped_counts(netflow.tally + sflow.tally))
 
     def flows(self) -> Flows:
-        """All records, by start."""
+        """Return all records, by start."""
         return by_start(list(self))
 
 
@@ -107,16 +107,16 @@ class IpfixFile:
         yield self.flows()
 
     def flows(self) -> Flows:
-        """All records, by start."""
+        """Return all records, by start."""
         flows, tally, warnings = ipfix_files.read(self._path, exporter=self._exporter)
-        self.skipped.update(left_out(tally))
-        notes = decoding({self._exporter or Path(self._path).name: tally}, tally)
+        self.skipped.update(skipped_counts(tally))
+        notes = decoder_notes({self._exporter or Path(self._path).name: tally}, tally)
         self.warnings = (*warnings, *(f"{self._path}: {note}" for note in notes))
         return flows
 
 
-def carriage(extractor: captured_exports.Extractor) -> Iterator[str]:
-    """Notes for the user about the frames that carried exports."""
+def carrier_notes(extractor: captured_exports.Extractor) -> Iterator[str]:
+    """Yield notes for the user about the frames that carried exports."""
     for (protocol, port), n in sorted(extractor.elsewhere.items()):
         where = f"UDP port {port}" if port else "many other UDP ports"
         usual = ", ".join(map(str, captured_exports.PORTS))
@@ -125,8 +125,8 @@ def carriage(extractor: captured_exports.Extractor) -> Iterator[str]:
         yield f"datagrams reassembled from IP fragments ({extractor.joined:,}, of {extractor.fragments:,} fragments)"
 
 
-def decoding(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iterator[str]:
-    """Notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
+def decoder_notes(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iterator[str]:
+    """Yield notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
     for name, tally in sorted(exporters.items()):
         if n := tally[counter_names.UNRATED]:
             hint = "announce the sampling rate in options records"
@@ -140,8 +140,8 @@ def decoding(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iter
         yield f"running totals forgotten ({n:,} flows, more than {MOST_FLOWS:,} at once): their next totals count in full"
 
 
-def left_out(tally: Counter[str]) -> dict[str, int]:
-    """The counters of an export decoder for what gave no flow record, under the names a report shows."""
+def skipped_counts(tally: Counter[str]) -> dict[str, int]:
+    """Select the counters of input without a flow record, under the names of the report."""
     return {name.replace(word, shown): n for name, n in tally.items() for word, shown in LEFT_OUT.items() if n and word in name}
 
 

@@ -13,14 +13,14 @@ from collectors.exports.netflow.netflow import NetflowDecoder
 from collectors.exports.records.elements import DEFAULT, Elements
 from collectors.exports.records.message_loops import IPFIX_HEAD
 from collectors.exports.records.templates import IPFIX
-from collectors.files.compression import Stream, Unpacked, explained, opened
+from collectors.files.compression import Stream, Unpacked, explain_error, open_octets
 from collectors.packets.plain_decoder import DecodeError
 
 SECOND = 1_000_000_000
 
 
 def is_ipfix(head: bytes) -> bool:
-    """Whether the first 16 octets of a file, unpacked, are the header of an IPFIX message."""
+    """Check whether the first 16 octets of a file, decompressed, are the header of an IPFIX message."""
     return len(head) >= IPFIX_HEAD and int.from_bytes(head[:2], "big") == IPFIX and _length(head, 0) >= IPFIX_HEAD
 
 
@@ -29,9 +29,9 @@ def read(
 ) -> tuple[Flows, Counter[str], list[str]]:
     """Read the flow records of a file by start, the tally of its decoder (see `counter_names`), and warnings of damage.
 
-    The exporter is the file's stem unless it is given. A record without a time has the time of its message. A file that is cut
-    off or damaged gives the records before that point, and a warning with the offset. Raises DecodeError for a file that is no
-    IPFIX file or cannot be read.
+    The exporter is the file's stem by default. A record without a time has the time of its message. A truncated or damaged file
+    gives the records before that point, and a warning with the offset. Raises DecodeError for a file that is no IPFIX file or
+    cannot be read.
     """
     name = Path(path).name.split(".")[0] if exporter is None else exporter
     decoder, warnings = NetflowDecoder(elements=elements), list[str]()
@@ -50,10 +50,10 @@ def _length(octets: bytes, at: int) -> int:
 
 
 def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_octets: int) -> Iterator[Datagrams]:
-    stream = Stream(opened(file))
+    stream = Stream(open_octets(file))
     stream.advance(0, max(IPFIX_HEAD, batch_octets))
     if not is_ipfix(bytes(stream.buffer[: min(stream.end, IPFIX_HEAD)])):
-        why = f" ({explained(stream.damage)})" if stream.damage else ""
+        why = f" ({explain_error(stream.damage)})" if stream.damage else ""
         first = bytes(stream.buffer[: min(stream.end, 4)]).hex(" ")
         raise DecodeError(f"{path}: not an IPFIX file (starts with {first}; an IPFIX message starts with 00 0a){why}")
     sound = True
@@ -76,9 +76,9 @@ def _batches(path: str, file: BinaryIO, name: str, warnings: list[str], batch_oc
     if not sound:
         warnings.append(f"{place}: no IPFIX message starts here; the rest of the file is not read")
     elif stream.damage and not isinstance(stream.damage, EOFError):
-        warnings.append(f"{place}: cannot be read: {explained(stream.damage)}; the rest of the file is not read")
+        warnings.append(f"{place}: cannot be read: {explain_error(stream.damage)}; the rest of the file is not read")
     elif stream.damage or at < stream.end:
-        warnings.append(f"{place}: the file ends inside this message; what is before it was read")
+        warnings.append(f"{place}: the file ends inside this message; the records before it were read")
 
 
 def _seconds(head: bytes) -> int:

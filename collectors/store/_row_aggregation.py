@@ -1,7 +1,7 @@
 """Reorder rows of many columns, and sum over runs of rows; one pass each, into memory allocated at once.
 
-A system gives out memory in pages of 4 KiB, and clears each when it is first written to, which takes longer than to fill it.
-What NumPy asks for in one piece of 4 MiB or more comes in larger ones.
+The kernel clears each page of 4 KiB at its first write, which costs more than filling it. NumPy's allocations of 4 MiB or more
+get larger pages.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ Places = NDArray[np.uint32]
 
 
 def picked(wanted: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """For each name `values[places]`; places are of 4 octets, below 0 is none.
+    """Compute `values[places]` for each name; places have 4 octets, below 0 means none.
 
-    All share one piece of memory, so that none of it is given back while one of them is in use. Raises IndexError.
+    All results share one allocation, which is freed with the last of them. Raises IndexError.
     """
     block = np.empty(sum(values.itemsize * len(places) for values, places in wanted.values()), np.uint8)
     found, begin = dict[str, NDArray[Any]](), 0
-    for name, (values, places) in sorted(wanted.items(), key=lambda one: -one[1][0].itemsize):  # so that each is aligned
+    # largest type first, so that each is aligned
+    for name, (values, places) in sorted(wanted.items(), key=lambda one: -one[1][0].itemsize):
         end, kind = begin + values.itemsize * len(places), f"u{values.itemsize}"
         found[name], begin = block[begin:end].view(values.dtype), end
         if not _pick(np.ascontiguousarray(values).view(kind), places.view(np.uint32), found[name].view(kind)):
@@ -34,28 +35,28 @@ def picked(wanted: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> dict[str,
 
 
 def runs(unit: Ints, one: NDArray[np.int32], other: NDArray[np.int32], length: int) -> Ints:
-    """Where runs of rows begin that have `one` and `other` alike, and `unit` in the same stretch of so much."""
+    """Find the starts of runs of rows with equal `one` and `other`, and `unit` in the same interval of `length`."""
     at = np.empty(len(unit), np.int64)
-    unit, one, other = map(np.ascontiguousarray, (unit, one, other))  # one form of each loop is compiled
+    unit, one, other = map(np.ascontiguousarray, (unit, one, other))  # one variant of each loop is compiled
     return at[: _begin(unit, one, other, length, at)]
 
 
 def sums(values: Ints, at: Ints) -> NDArray[np.uint64]:
-    """Sums over runs that begin at places; what is below 0 counts as 0."""
+    """Sum over runs that start at `at`; values below 0 count as 0."""
     found = np.empty(len(at), np.uint64)
     _add(np.ascontiguousarray(values), at, found)
     return found
 
 
 def bounds(lows: Ints, highs: Ints, at: Ints) -> tuple[Ints, Ints]:
-    """The least of `lows` and the most of `highs` in runs that begin at places."""
+    """Compute the minimum of `lows` and the maximum of `highs` in runs that start at `at`."""
     least, most = np.empty(len(at), np.int64), np.empty(len(at), np.int64)
     _bound(np.ascontiguousarray(lows), np.ascontiguousarray(highs), at, least, most)
     return least, most
 
 
 def sort_keys(start: Ints, ends: tuple[NDArray[Any], NDArray[Any]], rank: Ints, bucket: int, bits: int) -> Ints:
-    """A number for each row: its bucket of `start`, which ascends, the ranks of its ends, and in so many bits its place.
+    """Compute a sort key for each row: bucket of `start` (ascending), ranks of its ends, and its position in `bits` bits.
 
     Raises IndexError for an end without a rank.
     """

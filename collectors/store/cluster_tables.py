@@ -21,7 +21,7 @@ HEAD = """\
 
 
 def statements(cluster: Cluster = Cluster()) -> str:  # noqa: B008 - it is frozen
-    """The whole file."""
+    """Build the whole file."""
     made = [HEAD + f"CREATE DATABASE IF NOT EXISTS prism ON CLUSTER '{cluster.name}'", "USE prism"]
     for table in (REGISTRY, *TABLES):
         made.extend(tables.create(table, plain=False, cluster=cluster))
@@ -31,7 +31,7 @@ def statements(cluster: Cluster = Cluster()) -> str:  # noqa: B008 - it is froze
 
 
 def _row(table: Table) -> str:
-    return f"('{table.name}', {table.version}, {table.keep_s}, {table.partition_ns}, 0)"  # 0: what was said later holds
+    return f"('{table.name}', {table.version}, {table.keep_s}, {table.partition_ns}, 0)"  # 0: any later record overrides it
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Convert flow records to rows of the store; the tables of records and of pairs follow from `record.COLUMNS`.
+"""Convert flow records to rows of the store; the tables of records and of pairs are derived from `record.COLUMNS`.
 
-A time is kept as a whole number of ns, an address as two whole numbers, its upper and lower 64 bits (IPv4 mapped, RFC 4291
-section 2.5.5.2): every driver moves those without making an object of each. Columns by the names people look for are there too,
-computed when asked for.
+A time is stored as an integer of ns, an address as two integers, its upper and lower 64 bits (IPv4 mapped, RFC 4291 section
+2.5.5.2): every driver transfers these without an object per value. Columns with readable values exist too, computed on demand.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.addresses.address_halves import HALVES, coded, known, table_of
+from collectors.addresses.address_halves import HALVES, code_halves, table_of, valid_addresses
 from collectors.clickhouse.tables import BATCH, COUNT, Table, TableColumn
 from collectors.columns.record import COLUMNS, Codes, Column, Flows, Ints, Mask
 from collectors.store._row_aggregation import bounds, picked, runs, sort_keys, sums
 
 DAY = 86_400
-KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept for so many times as long
-MOST_KEPT_S = 50 * 365 * DAY  # a DateTime, of which TTL is made, ends in 2106
-BUCKET_NS = 300 * 10**9  # rows are in order of five minutes, then of addresses (akvorado)
+KEEP_S, PAIRS_KEEP = 7 * DAY, 10  # rows of pairs are kept so many times as long
+MAX_KEEP_S = 50 * 365 * DAY  # a DateTime, the base of TTL, ends in 2106
+BUCKET_NS = 300 * 10**9  # rows are sorted by five minutes, then by addresses (akvorado)
 MINUTE = 60 * 10**9
 HEX = "substring(concat('0000000000000000', hex({0}_{1})), -16)"
 SHOWN = (
     "if({0}_high = 0 AND intDiv({0}_low, 4294967296) = 65535, IPv4NumToString(toUInt32({0}_low % 4294967296)), "
     f"IPv6NumToString(toFixedString(unhex(concat({HEX.format('{0}', 'high')}, {HEX.format('{0}', 'low')})), 16)))"
 )
-CODECS = {"Int64": "T64, LZ4", "UInt64": "T64, ZSTD(1)", "UInt32": "T64, ZSTD(1)"}  # by octets and time: benchmarks.store
+CODECS = {"Int64": "T64, LZ4", "UInt64": "T64, ZSTD(1)", "UInt32": "T64, ZSTD(1)"}  # chosen by size and time: benchmarks.store
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp")
 
 
 def _kept(column: Column) -> tuple[TableColumn, ...]:
-    """The columns of the store for one of a record."""
+    """Return the columns of the store for one of a record."""
     name = column.name
     if column.clickhouse == "IPv6":
         halves = tuple(TableColumn(name + half, "UInt64", codec="ZSTD(1)") for half in HALVES)
@@ -62,7 +61,7 @@ FLOWS = Table(
         "src_low",
         "dst_low",
         "start_ns",
-    ),  # upper halves tell little, and cost
+    ),  # upper halves add cost and little information
     time="start_ns",
     keep_s=KEEP_S,
 )
@@ -86,23 +85,23 @@ PAIRS = Table(
 TABLES = (FLOWS, PAIRS)
 
 
-def kept_for(keep_s: int) -> tuple[Table, Table]:
-    """The tables of flows and pairs where flows are kept for so many seconds, at most `MOST_KEPT_S`."""
-    if keep_s > MOST_KEPT_S:
-        raise ValueError(f"rows are kept for at most {MOST_KEPT_S // 86_400} days")
-    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MOST_KEPT_S))
+def tables_kept_for(keep_s: int) -> tuple[Table, Table]:
+    """Declare the tables of flows and pairs with a retention of `keep_s` seconds, at most `MAX_KEEP_S`."""
+    if keep_s > MAX_KEEP_S:
+        raise ValueError(f"rows are kept for at most {MAX_KEEP_S // 86_400} days")
+    return replace(FLOWS, keep_s=keep_s), replace(PAIRS, keep_s=min(keep_s * PAIRS_KEEP, MAX_KEEP_S))
 
 
-def addressed(flows: Flows) -> Mask:
-    """Which records are from an address to an address."""
-    good = known(flows.endpoints)
+def have_addresses(flows: Flows) -> Mask:
+    """Mark the records whose both ends are addresses."""
+    good = valid_addresses(flows.endpoints)
     return np.broadcast_to(np.True_, len(flows)) if good.all() else np.asarray(good[flows.src] & good[flows.dst])
 
 
-def ordered(flows: Flows) -> Flows:
-    """The records in the order of `FLOWS`, which spares the engine to sort them, a good half of the work of an insert.
+def sort_records(flows: Flows) -> Flows:
+    """Sort records in the order of `FLOWS`, which saves the engine's sort, more than half of the work of an insert.
 
-    A column that is one value throughout becomes a view of that value, which nobody copies after that.
+    A constant column becomes a view of its value, which is not copied afterwards.
     """
     if not len(flows):
         return flows
@@ -126,8 +125,8 @@ def ordered(flows: Flows) -> Flows:
     return replace(flows, **columns)
 
 
-def rows(flows: Flows) -> dict[str, Any]:
-    """The columns of `FLOWS` but for the batch's number. Every record is from an address to an address."""
+def to_rows(flows: Flows) -> dict[str, Any]:
+    """Make the columns of `FLOWS` without the batch number. Both ends of every record must be addresses."""
     table = table_of(flows.endpoints)
     found: dict[str, Any] = _looked_up(table, {"src": flows.src, "dst": flows.dst})
     for column in COLUMNS:
@@ -147,13 +146,13 @@ def rows(flows: Flows) -> dict[str, Any]:
 
 
 def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
-    """The columns of `PAIRS`: what went from one address to another in a minute, of records as `ordered` has them.
+    """Make the columns of `PAIRS`: traffic between two addresses per minute, from records sorted by `sort_records`.
 
-    Of records in another order a pair may have several rows, which the table adds up.
+    With records in another order a pair may have several rows, which the table sums.
     """
     at = runs(flows.start_ns, flows.src, flows.dst, MINUTE)
     minute = flows.start_ns[at] // MINUTE
-    order = np.argsort(minute, kind="stable").astype(np.uint32)  # of the table where upper halves are alike, as mostly
+    order = np.argsort(minute, kind="stable").astype(np.uint32)  # the table's order if upper halves are equal, as usual
     records = np.diff(at, append=len(flows))
     first, last = bounds(flows.start_ns, flows.end_ns, at)
     found: dict[str, Any] = {"minute_ns": minute * MINUTE, COUNT: records.astype(np.uint64)}
@@ -165,23 +164,23 @@ def pair_rows(flows: Flows) -> dict[str, NDArray[Any]]:
 
 
 def pair_pieces(flows: Flows, partition_ns: int, token: str) -> list[tuple[str, dict[str, NDArray[Any]]]]:
-    """`pair_rows` by partition of `PAIRS`, each with a token of its own: an insert is of one partition, to be there whole."""
+    """Split `pair_rows` by partition of `PAIRS`, each with its own token: an insert is atomic within one partition."""
     whole = pair_rows(flows)
-    split = pieces(whole["minute_ns"], partition_ns)
+    split = split_partitions(whole["minute_ns"], partition_ns)
     if len(split) < 2:
         return [(token, whole)]
     return [(f"{token}-{number}", {name: values[at] for name, values in whole.items()}) for number, at in split.items()]
 
 
 def selected() -> str:
-    """What to ask of `FLOWS` for `flows_of`."""
+    """Return the expressions to select from `FLOWS` for `flows_of`."""
     return ", ".join(c.name for c in FLOWS.kept(plain=False) if c.name != BATCH)
 
 
 def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
-    """The records of an answer to `selected`, in its order."""
+    """Convert an answer to `selected` to records, in the same order."""
     ends = tuple(np.stack([answer[end + half] for half in HALVES], axis=1) for end in ("src", "dst"))
-    (src, dst), endpoints = coded(*ends)
+    (src, dst), endpoints = code_halves(*ends)
     exporter, exporters = _coded(answer["exporter"])
     path, ways = _coded(answer["path"])
     paths = ((), *(tuple(way.split("|")) for way in ways if way))
@@ -191,8 +190,8 @@ def flows_of(answer: Mapping[str, NDArray[Any]]) -> Flows:
     return Flows.build(columns, endpoints=endpoints, exporters=exporters, paths=paths)
 
 
-def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
-    """The rows of each partition, by its number."""
+def split_partitions(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
+    """Return the rows of each partition, by its number."""
     number = start_ns // partition_ns if partition_ns else np.zeros(len(start_ns), np.int64)
     if not len(number) or number.min() == number.max():
         return {int(number[0]): np.arange(len(number))} if len(number) else {}
@@ -200,14 +199,14 @@ def pieces(start_ns: Ints, partition_ns: int) -> dict[int, NDArray[np.intp]]:
 
 
 def _one(values: NDArray[Any]) -> NDArray[Any]:
-    """A column; where it is one value throughout, a view of that."""
+    """Return a column; a view of the value if it is constant."""
     if values.strides == (0,) or not len(values) or values[0] != values[-1] or not (values == values[0]).all():
         return values
     return np.broadcast_to(values[:1].copy(), len(values))
 
 
 def _looked_up(table: NDArray[np.uint64], ends: Mapping[str, Codes]) -> dict[str, NDArray[np.uint64]]:
-    """The halves of addresses by codes; of what is one value throughout a view of that."""
+    """Look up the halves of addresses by code; a view of the value if it is constant."""
     halved = {name + half: (table[:, i].copy(), codes) for name, codes in ends.items() for i, half in enumerate(HALVES)}
     ones = {name: values[codes[:1]] for name, (values, codes) in halved.items() if codes.strides == (0,) and len(codes)}
     ones |= {name: values[:1] for name, (values, _) in halved.items() if (values == values[0]).all()}
@@ -216,7 +215,7 @@ def _looked_up(table: NDArray[np.uint64], ends: Mapping[str, Codes]) -> dict[str
 
 
 def _fitted(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers as the column's type; what is too big or too small as big or small as can be."""
+    """Convert numbers to the column's type, clipped to its range."""
     if values.strides == (0,) and len(values):
         return np.broadcast_to(_fitted(values[:1].copy(), kind), len(values))
     if values.dtype.itemsize >= kind.itemsize and values.dtype != kind and len(values):
@@ -227,7 +226,7 @@ def _fitted(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _added(values: NDArray[Any], at: Ints, counts: Ints) -> NDArray[np.uint64]:
-    """Sums of runs that begin at places."""
+    """Sum over runs that start at `at`."""
     if values.strides != (0,) or not len(values):
         return sums(values, at)
     most = max(int(values[0]), 0)

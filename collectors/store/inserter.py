@@ -1,4 +1,4 @@
-"""Insert batches from the spool into the store in a thread of its own: the oldest first, unchanged, until it is stored."""
+"""Insert batches from the spool into the store in its own thread: oldest first, unchanged, until each is stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from collectors.clickhouse import drivers
 from collectors.clickhouse.drivers import Database
-from collectors.clickhouse.server_address import masked
+from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.clickhouse.tables import Table
 from collectors.columns.record import Flows
@@ -22,30 +22,31 @@ from collectors.store.spool import Batch, Spool
 
 RETRY_S, LONGEST_S = 0.25, 30.0
 PRUNE_S = 600.0
-FRESH = 2  # batches that are kept in memory too, as the spool has them
+FRESH = 2  # batches that stay in memory besides the spool
 
 
 class Piece(NamedTuple):
-    """The records of a batch that are of one partition, as rows of both tables."""
+    """Records of a batch in one partition, as rows of both tables."""
 
     token: str
     records: int
     rows: Mapping[str, Any]
-    pairs: Sequence[tuple[str, Mapping[str, Any]]]  # with tokens: pairs have partitions of their own
+    pairs: Sequence[tuple[str, Mapping[str, Any]]]  # with tokens: pairs have their own partitions
 
 
-class Inserting:
-    """The thread that brings batches from the spool into the store, the oldest first."""
+class InserterThread:
+    """The thread that moves batches from the spool to the store, oldest first."""
 
     def __init__(self, where: str, spool: Spool, *, keep_s: int) -> None:
         self.where, self.spool, self.keep_s = where, spool, keep_s
         self.tally: Counter[str] = Counter()
-        self.done = self.errors = 0  # records of the batch at work that are in already
+        self.done = self.errors = 0  # inserted records of the current batch
         self.lock = threading.Lock()
         self.error: StoreError | None = None
-        self._sent: set[Batch] = set()  # and perhaps not taken: what an earlier process made may be, whatever clocks said
+        # sent, perhaps not stored; batches of an earlier process count as sent, whatever the clock
+        self._sent: set[Batch] = set()
         self._database: Database | None = None
-        self._tables: tuple[Table, Table] = flow_rows.kept_for(keep_s)
+        self._tables: tuple[Table, Table] = flow_rows.tables_kept_for(keep_s)
         self._partition_ns = self._pairs_ns = 0
         self._wake, self._stop, self._last = threading.Event(), threading.Event(), 0.0
         self._pruned = 0.0
@@ -62,17 +63,17 @@ class Inserting:
         self._thread.start()
 
     def wake(self) -> None:
-        """There is something to do."""
+        """Wake the thread."""
         self._wake.set()
 
     def offer(self, batch: Batch, flows: Flows) -> None:
-        """There is a new batch in the spool, with these records."""
+        """Add a new batch of the spool with its records."""
         if len(self._fresh) < FRESH:
             self._fresh[batch] = flows
         self._wake.set()
 
     def stop(self, patience_s: float) -> None:
-        """End once the spool is empty, or the time is over, or the store refuses."""
+        """End once the spool is empty, the time is over, or the store refuses."""
         self._last = time.monotonic() + patience_s
         self._stop.set()
         self._wake.set()
@@ -85,7 +86,7 @@ class Inserting:
         """See `Storing.health`."""
         error = self.error
         state = "ok" if error is None else "waiting" if error.transient else "failed"
-        return {"state": state, "error": "" if error is None else str(error), "store": masked(self.where)}
+        return {"state": state, "error": "" if error is None else str(error), "store": mask_password(self.where)}
 
     def _run(self) -> None:
         pause = RETRY_S
@@ -96,7 +97,7 @@ class Inserting:
                     continue
                 self._wake.wait(0.2 if not self._stop.is_set() else 0)
                 self._wake.clear()
-            except Exception as error:  # whatever it is, records wait in the spool
+            except Exception as error:  # after any error, records stay in the spool
                 known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
                 self._complain(error if isinstance(error, StoreError) else known)
                 self._anew()
@@ -114,7 +115,7 @@ class Inserting:
                 if error.transient
                 else "correct the store; records wait in the spool"
             )
-            say("store does not accept records", level=logging.ERROR, store=masked(self.where), reason=error, hint=hint)
+            say("store does not accept records", level=logging.ERROR, store=mask_password(self.where), reason=error, hint=hint)
         self.error = error
 
     def _open(self) -> Database:
@@ -137,13 +138,13 @@ class Inserting:
         return self._database
 
     def _anew(self) -> None:
-        """What will not pass by itself may be that tables are gone, or a database: they are made as at the start."""
+        """Create tables again, since they, or a database, may have been deleted."""
         if self._database and self.error and not self.error.transient:
             self._database.close()
             self._database = None
 
     def _step(self) -> bool:
-        """Bring one batch into the store; whether there was one."""
+        """Insert one batch; return whether there was one."""
         database = self._open()
         if database.plain and time.monotonic() > self._pruned:  # other servers do it themselves
             self._pruned = time.monotonic() + PRUNE_S
@@ -162,12 +163,12 @@ class Inserting:
                 self.done = 0
             self._sent.discard(batch)
         if self.error:
-            say("store accepts records again", store=masked(self.where))
+            say("store accepts records again", store=mask_password(self.where))
         self.error = None
         return True
 
     def _taken(self, batch: Batch) -> list[Piece]:
-        """A batch as what is inserted; while it is, the next one is made ready."""
+        """Return a batch as pieces to insert, and prepare the next one meanwhile."""
         (known, ready), self._next = self._next, (None, None)
         found = ready.result() if ready and known == batch else self._pieces(batch)
         if after := self.spool.second():
@@ -175,18 +176,18 @@ class Inserting:
         return found
 
     def _pieces(self, batch: Batch) -> list[Piece]:
-        """A piece for each partition; none of a batch that is damaged."""
-        flows = self._fresh.pop(batch, None)  # again, after a refusal, it is read
+        """Split a batch by partition; empty for a damaged one."""
+        flows = self._fresh.pop(batch, None)  # after a refusal, it is read from disk
         if flows is None:
             with self.lock:
                 flows = self.spool.read(batch)
         if flows is None:
             return []
         found = []
-        for number, rows in flow_rows.pieces(flows.start_ns, self._partition_ns).items():
-            part = flow_rows.ordered(flows if len(rows) == len(flows) else flows.take(rows))
+        for number, rows in flow_rows.split_partitions(flows.start_ns, self._partition_ns).items():
+            part = flow_rows.sort_records(flows if len(rows) == len(flows) else flows.take(rows))
             token = f"{batch.token}-{number}"
-            found.append(Piece(token, len(part), flow_rows.rows(part), flow_rows.pair_pieces(part, self._pairs_ns, token)))
+            found.append(Piece(token, len(part), flow_rows.to_rows(part), flow_rows.pair_pieces(part, self._pairs_ns, token)))
         return found
 
     def _insert(self, database: Database, pieces: Sequence[Piece], *, again: bool) -> None:

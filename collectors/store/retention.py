@@ -1,4 +1,4 @@
-"""Change how long rows are kept in an existing store; delete old rows on servers without time to live."""
+"""Change the retention of an existing store; delete old rows on servers without time to live."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_PARTITIONS = 1000
 
 @dataclass(frozen=True)
 class Status:
-    """A table of the store: rows, octets on disk, times of its first and last row (ns), how long rows are kept (s).
+    """A table of the store: rows, octets on disk, times of its first and last row (ns), retention (s).
 
-    `wrong` says why it takes no rows from this Prism: a newer schema, or somebody changed it.
+    `wrong`: why it accepts no rows from this version: a newer schema, or a foreign change.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Status:
 
 
 def status(database: Database) -> list[Status]:
-    """The tables of flow records. Raises StoreError."""
+    """List the tables of flow records. Raises StoreError."""
     found = []
     for table in flow_rows.TABLES:
         known = database.registered(table.name)
@@ -59,7 +59,7 @@ def status(database: Database) -> list[Status]:
 
 
 def keep(database: Database, keep_s: int) -> None:
-    """Keep flow records for so long from now on, and pairs for longer; an earlier schema stays. Raises StoreError."""
+    """Set the retention of flow records, and a longer one of pairs; an earlier schema stays. Raises StoreError."""
     for table, known in _allowed(database, keep_s):
         if not database.plain:
             for name in _local(database, table):
@@ -68,7 +68,7 @@ def keep(database: Database, keep_s: int) -> None:
 
 
 def prune(database: Database, now_ns: int, keep_s: int | None = None) -> int:
-    """Drop partitions all of whose rows are older than is kept, or than `keep_s`; how many. Raises StoreError."""
+    """Drop partitions whose rows are all older than the retention, or than `keep_s`; return their number. Raises StoreError."""
     dropped = 0
     for table, known in _allowed(database, keep_s) if keep_s else _registered(database):
         kept_s = table.keep_s if keep_s else known["keep_s"]
@@ -86,22 +86,22 @@ def prune(database: Database, now_ns: int, keep_s: int | None = None) -> int:
 
 
 def _registered(database: Database) -> list[tuple[Table, dict[str, int]]]:
-    """The tables that are there, and what is known of them.
+    """List the existing tables with their records in the registry.
 
-    Raises StoreError where one needs a newer Prism, or somebody changed what is known.
+    Raises StoreError if one needs a newer version, or was changed by somebody else.
     """
     found = [(table, known) for table in flow_rows.TABLES if (known := database.registered(table.name))]
     for table, known in found:
-        tables.refuse_newer(table, known["version"], database.where)  # what its partitions are, that one knows
+        tables.refuse_newer(table, known["version"], database.where)  # only a newer version knows its partitions
         tables.refuse_unparted(table, known["partition_ns"], database.where)
     return found
 
 
 def _allowed(database: Database, keep_s: int) -> list[tuple[Table, dict[str, int]]]:
-    """The tables as they are where rows are kept for so long. Raises StoreError where that cannot be."""
+    """List the tables with this retention. Raises StoreError if it is not possible."""
     there = {table.name: known for table, known in _registered(database)}
     found = []
-    for table in flow_rows.kept_for(keep_s):
+    for table in flow_rows.tables_kept_for(keep_s):
         known = there.get(table.name)
         if known is None:
             raise StoreError(f"{database.where}: table {table.name} does not exist; create it with prism store init")
@@ -119,7 +119,7 @@ def _everywhere(name: str) -> str:
 
 
 def _local(database: Database, table: Table) -> list[str]:
-    """The table that holds the rows here: behind a Distributed one, that of this server."""
+    """Return the table with the rows on this server: the one behind a Distributed table."""
     sql = "SELECT name FROM system.tables WHERE database = currentDatabase() AND name = {name:String}"
     local = f"{table.name}_local"
     return [local] if len(database.query(sql, {"name": local})["name"]) else [table.name]

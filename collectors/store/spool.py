@@ -1,7 +1,7 @@
-"""Keep flow records on disk until they are stored. A batch is one file with a checksum, written whole or not at all.
+"""Keep flow records on disk until they are stored. A batch is one file with a checksum, written atomically.
 
-`add` returns when the batch is on disk: from then on it survives the end of any process. Each batch has a unique token. By it
-the store recognizes a batch that it has already.
+`add` returns when the batch is on disk: from then on it survives the end of any process. Each batch has a unique token, by
+which the store recognises a repeated batch.
 """
 
 from __future__ import annotations
@@ -26,64 +26,66 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from collectors.clickhouse.folder_lock import hold
+from collectors.clickhouse.folder_lock import lock_folder
 from collectors.columns.record import COLUMNS, Column, Flows
 from collectors.operations.logs import say
 
 MAGIC, VERSION, KNOWN = b"PRISMSP1", 2, (1, 2)
 HEADER = struct.Struct("<8sIQI")  # magic, schema version, octets of the body, crc32 of the body
 ENDING, BAD = ".rows", ".bad"
-NAMED = re.compile(r"[0-9]{20}-[0-9a-f]{16}-[0-9]{8,12}-[1-9][0-9]{0,7}\.rows", re.ASCII)  # time, source, number, records
+NAME_PATTERN = re.compile(
+    r"[0-9]{20}-[0-9a-f]{16}-[0-9]{8,12}-[1-9][0-9]{0,7}\.rows", re.ASCII
+)  # time, source, number, records
 OCTETS = 4 << 30  # of all files
 BROKEN = (pa.ArrowException, ValueError, KeyError, TypeError, IndexError)
 DAMAGED, FULL = "spool file damaged", "spool full"
 
 
 class SpoolFullError(OSError):
-    """As much waits as may."""
+    """The spool has reached its limit."""
 
 
 @dataclass(frozen=True, order=True)
 class Batch:
-    """A file of the spool; `name` sorts by age and holds its token and how many records it has."""
+    """A file of the spool; `name` sorts by age and contains its token and number of records."""
 
     name: str
 
     @property
     def token(self) -> str:
-        """What the store knows it by."""
+        """Token for the store."""
         return self.name.split(".")[0].split("-", 1)[1].rsplit("-", 1)[0]
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """Number of records."""
         return int(self.name.split(".")[0].rsplit("-", 1)[1])
 
     @property
     def made_ns(self) -> int:
-        """When it was added."""
+        """Creation time."""
         return int(self.name.split("-", 1)[0])
 
 
 class Spool:
-    """A folder of batches, used by one process at a time; at most `octets` in all. `dropped` counts records by reason.
+    """A folder of batches, used by one process at a time; at most `octets` in total. `dropped` counts records by reason.
 
-    Anything else that ends in `.rows` is set aside at the start: it is renamed to end in `.bad`, logged and counted as a file
-    in `strange`. So is a batch that cannot be read.
+    Any other file that ends in `.rows` is set aside at the start: renamed to end in `.bad`, logged and counted in `strange`.
+    The same happens to an unreadable batch.
 
-    Raises StoreError where another process has the folder or it cannot be used.
+    Raises StoreError if another process uses the folder, or it cannot be used.
     """
 
     def __init__(self, folder: str | Path, *, octets: int = OCTETS) -> None:
         self.folder, self.most = Path(folder), octets
         self.dropped: Counter[str] = Counter()
         self.strange = 0
-        self._held = hold(self.folder, "prism.lock")
+        self._held = lock_folder(self.folder, "prism.lock")
         self._source, self._number = secrets.token_hex(8), 0
         self._sizes: dict[Batch, int] = {}
         for path in sorted(self.folder.glob(f"*{ENDING}.part")):
             if path.is_file():
-                path.unlink()  # nobody was told that it was there
+                path.unlink()  # it was never announced
         for path in sorted(self.folder.glob(f"*{ENDING}")):
             size = _size_of(path)
             if size:
@@ -97,34 +99,34 @@ class Spool:
 
     @property
     def octets(self) -> int:
-        """Of all files."""
+        """Octets of all files."""
         return sum(list(self._sizes.values()))
 
     @property
     def records(self) -> int:
-        """How many wait."""
+        """Number of waiting records."""
         return sum(batch.records for batch in list(self._sizes))
 
     def oldest_s(self, now_ns: int) -> float:
-        """How long the oldest batch has waited, s; 0 where none does."""
+        """Age of the oldest batch, s; 0 without one."""
         oldest = self.first()
         return max(0.0, (now_ns - oldest.made_ns) / 1e9) if oldest else 0.0
 
     def made(self, batch: Batch) -> bool:
-        """Whether this process made a batch, and none before it."""
+        """Check whether this process made a batch."""
         return batch.token.startswith(f"{self._source}-")
 
     def first(self) -> Batch | None:
-        """The oldest batch."""
+        """Return the oldest batch."""
         return min(list(self._sizes), default=None)
 
     def second(self) -> Batch | None:
-        """The batch after the oldest."""
+        """Return the second oldest batch."""
         return next(iter(heapq.nsmallest(2, list(self._sizes))[1:]), None)
 
     def add(self, flows: Flows) -> Batch:
-        """Put a batch on the disk. Raises SpoolFullError, and OSError where the disk refuses; then nothing was added."""
-        body = packed(flows)
+        """Write a batch to disk. Raises SpoolFullError, and OSError if the disk refuses; then nothing was added."""
+        body = pack_records(flows)
         if self.octets + len(body) > self.most:
             raise SpoolFullError(28, FULL, str(self.folder))
         self._number += 1
@@ -148,7 +150,7 @@ class Spool:
     def read(self, batch: Batch) -> Flows | None:
         """Read a batch. None if the file is damaged: it is set aside, and its records are counted as dropped once."""
         if batch not in self._sizes:
-            return None  # put aside before
+            return None  # set aside before
         path, flows = self.folder / batch.name, None
         try:
             flows = _unpacked(path.read_bytes())
@@ -166,18 +168,19 @@ class Spool:
         return flows
 
     def remove(self, batch: Batch) -> None:
-        """The store has it."""
+        """Remove a stored batch."""
         (self.folder / batch.name).unlink(missing_ok=True)
         self._sizes.pop(batch, None)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the folder."""
         self._held.release()
 
     def _set_aside(self, path: Path, why: str) -> None:
-        """Rename what cannot be read, so that it is looked at once, and say so; where that fails too it stays as it is."""
+        """Rename an unreadable file and log it, so that it is read only once; if that fails, it stays."""
         try:
-            short = self.folder / (path.name if len(os.fsencode(path.name)) < 240 else path.name[:50])  # names have 255 octets
+            # names have at most 255 octets
+            short = self.folder / (path.name if len(os.fsencode(path.name)) < 240 else path.name[:50])
             aside = next(name for i in range(1000) if not os.path.lexists(name := f"{short}{BAD}{i or ''}"))
             os.rename(path, aside)
         except (OSError, StopIteration):
@@ -193,19 +196,19 @@ class Spool:
 
 
 def _size_of(path: Path) -> int:
-    """Octets of a file that may be a batch; 0 of anything else: a strange name, a folder, a link, a file without content."""
+    """Return the octets of a file that may be a batch; 0 for anything else: other name, folder, link, empty file."""
     try:
-        found = os.lstat(path) if NAMED.fullmatch(path.name) else None
+        found = os.lstat(path) if NAME_PATTERN.fullmatch(path.name) else None
     except OSError:
         return 0
     return found.st_size if found is not None and stat.S_ISREG(found.st_mode) else 0
 
 
-def packed(flows: Flows) -> memoryview:
-    """Records as an Arrow stream, with the endpoints they name and no others.
+def pack_records(flows: Flows) -> memoryview:
+    """Pack records as an Arrow stream, with only the endpoints that they use.
 
-    Of each column what is above its least value, in as few octets as that takes: faster than to compress it, and smaller. One
-    that is the same throughout is its least value alone.
+    Each column is stored as offsets from its minimum in as few octets as possible: faster and smaller than compression. A
+    constant column is its minimum alone.
     """
     flows = flows.narrowed()
     least, columns = dict[str, int](), dict[str, NDArray[Any]]()
@@ -220,7 +223,7 @@ def packed(flows: Flows) -> memoryview:
     table = pa.table(columns).replace_schema_metadata({"prism": json.dumps(told, separators=(",", ":"))})
     size = pa.MockOutputStream()
     _written(table, size)
-    octets = pa.allocate_buffer(size.size())  # at once: a buffer that grows is copied again and again
+    octets = pa.allocate_buffer(size.size())  # in one allocation: a growing buffer is copied repeatedly
     _written(table, pa.FixedSizeBufferWriter(octets))
     return memoryview(octets)
 
@@ -253,7 +256,7 @@ def _unpacked(octets: bytes) -> Flows | None:
 
 
 def _is_coded(flows: Flows) -> bool:
-    """Whether every code names something."""
+    """Check whether every code is valid."""
     books = ((flows.src, flows.endpoints), (flows.dst, flows.endpoints), (flows.exporter, flows.exporters or "?"))
     return all(
         not len(codes) or (int(codes.min()) >= 0 and int(codes.max()) < len(names))
@@ -262,7 +265,7 @@ def _is_coded(flows: Flows) -> bool:
 
 
 def _whole(column: Column, columns: Mapping[str, NDArray[Any]], told: Mapping[str, Any]) -> NDArray[Any]:
-    """A column's values. The first version of files has them as they are."""
+    """Restore a column's values. The first version of files has them unpacked."""
     least = np.array(told.get("least", {}).get(column.name, 0)).astype(column.dtype)
     if column.name not in columns:
         return np.broadcast_to(least, int(told["records"]))

@@ -22,30 +22,49 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import numpy as np
 
 from collectors.clickhouse import drivers, store_folders
-from collectors.clickhouse.schema import MOST
-from collectors.clickhouse.server_address import masked
+from collectors.clickhouse.schema import MAX_ROWS
+from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.columns.record import Flows
 from collectors.operations.logs import say
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.store import flow_rows
-from collectors.store.inserter import Inserting
+from collectors.store.inserter import InserterThread
 from collectors.store.spool import Spool, SpoolFullError
 from collectors.writers.rotating_files import joined
 from collectors.writers.sinks import MEANING
 
 ROWS, SECONDS = 500_000, 1.0
-PATIENCE = 4  # a full disk: so many batches' worth of records wait in memory before they are dropped
-AHEAD_S = 3600.0  # clocks of exporters may be ahead by so much
-RECENT_NS = 60 * 10**9  # for so long health tells of records that were dropped, and as long is between two lines of log
+MAX_WAITING_BATCHES = 4  # batches of records that wait in memory on a full disk before they are dropped
+AHEAD_S = 3600.0  # maximum offset of exporters' clocks into the future
+RECENT_NS = 60 * 10**9  # how long health reports dropped records, and minimum time between two log lines
 EARLY, LATE, NAMELESS = "older than the retention time", "timestamp in the future", "source or destination is not an IP address"
 
 
 class Storing:
-    """A sink into the store `where` (see `drivers.opened`) by way of a spool in a folder.
+    """A sink to the store through a spool in a folder.
 
-    Raises StoreError where the store can never be had as it is; a server that is away is waited for, unless `patient` is
-    False. `keep_s` is for how long a new store keeps flow records.
+    Parameters
+    ----------
+    where : str
+        Address of the store, see `drivers.opened`.
+    spool : path
+        Folder of batches that wait for the store.
+    rows, seconds : int, float
+        A batch is spooled at this number of records, or at this age of its oldest record, s.
+    keep_s : int
+        Retention of a new store, s.
+    ahead_s : float
+        Maximum offset of exporters' clocks into the future, s.
+    spool_octets : int or None
+        Maximum size of the spool.
+    clock : callable
+        Current time, ns since the epoch.
+
+    Raises
+    ------
+    StoreError
+        The store can never be used as it is. An unreachable server is waited for.
     """
 
     def __init__(
@@ -60,7 +79,7 @@ class Storing:
         spool_octets: int | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.where, self.rows, self.every_ns = where, min(rows, MOST), int(seconds * 1e9)
+        self.where, self.rows, self.every_ns = where, min(rows, MAX_ROWS), int(seconds * 1e9)
         self.ahead_ns, self.keep_s, self._clock = int(ahead_s * 1e9), keep_s, clock
         self.spool = Spool(spool, **({} if spool_octets is None else {"octets": spool_octets}))
         self.taken, self.waiting, self.dropped = self.spool.records, 0, Counter[str]()
@@ -68,17 +87,17 @@ class Storing:
         self._parts: list[Flows] = []
         self._due_ns = self._again_ns = 0
         self._refused, self._closed = "", False
-        self._fit_ns = self._clock()  # when records came last that the store can keep
-        self._unfit: dict[str, tuple[int, str]] = {}  # reason: when records were dropped for it last, and whose
+        self._fit_ns = self._clock()  # last arrival of storable records
+        self._unfit: dict[str, tuple[int, str]] = {}  # reason: time and origin of the last drop
         self._said: dict[str, int] = {}
         try:
-            self.inserting = Inserting(where, self.spool, keep_s=keep_s)
+            self.inserting = InserterThread(where, self.spool, keep_s=keep_s)
         except StoreError:
             self.spool.close()
             raise
 
     def write(self, flows: Flows) -> None:
-        """Take records."""
+        """Add records."""
         self.taken += len(flows)
         flows = self._fit(flows)
         for start in range(0, len(flows), self.rows):
@@ -94,10 +113,10 @@ class Storing:
             self._make(self._clock())
 
     def _fit(self, flows: Flows) -> Flows:
-        """The records that the store can keep. The others are dropped and counted by reason."""
+        """Select the records that the store can keep. Others are dropped and counted by reason."""
         now = self._clock()
         reasons = {
-            NAMELESS: ~flow_rows.addressed(flows),
+            NAMELESS: ~flow_rows.have_addresses(flows),
             LATE: flows.start_ns > now + self.ahead_ns,
             EARLY: flows.start_ns < now - self.inserting.keep_s * 10**9,
         }
@@ -122,20 +141,20 @@ class Storing:
         self.dropped[reason] += count
 
     def tick(self, now_ns: int) -> None:
-        """Spool what is due."""
+        """Spool if it is due."""
         if self.waiting and now_ns >= self._due_ns:
             self._make(now_ns)
 
     def flush(self) -> None:
-        """Spool everything now; what the disk refuses goes on waiting."""
+        """Spool everything now; if the disk refuses, records keep waiting."""
         self._again_ns = 0
         if self.waiting:
             self._make(self._clock())
 
     def close(self, *, patience_s: float = 10.0) -> None:
-        """Spool everything, and give the store a while to take it; what is spooled then is there at the next start.
+        """Spool everything, and wait a while for the store; the rest stays in the spool for the next start.
 
-        Once closed, this does nothing.
+        Further calls do nothing.
         """
         if self._closed:
             return
@@ -146,11 +165,11 @@ class Storing:
         self.spool.close()
 
     def _make(self, now_ns: int, *, last: bool = False) -> None:
-        """A batch of what waits."""
-        if now_ns < self._again_ns and self.waiting < PATIENCE * self.rows:
+        """Make a batch of the waiting records."""
+        if now_ns < self._again_ns and self.waiting < MAX_WAITING_BATCHES * self.rows:
             return
         try:
-            for part in _batches(joined(self._parts), MOST):
+            for part in _batches(joined(self._parts), MAX_ROWS):
                 self.inserting.offer(self.spool.add(part), part)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -159,7 +178,7 @@ class Storing:
             self._refused = reason
             self._again_ns = self._due_ns = now_ns + int(1e9)
             full = isinstance(error, SpoolFullError) and self.waiting >= self.rows
-            if not last and not full and self.waiting < PATIENCE * self.rows:
+            if not last and not full and self.waiting < MAX_WAITING_BATCHES * self.rows:
                 return
             self._drop(self.waiting, reason)
         else:
@@ -167,7 +186,7 @@ class Storing:
         self._parts, self.waiting, self._due_ns = [], 0, 0
 
     def health(self) -> dict[str, Any]:
-        """Whether the store takes what it is given: `state` is ok, waiting (it will pass) or failed (somebody must act)."""
+        """Report whether the store accepts records: `state` is ok, waiting (it will pass) or failed (needs an operator)."""
         found = self.inserting.health()
         if self._refused:
             found |= {"state": "failed", "error": f"{self.spool.folder}: {self._refused}"}
@@ -184,7 +203,7 @@ class Storing:
         return {**found, **spooled, "dropping": dropping}
 
     def left(self) -> int:
-        """How many of the records that were found in the spool at the start are not in the store yet: the oldest go first."""
+        """Return the number of records from the spool at the start that are not stored yet; oldest go first."""
         return max(self._found - sum(self.fates()[name] for name in ("stored", "deduplicated")), 0)
 
     def fates(self) -> dict[str, int]:
@@ -197,7 +216,7 @@ class Storing:
         return {**found, **{f"dropped: {reason}": n for reason, n in sorted(dropped.items())}}
 
     def counts(self) -> Iterator[Count]:
-        """What became of the records, and how the spool is."""
+        """Return the fates of the records, and the state of the spool."""
         fates = self.fates()
         levels = {"waiting": fates.pop("waiting"), "spooled": fates.pop("spooled")}
         fates["kept"] = fates.pop("stored")
@@ -233,21 +252,21 @@ def _batches(flows: Flows, most: int) -> Iterator[Flows]:
         yield flows if len(flows) <= most else flows.take(slice(start, start + most))
 
 
-def storing_to(out: str) -> Storing:
-    """The sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, which may say `?spool=FOLDER`.
+def open_sink(out: str) -> Storing:
+    """Open the sink of `--out`: `chdb:FOLDER`, with its spool inside, or a server's address, optionally with `?spool=FOLDER`.
 
-    Else a server's spool is where systemd (STATE_DIRECTORY) or the desktop (XDG_STATE_HOME) want state to be. Raises StoreError
-    where either folder is named by nothing, or that of the store is one of something else.
+    Otherwise a server's spool is in the state folder of systemd (STATE_DIRECTORY) or of the desktop (XDG_STATE_HOME). Raises
+    StoreError for an empty folder name, or a folder with other content.
     """
     if out.startswith("chdb:"):
         folder = Path(drivers.folder_of(out))
         if not store_folders.is_stored(folder):
-            store_folders.check_new(folder)  # before a spool is in it
+            store_folders.check_new(folder)  # before a spool is created in it
         return Storing(out, folder / "spool")
     parts = urlsplit(out)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if options.get("spool") == "":
-        raise StoreError(f"{masked(out)}: spool= is empty; is a shell variable not set?")
+        raise StoreError(f"{mask_password(out)}: spool= is empty; is a shell variable not set?")
     state = os.environ.get("STATE_DIRECTORY") or os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     spool = options.pop("spool", None) or Path(state).expanduser() / "prism-spool"
     return Storing(urlunsplit(parts._replace(query=urlencode(options))), spool)

@@ -1,4 +1,4 @@
-"""Format columns as lines of CSV or JSON, many rows at once; the same octets as Python's `csv` and `json`, 10 times as fast."""
+"""Format columns as lines of CSV or JSON, many rows at once; same octets as Python's `csv` and `json`, 10 times as fast."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _FOURS = np.array([f"{i:04d}".encode() for i in range(10_000)]).view(np.uint32)
 _POWERS = 10 ** np.arange(1, 19)
 
 
-class Words:
-    """Texts that codes stand for, ready to be written; `quoted` says how: by default as CSV, in quotes where they need some."""
+class CodeTexts:
+    """Texts of codes, ready to be written; `quoted` is the quoting function, by default CSV's."""
 
     def __init__(self, texts: Sequence[str], quoted: Callable[[str], str] | None = None) -> None:
         self.texts = texts
@@ -28,18 +28,18 @@ class Words:
             row[: len(text)] = np.frombuffer(text, np.uint8)
 
     def of(self, codes: NDArray[Any]) -> tuple[Octets, Mask | None]:
-        """The texts of codes, left-aligned, and which octets count, None for all."""
+        """Return the texts of codes, left-aligned, and the mask of valid octets, None for all."""
         length = self.length[codes]
         most = int(length.max())
         octets = self.table[codes, :most]
         return octets, None if int(length.min()) == most else np.arange(most) < length[:, None]
 
 
-Field = NDArray[Any] | tuple[NDArray[Any], Words]  # numbers; or codes and what they stand for
+Field = NDArray[Any] | tuple[NDArray[Any], CodeTexts]  # numbers; or codes with their texts
 
 
 def lines(fields: Sequence[Field], between: Sequence[bytes] | None = None) -> bytes:
-    """A line per row: the fields, with what stands `between`, before the first and behind the last; by default as CSV."""
+    """Write a line per row: the fields with the separators `between`, before the first and after the last; by default CSV."""
     n = len(fields[0][0] if isinstance(fields[0], tuple) else fields[0])
     if not n:
         return b""
@@ -58,12 +58,12 @@ def lines(fields: Sequence[Field], between: Sequence[bytes] | None = None) -> by
 
 
 def _numbers(values: NDArray[np.int64]) -> tuple[Octets, Mask | None]:
-    """Digits, right-aligned in as many octets as the longest number has; and which octets count, None for all."""
+    """Format numbers as digits, right-aligned to the longest number; return also the mask of valid octets, None for all."""
     low, high = int(values.min()), int(values.max())
     if low == high:
         return np.frombuffer(str(low).encode(), np.uint8)[None], None
     if low < 0:
-        return Words([str(value) for value in values.tolist()]).of(np.arange(len(values)))
+        return CodeTexts([str(value) for value in values.tolist()]).of(np.arange(len(values)))
     most = len(str(high))
     groups = -(-most // 4)
     out, rest = np.empty((len(values), groups), np.uint32), values

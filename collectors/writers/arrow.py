@@ -1,6 +1,7 @@
 """Write Arrow IPC files (Feather 2) of flow records for other tools: pandas, polars, DuckDB.
 
-Columns have our names; addresses, exporter and path are plain texts, and nothing is compressed: every reader can map that.
+Columns have our names; addresses, exporter and path are plain texts, and nothing is compressed, so that readers can map the
+file.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from collectors.columns.record import COLUMNS, Flows
 from collectors.columns.switch_names import check_names
 from collectors.formats.foreign_records import TEXT
 
-ROWS = 1 << 16  # of a record batch: some MB
+ROWS = 1 << 16  # rows of a record batch: some MB
 SCHEMA = pa.schema([pa.field(c.name, pa.string() if c.name in TEXT else pa.from_numpy_dtype(c.dtype)) for c in COLUMNS])
 
 
 class Writer:
-    """An Arrow IPC file that records are added to. A context; readable once it is closed. `count` is how many there are."""
+    """An Arrow IPC file for adding records. A context; readable after it is closed. `count`: number of records."""
 
     def __init__(self, path: str | Path) -> None:
         self.count = 0
@@ -33,7 +34,7 @@ class Writer:
         self._file.close()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        """Add records. Raises ValueError for a switch name with a bar or a line end."""
         check_names(flows)
         texts = {"src": flows.endpoints, "dst": flows.endpoints, "exporter": flows.exporters or ("",)}
         texts["path"] = tuple("|".join(way) for way in flows.paths)

@@ -1,8 +1,8 @@
 """Write files that nfdump 1.7 reads (`nfdump -r`): nfcapd layout 2, record version 3, uncompressed blocks.
 
-Integers are little-endian, as nfdump has them on the machines it is built for. nfdump has no place for queue pairs, messages,
-retransmissions, congestion marks and paths: those are left out. Times are cut to milliseconds. Volumes of sampled records are
-scaled up, as nfcapd does.
+Integers are little-endian, as on nfdump's usual platforms. The format has no queue pairs, messages, retransmissions, congestion
+marks and paths: these are left out. Times are truncated to milliseconds. Volumes of sampled records are scaled up, as in
+nfcapd.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from collectors.addresses.bounded_address_book import MAPPED
 from collectors.columns.record import ROCE_PORT, TCP, UDP, Flows, Ints, Mask
 from collectors.columns.switch_names import check_names
 
-ROWS = 1 << 13  # of a block: less than BLOCK octets
-BLOCK = 1 << 20  # octets of a block at most, as nfcapd has them
+ROWS = 1 << 13  # rows of a block: less than BLOCK octets
+BLOCK = 1 << 20  # octets of a block at most, as in nfcapd
 MAGIC, LAYOUT, MADE_BY, IPFIX = 0xA50C, 2, 0x01070100, 10
-DATA, FLOW, IDENT, STATISTICS = 3, 11, 0x8001, 0x8002  # kinds of blocks, of records, of records behind the last block
+DATA, FLOW, IDENT, STATISTICS = 3, 11, 0x8001, 0x8002  # types of blocks, of records, of records after the last block
 SAMPLED = 2  # a flag of records
 ICMP, ICMP6 = 1, 58
 NAME = b"prism\0"
@@ -43,11 +43,11 @@ _HEAD = [
     *(("octets", "<u8"), ("src_port", "<u2"), ("dst_port", "<u2"), ("protocol", "u1"), ("tcp_flags", "u1"), ("rest", "u1", 2)),
 ]
 _ENDS = {4: (2, "<u4", ()), 6: (3, "<u8", (2,))}  # of IPv4 and of IPv6: element, type of an address, its shape
-_ROUTERS = {0: None, 4: (12, "<u4", ()), 6: (13, "<u8", (2,))}  # who exported the record
+_ROUTERS = {0: None, 4: (12, "<u4", ()), 6: (13, "<u8", (2,))}  # exporter of the record
 
 
 def kind_of(ends: int, router: int) -> np.dtype[Any]:
-    """The layout of records with addresses of such a family, and the exporter's; 0: none."""
+    """Return the layout of records with addresses of such a family, and the exporter's; 0: none."""
     _, kind, shape = _ENDS[ends]
     fields: list[Any] = [*_HEAD, ("ends", "<u2", 2), ("src", kind, shape), ("dst", kind, shape)]
     if (told := _ROUTERS[router]) is not None:
@@ -56,7 +56,7 @@ def kind_of(ends: int, router: int) -> np.dtype[Any]:
 
 
 class Writer:
-    """A file that records are added to. A context; readable once it is closed. `count` is how many there are."""
+    """A file for adding records. A context; readable after it is closed. `count`: number of records."""
 
     def __init__(self, path: str | Path) -> None:
         self.count = self._blocks = 0
@@ -74,7 +74,7 @@ class Writer:
                 self._end()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        """Add records. Raises ValueError for a switch name with a bar or a line end."""
         check_names(flows)
         table, routers = table_of(flows.endpoints), _Routers(flows.exporters)
         for start in range(0, len(flows), ROWS):
@@ -89,7 +89,7 @@ class Writer:
         self._file.write(np.array((records, len(octets), DATA, 0), BLOCK_HEADER).tobytes() + octets)
 
     def _sum(self, part: Flows) -> None:
-        """Count the records for what nfdump tells of a file as a whole."""
+        """Add records to nfdump's statistics of the file."""
         column = np.full(len(part), 3)
         for i, protocols in enumerate(((TCP,), (UDP,), (ICMP, ICMP6))):
             column[np.isin(part.protocol, protocols)] = i
@@ -100,7 +100,7 @@ class Writer:
         self._window = min(first, int(part.start_ns.min()) // 1_000_000), max(last, int(part.end_ns.max()) // 1_000_000)
 
     def _end(self) -> None:
-        """Write what stands behind the records, and the header again."""
+        """Write the trailer after the records, and the header again."""
         appendix = self._file.tell()
         first, last = self._window if self.count else (0, 0)
         totals = [self._sums[name].sum() for name in ("flows", "octets", "packets")]
@@ -114,7 +114,7 @@ class Writer:
 
 
 class _Routers:
-    """Exporters that are addresses, by their code: family (0: none), and address as two halves."""
+    """Exporters that are addresses, by code: family (0: none), and address as two halves."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.family, self.address = np.zeros(len(names) or 1, np.int64), np.zeros((len(names) or 1, 2), np.uint64)
@@ -128,7 +128,7 @@ class _Routers:
 
 
 def volumes(flows: Flows) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Packets and octets, those of sampled records scaled up."""
+    """Return packets and octets, scaled up for sampled records."""
     rate = np.maximum(flows.sampling_rate, 1).astype(np.uint64)
     return flows.packets.astype(np.uint64) * rate, flows.octets.astype(np.uint64) * rate
 
@@ -138,7 +138,7 @@ def _bare(kind: int, octets: bytes) -> bytes:
 
 
 def _records(part: Flows, table: NDArray[np.uint64], routers: _Routers) -> bytes:
-    """The records of a block, end to end."""
+    """Build the records of a block."""
     four = _is_four(table)
     family, router = np.where(four[part.src] & four[part.dst], 4, 6), routers.family[part.exporter]
     made = list(_made(part, table, routers, family, router))
@@ -155,7 +155,7 @@ def _records(part: Flows, table: NDArray[np.uint64], routers: _Routers) -> bytes
 def _made(
     part: Flows, table: NDArray[np.uint64], routers: _Routers, family: Ints, router: Ints
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.uint8]]]:
-    """Rows of one layout, and their octets."""
+    """Yield rows of one layout, and their octets."""
     packets, octets = volumes(part)
     for ends, via in np.unique(np.column_stack([family, router]), axis=0).tolist():
         rows = np.flatnonzero((family == ends) & (router == via))
@@ -181,5 +181,5 @@ def _made(
 
 
 def _is_four(table: NDArray[np.uint64]) -> Mask:
-    """Which addresses are of IPv4."""
+    """Mark the IPv4 addresses."""
     return np.asarray((table[:, 0] == 0) & (table[:, 1] & ~np.uint64(0xFFFFFFFF) == MAPPED), np.bool_)

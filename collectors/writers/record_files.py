@@ -1,4 +1,4 @@
-"""Write flow records to files, whole or in parts: CSV, JSON Lines, Parquet, Arrow IPC, nfdump, by the file's name."""
+"""Write flow records to files, at once or in parts: CSV, JSON Lines, Parquet, Arrow IPC, nfdump, by the file's name."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ import zstandard
 
 from collectors.columns.record import COLUMNS, Flows
 from collectors.columns.switch_names import check_names
-from collectors.writers._text_lines import Field, Words, lines
+from collectors.writers._text_lines import CodeTexts, Field, lines
 
 if TYPE_CHECKING:
     from collectors.formats import parquet
     from collectors.writers import arrow, nfcapd
 
 TEXT = ("src", "dst", "exporter", "path")
-BINARY = re.compile(r"(\.(?P<form>parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)  # names of files that are no text
+BINARY = re.compile(r"(\.(?P<form>parquet|arrow|nfdump)|nfcapd\.\d{8,14})$", re.IGNORECASE)  # names of binary files
 JSON_ENDINGS = (".jsonl", ".ndjson", ".json")
 BETWEEN = (f'{{"{COLUMNS[0].name}":'.encode(), *(f',"{c.name}":'.encode() for c in COLUMNS[1:]), b"}\n")
-ROWS = 20_000  # written at once: what fits into a processor's cache
+ROWS = 20_000  # rows written at once: fits into a processor's cache
 
 
 def write(path: str | Path, flows: Flows, *, rows_at_once: int = ROWS) -> None:
-    """Write records as the name says: .parquet; .arrow; .nfdump; .jsonl, .ndjson, .json; else as CSV; texts also .gz and .zst.
+    """Write records in the format of the file's name.
 
-    Raises ValueError where the name of a switch holds the bar that separates switches in a path, or the end of a line.
+    .parquet; .arrow; .nfdump; .jsonl, .ndjson, .json; else CSV; texts also .gz and .zst. Raises ValueError for a switch name
+    with a bar (the separator of paths) or a line end.
     """
     with writer(path) if BINARY.search(str(path)) else Writer(path, rows_at_once=rows_at_once) as file:
         file.add(flows)
 
 
 def writer(path: str | Path) -> Writer | parquet.Writer | arrow.Writer | nfcapd.Writer:
-    """A dump to add records to, in the form its name says."""
+    """Open a dump for adding records, in the format of its name."""
     found = BINARY.search(str(path))
     if not found:
         return Writer(path)
@@ -53,13 +54,13 @@ def writer(path: str | Path) -> Writer | parquet.Writer | arrow.Writer | nfcapd.
 
 
 class Writer:
-    """A text that records are added to, in a form as `write` has it; `level` is how hard gzip tries. A context."""
+    """A text file for adding records, in a format of `write`; `level` is gzip's. A context."""
 
     def __init__(self, path: str | Path, *, level: int = 6, rows_at_once: int = ROWS) -> None:
         name = str(path).lower()
         self.count, self._rows_at_once = 0, rows_at_once
         self._json = name.removesuffix(".gz").removesuffix(".zst").endswith(JSON_ENDINGS)
-        self._stack, self._words = ExitStack(), dict[str, Words]()
+        self._stack, self._words = ExitStack(), dict[str, CodeTexts]()
         self._file = _created(self._stack, path, name, level)
         if not self._json:
             self._file.write((",".join(c.name for c in COLUMNS) + "\n").encode())
@@ -71,19 +72,19 @@ class Writer:
         self._stack.close()
 
     def add(self, flows: Flows) -> None:
-        """Add records. Raises ValueError where the name of a switch holds a bar, or the end of a line."""
+        """Add records. Raises ValueError for a switch name with a bar or a line end."""
         check_names(flows)
         for start in range(0, len(flows), self._rows_at_once):
             part = slice(start, start + self._rows_at_once)
             self._file.write(lines(_fields(flows, part, self._known), BETWEEN if self._json else None))
         self.count += len(flows)
 
-    def _known(self, column: str, flows: Flows) -> Words:
-        """What the codes of a column stand for; made once for each dictionary, which are the same in all parts or grow."""
+    def _known(self, column: str, flows: Flows) -> CodeTexts:
+        """Return the texts of a column's codes; made once per dictionary, which is the same in all parts or grows."""
         texts = _texts(column, flows)
         known = self._words.get(column)
         if known is None or known.texts != texts:
-            known = self._words[column] = Words(texts, json.dumps if self._json else None)
+            known = self._words[column] = CodeTexts(texts, json.dumps if self._json else None)
         return known
 
 
@@ -94,11 +95,11 @@ def _texts(column: str, flows: Flows) -> tuple[str, ...]:
 
 
 def objects(flows: Flows, rows: slice) -> bytes:
-    """A JSON object per row."""
-    return lines(_fields(flows, rows, lambda column, flows: Words(_texts(column, flows), json.dumps)), BETWEEN)
+    """Write a JSON object per row."""
+    return lines(_fields(flows, rows, lambda column, flows: CodeTexts(_texts(column, flows), json.dumps)), BETWEEN)
 
 
-def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], Words]) -> list[Field]:
+def _fields(flows: Flows, rows: slice, words: Callable[[str, Flows], CodeTexts]) -> list[Field]:
     columns = ((c.name, getattr(flows, c.name)[rows]) for c in COLUMNS)
     return [(values, words(name, flows)) if name in TEXT else values for name, values in columns]
 

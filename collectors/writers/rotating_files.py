@@ -1,4 +1,4 @@
-"""Write live flow records to files in a folder: a new file after so many records or so long, each whole or not at all."""
+"""Write live flow records to files in a folder: a new file after a number of records or a time, each written atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from collectors.columns.record import COLUMNS, Codes, Flows, concatenated
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 from collectors.operations.logs import say
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.writers.sinks import MEANING
@@ -21,15 +21,25 @@ from collectors.writers.sinks import MEANING
 Write = Callable[[str, Flows], None]
 
 ROWS, SECONDS = 500_000, 60.0
-PATIENCE = 4  # a full folder: so many files' worth of records wait in memory before the oldest are dropped
+PATIENCE = 4  # files' worth of records that wait in memory on a full disk before the oldest are dropped
 RETRY_NS = 5_000_000_000
 
 
 class Rotating:
-    """A sink of files `folder/flows-TIME-NUMBER` + `suffix`, made by `write(path, flows)`, by start of their records.
+    """A sink of files `folder/flows-TIME-NUMBER` + `suffix`, with records in order of start.
 
-    A file is made once there are `rows` records or the oldest has waited for `seconds`. Where the disk refuses, records wait
-    and it is tried again; what does not fit into memory is `dropped`, by reason.
+    If the disk refuses, records wait for another try; records beyond the memory limit are `dropped`, by reason.
+
+    Parameters
+    ----------
+    folder : path
+        Folder of the files.
+    write : callable
+        Writes flow records to a path.
+    suffix : str
+        End of the files' names; it defines the format.
+    rows, seconds : int, float
+        A file is written at this number of records, or at this age of its oldest record, s.
     """
 
     def __init__(self, folder: str | Path, write: Write, *, suffix: str, rows: int = ROWS, seconds: float = SECONDS) -> None:
@@ -43,7 +53,7 @@ class Rotating:
             raise NotADirectoryError(20, "not a folder", str(folder))
 
     def write(self, flows: Flows) -> None:
-        """Take records."""
+        """Add records."""
         if len(flows):
             self._due_ns = self._due_ns or time.time_ns() + self.every_ns
             self._parts.append(flows)
@@ -52,12 +62,12 @@ class Rotating:
                 self._make(time.time_ns())
 
     def tick(self, now_ns: int) -> None:
-        """Make a file where one is due."""
+        """Write a file if it is due."""
         if self.waiting and now_ns >= self._due_ns:
             self._make(now_ns)
 
     def close(self) -> None:
-        """Make a file of what waits; what the disk refuses now is dropped."""
+        """Write a file of the waiting records; if the disk refuses now, they are dropped."""
         self._again_ns = 0
         if self.waiting:
             self._make(0, last=True)
@@ -67,7 +77,7 @@ class Rotating:
             return
         path = self.folder / f"flows-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{self.files:06}{self.suffix}"
         try:
-            with written(str(path)) as name:
+            with atomic_path(str(path)) as name:
                 self._write(name, by_start(self._parts))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -83,7 +93,7 @@ class Rotating:
         self._parts, self.waiting, self._due_ns = [], 0, 0
 
     def counts(self) -> Iterator[Count]:
-        """What became of the records."""
+        """Return the fates of the records."""
         fates = {"kept": self.kept, **{f"dropped: {reason}": n for reason, n in self.dropped.items()}}
         yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))
         yield Count(PREFIX + "sink_waiting", "flow records waiting to be written", {(): self.waiting}, level=True)
@@ -91,7 +101,7 @@ class Rotating:
 
 
 def by_start(parts: Sequence[Flows]) -> Flows:
-    """Records of several parts, by start."""
+    """Merge the records of several parts, by start."""
     whole = joined(parts)
     if np.all(whole.start_ns[1:] >= whole.start_ns[:-1]):
         return whole
@@ -99,7 +109,7 @@ def by_start(parts: Sequence[Flows]) -> Flows:
 
 
 def joined(parts: Sequence[Flows]) -> Flows:
-    """Records of several parts as one. Dictionaries that grew from part to part, as decoders' do, are taken as they are."""
+    """Concatenate the records of several parts. Growing dictionaries, as from decoders, are used as they are."""
     last = parts[-1]
     if len(parts) == 1:
         return last
@@ -115,7 +125,7 @@ def _begins(last: Flows, part: Flows) -> bool:
 
 
 def _used(part: Flows) -> Flows:
-    """The same records with the endpoints they name, and no others."""
+    """Drop the endpoints that no record uses."""
     codes, where = np.unique(np.concatenate([part.src, part.dst]), return_inverse=True)
     which: Codes = where.astype(np.int32)
     names = tuple(part.endpoints[code] for code in codes.tolist())

@@ -14,52 +14,52 @@ MEANING = "flow records: kept, dropped for a reason"
 
 
 class Sink(Protocol):
-    """Takes flow records. What it cannot keep it counts itself, under a reason; it raises only what should end the program."""
+    """A target for flow records. It counts records that it cannot keep by reason; it raises only fatal errors."""
 
     def write(self, flows: Flows) -> None:
-        """Take records."""
+        """Add records."""
 
     def tick(self, now_ns: int) -> None:
-        """Time passes: write out what is due."""
+        """Write data that is due."""
 
     def close(self) -> None:
-        """Write out everything and leave nothing behind."""
+        """Write everything and close."""
 
     def counts(self) -> Iterator[Count]:
-        """What became of the records: written = kept + waiting + dropped, by reason."""
+        """Return the fates of the records: written = kept + waiting + dropped, by reason."""
 
 
 class JsonLines:
-    """Records as JSON Lines to an open binary file, standard output where none is given; each batch is flushed."""
+    """Writes JSON Lines to an open binary file, by default standard output; each batch is flushed."""
 
     def __init__(self, file: BinaryIO | None = None) -> None:
         self.kept = 0
         self._file = file or sys.stdout.buffer
 
     def write(self, flows: Flows) -> None:
-        """Write records; raises BrokenPipeError where the reader left."""
+        """Write records; raises BrokenPipeError if the reader has left."""
         for start in range(0, len(flows), ROWS):
             part = slice(start, start + ROWS)
             left = memoryview(objects(flows, part))
-            while left:  # unbuffered (PYTHONUNBUFFERED), a write that a signal interrupts is a part
+            while left:  # unbuffered (PYTHONUNBUFFERED), a write interrupted by a signal is partial
                 left = left[self._file.write(left) :]
             self.kept += len(flows.start_ns[part])
         self._file.flush()
 
     def tick(self, now_ns: int) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing waits."""
 
     def close(self) -> None:
         """Flush."""
         self._file.flush()
 
     def counts(self) -> Iterator[Count]:
-        """All are kept."""
+        """Return the number of records."""
         yield Count(PREFIX + "sink_records", MEANING, {("kept",): self.kept}, ("fate",))
 
 
 class Nowhere:
-    """Counts records and forgets them: to measure, or to look at the counters alone."""
+    """Counts records and drops them: for measurements."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -69,11 +69,11 @@ class Nowhere:
         self.records += len(flows)
 
     def tick(self, now_ns: int) -> None:
-        """Nothing waits."""
+        """Do nothing: nothing waits."""
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing."""
 
     def counts(self) -> Iterator[Count]:
-        """None is kept."""
+        """Return the number of records."""
         yield Count(PREFIX + "sink_records", MEANING, {("dropped: requested",): self.records}, ("fate",))

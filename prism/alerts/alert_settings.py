@@ -1,6 +1,6 @@
-"""What can be set of alerts: a frozen dataclass per table of the settings file, with every default.
+"""Settings of alerts: one frozen dataclass per table of the settings file, with all defaults.
 
-Reading the file is `prism.notify.alert_settings_file`'s business.
+`prism.notify.alert_settings_file` reads the file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GROUPABLE = ("job", "severity", "alertname", "subject", "ids", "host", "switch",
 
 
 class Secret(str):
-    """Text that is not shown: in errors, logs and lists it is ***."""
+    """Text that errors, logs and lists show as `***`."""
 
     __slots__ = ()
 
@@ -32,10 +32,10 @@ NONE = Secret("")
 
 
 @dataclass(frozen=True)
-class Telling:
-    """What is told: severities, kinds that are told even if they are over before anybody was told, and until when after.
+class Selection:
+    """Which findings are notified: severities, kinds that are notified even after their end, and for how long after it.
 
-    That something is over is told when it has been over for `over_s`: it may have paused.
+    An end is notified after `over_s` seconds, because the case may reopen.
     """
 
     severities: tuple[str, ...] = ("warning", "critical")
@@ -46,9 +46,9 @@ class Telling:
 
 @dataclass(frozen=True)
 class Grouping:
-    """Alerts that agree in the labels `by` go out together, `wait_s` after the first of them.
+    """Group alerts by the labels `by`; notify a new group `wait_s` after its first alert.
 
-    Changes are told `interval_s` after the last notification at the earliest; what goes on is told again after `repeat_s`.
+    Changes follow at the earliest `interval_s` after the last notification; open alerts repeat after `repeat_s`. All in s.
     """
 
     by: tuple[str, ...] = ("job",)
@@ -59,7 +59,10 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Retrying:
-    """When a failed delivery is tried again: after each of `after_s`, longer by a random share up to `jitter`; then no more."""
+    """Pauses before each retry, s, each extended by a random share of up to `jitter`.
+
+    After the last one, delivery is given up.
+    """
 
     after_s: tuple[float, ...] = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
     jitter: float = 0.1
@@ -67,7 +70,7 @@ class Retrying:
 
 @dataclass(frozen=True)
 class Limits:
-    """A delivery may take so long, s; of an answer so many octets are read."""
+    """Limits of a delivery: duration in s, and octets read from an answer."""
 
     timeout_s: float = 15.0
     answer_octets: int = 4096
@@ -75,12 +78,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Receiver:
-    """Whom to tell. `url` may hold a secret itself, as Slack's do.
+    """A receiver of notifications. `url` may contain a secret, as those of Slack do.
 
-    `match`: which alerts, all by default. `resolved`: whether it hears of ends. `most`: alerts in one notification. `allow`:
-    networks that are not public and may be posted to. `secrets` sign (Standard Webhooks), several while one is replaced by
-    another; `token` goes into the Authorization header, of email it is the password of `user`; `to` and `sender` are addresses
-    of email. `ca_file`: who signs its certificate. `refresh_s`: how often an Alertmanager is told what goes on.
+    `match`: matchers that an alert must pass; all alerts by default. `resolved`: whether to send ends. `most`: alerts per
+    notification. `allow`: non-public networks that may receive posts. `secrets` sign the body (Standard Webhooks); several are
+    valid during a rotation. `token`: Authorization header, or for email the password of `user`. `to`, `sender`: email
+    addresses. `ca_file`: certificates to trust. `refresh_s`: interval at which open alerts are sent again to an Alertmanager.
     """
 
     name: str
@@ -101,13 +104,13 @@ class Receiver:
 
     @property
     def digest(self) -> str:
-        """Tells whether a receiver is still the one that was disabled: 12 hex digits of where it is."""
-        told = "\n".join((self.name, self.kind, str(self.url), str(self.routing_key)))
-        return hashlib.blake2s(told.encode(), digest_size=6).hexdigest()
+        """Hash the target of a receiver to 12 hex digits. A disabled receiver stays disabled while this is unchanged."""
+        notification = "\n".join((self.name, self.kind, str(self.url), str(self.routing_key)))
+        return hashlib.blake2s(notification.encode(), digest_size=6).hexdigest()
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """What must not be shown of it, longest first."""
+        """List the secrets of this receiver that no output may show, longest first."""
         _, _, path = self.url.partition("://")
         _, slash, path = path.partition("/")
         words = {self.url, slash + path if len(path) > 3 else "", self.token, self.routing_key, *self.secrets}
@@ -116,9 +119,9 @@ class Receiver:
 
 @dataclass(frozen=True)
 class Hook:
-    """Where an action on a finding is posted once a person approved it (`prism.feedback`), signed.
+    """A signed HTTP hook for an action on a finding, posted after a person approved it (`prism.feedback`).
 
-    `title` is what the button says. While `dry_run` is set it is never asked to act. `match`: for which findings it is offered.
+    `title`: text of the button. `dry_run`: post requests as a dry run only. `match`: findings for which the action is offered.
     """
 
     name: str
@@ -132,16 +135,16 @@ class Hook:
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """What must not be shown of it, longest first."""
+        """List the secrets of this hook that no output may show, longest first."""
         return Receiver(self.name, "signed", self.url, secrets=self.secrets).hidden
 
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it. `external_url` is where people find the dashboard; `labels` are added to every alert.
+    """All settings of alerts. `external_url`: public address of the pages; `labels`: added to every alert.
 
-    `actions` are hooks for actions that people approve. In `folder` silences are kept, and a copy of what waits and what could
-    not be delivered, for the command line.
+    `actions`: hooks for approved actions. `folder`: holds silences, and for the command line a copy of waiting and failed
+    notifications.
     """
 
     receivers: tuple[Receiver, ...] = ()
@@ -149,7 +152,7 @@ class Settings:
     external_url: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     folder: str = "."
-    telling: Telling = Telling()
+    telling: Selection = Selection()
     grouping: Grouping = Grouping()
     retrying: Retrying = Retrying()
     limits: Limits = Limits()

@@ -1,4 +1,4 @@
-"""The texts of an alert: what is wrong, how bad it is, what to do first, and how sure that is."""
+"""Write the texts of an alert: the fault, its cost, the first action, and the confidence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from prism.model import Finding, JobDiagnosis
 from prism.topology import Topology
 from prism.tracking.board import Case, JobStatus
 
-LIKELY = 0.05  # alternatives below this probability are left out
+MIN_PROBABILITY = 0.05  # alternatives below this probability are left out
 
 
-def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
-    """Sentences by name. `summary` fits a telephone's lock screen; `description` is all of it, a line per fact.
+def describe_case(case: Case, job: JobStatus | None, topology: Topology | None, *, started_ns: int) -> dict[str, str]:
+    """Write the sentences of an alert by name. `summary` is one short line; `description` has all facts, one per line.
 
-    In the order of somebody who was woken: is it still so and how bad, what to do first, where to look, why, what job it is.
+    Order for an engineer on call: current state and cost, first action, where to look, reason, job.
     """
     finding, found = case.finding, job.found if job else None
     said = {
@@ -26,11 +26,11 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
         "action": advice.first(finding),
         "look": " ".join(advice.CHECKS.get(finding.kind, ())),
         "reason": _sentence(finding.message),
-        "cost": cost(finding, len(found.job.endpoints) if found else 0),
-        "since": since(case, started_ns),
+        "cost": describe_cost(finding, len(found.job.endpoints) if found else 0),
+        "since": describe_duration(case, started_ns),
         "confidence": f"{finding.confidence:.0%}" if finding.confidence else "",
-        "suspects": suspects(finding),
-        "about_job": about(found) if found else "",
+        "suspects": describe_suspects(finding),
+        "about_job": describe_job(found) if found else "",
     }
     if case.state == "closed":
         said["action"] = said["look"] = said["suspects"] = ""
@@ -42,7 +42,7 @@ def worded(case: Case, job: JobStatus | None, topology: Topology | None, *, star
 
 
 def summary(finding: Finding, topology: Topology | None = None) -> str:
-    """The finding's title and its effect on the job, in a line."""
+    """Write the finding's title and its effect on the job in one line."""
     named = title(finding, topology)
     who = "" if finding.subject == "job" else f"job {finding.job} "  # a title about the whole job names it
     if finding.kind == "crash":
@@ -54,15 +54,19 @@ def summary(finding: Finding, topology: Topology | None = None) -> str:
     return f"{named}: {who}is affected" if who else named
 
 
-def suspects(finding: Finding) -> str:
-    """Who else it may be, with probabilities; empty where nobody else is likely."""
+def describe_suspects(finding: Finding) -> str:
+    """List alternative suspects with their probabilities; empty without a likely alternative."""
     first = set(finding.isolate.hosts or finding.isolate.parts)
-    rest = [(ids, p) for ids, p in finding.isolate.alternatives if p >= LIKELY and len(ids) <= NAMED and not set(ids) <= first]
+    rest = [
+        (ids, p)
+        for ids, p in finding.isolate.alternatives
+        if p >= MIN_PROBABILITY and len(ids) <= NAMED and not set(ids) <= first
+    ]
     return ", ".join(f"{some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
 
 
-def cost(finding: Finding, ranks: int = 0) -> str:
-    """What it cost so far, and how many GPUs that is as long as it goes on; empty where neither is known."""
+def describe_cost(finding: Finding, ranks: int = 0) -> str:
+    """Write the cost so far, and the GPUs that are lost while the case is open; empty if neither is known."""
     lost = finding.lost_gpu_s
     if finding.kind in ("crash", "hang"):
         idle = f"The {ranks} GPU{'s' if ranks != 1 else ''} of the job may stay idle until this is fixed." if ranks else ""
@@ -73,33 +77,33 @@ def cost(finding: Finding, ranks: int = 0) -> str:
     return " ".join(text for text in (f"Lost so far: {amount}." if lost >= 0.5 else "", idle) if text)
 
 
-def since(case: Case, started_ns: int) -> str:
-    """Since when, and when it was seen last; of one that is over, how long it lasted."""
-    begin = moment(started_ns)
+def describe_duration(case: Case, started_ns: int) -> str:
+    """Write when the case started and when it was last seen; for a closed case, its duration."""
+    begin = format_time(started_ns)
     if case.state == "open":
         seen = case.finding.end_ns
-        return f"Since {begin}, last seen {moment(seen)}." if seen > started_ns else f"Since {begin}."
-    return f"Resolved: lasted {lasting(case.closed_ns - started_ns)}, from {begin} to {moment(case.closed_ns)}."
+        return f"Since {begin}, last seen {format_time(seen)}." if seen > started_ns else f"Since {begin}."
+    return f"Resolved: lasted {format_duration(case.closed_ns - started_ns)}, from {begin} to {format_time(case.closed_ns)}."
 
 
-def about(found: JobDiagnosis) -> str:
-    """A job in a line: how big, and how it is parallelised."""
+def describe_job(found: JobDiagnosis) -> str:
+    """Describe a job in one line: its size and its layout."""
     ranks, hosts, layout = len(found.job.endpoints), len(found.job.hosts), found.parallelism.layout
     where = f" on {hosts} host{'s' if hosts != 1 else ''}" if hosts else ""
     sizes = [f"{kind.upper()} {getattr(layout, kind)}" for kind in ("dp", "pp", "tp", "ep", "cp") if getattr(layout, kind) > 1]
     return f"Job {found.job.title}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
 
 
-def moment(time_ns: int) -> str:
-    """A time for people, to the second; out of the calendar it is a number."""
+def format_time(time_ns: int) -> str:
+    """Format a time for people, to the second; as a number if it is outside the calendar."""
     try:
         return f"{datetime.fromtimestamp(time_ns // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
         return f"{time_ns} ns"
 
 
-def lasting(length_ns: int) -> str:
-    """A duration for people."""
+def format_duration(length_ns: int) -> str:
+    """Format a duration for people."""
     seconds = max(round(length_ns / 1e9), 0)
     if seconds < 120:
         return f"{seconds} s"

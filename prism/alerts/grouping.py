@@ -1,4 +1,4 @@
-"""Which alerts go out together, and whether they are due: pure, with the reason, as in Alertmanager."""
+"""Group alerts and decide when a group is due. Pure functions that return the reason, as in Alertmanager."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ S = 1_000_000_000
 
 
 class Due(NamedTuple):
-    """Whether a group is told now, why (not), and when that is to be asked again, ns; 0: not before something changes."""
+    """Decision for a group: notify `now` or not, why, and the next time to check, ns. 0: only after a change."""
 
     now: bool
     why: str
@@ -22,31 +22,33 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True)
 class Log:
-    """What a receiver was told of a group: the last notification, and what it believes to go on.
+    """State of a group at one receiver: the last notification, and the alerts that the receiver considers open.
 
-    `cases` are those it was told of, with when last, ns.
+    `cases`: time of the last notification of each case, ns.
     """
 
     last: Notification | None = None
     open: Mapping[str, Alert] = field(default_factory=dict)
     cases: Mapping[str, int] = field(default_factory=dict)
 
-    def after(self, told: Notification) -> Log:
-        """The log with one more notification; told again with another state, it replaces itself."""
+    def with_notification(self, notification: Notification) -> Log:
+        """Return the log with one more notification. A notification with a known id replaces its earlier state."""
         going = dict(self.open)
-        for alert in sorted(told.alerts, key=lambda alert: alert.firing):  # what ended may go on under other labels
+        for alert in sorted(
+            notification.alerts, key=lambda alert: alert.firing
+        ):  # an ended alert may continue under other labels
             if alert.firing:
                 going[alert.fingerprint] = alert
             else:
                 going.pop(alert.fingerprint, None)
-        return Log(told, going, {**self.cases, **{alert.case: told.made_ns for alert in told.alerts}})
+        return Log(notification, going, {**self.cases, **{alert.case: notification.made_ns for alert in notification.alerts}})
 
-    def changed(self, told: Notification) -> Log:
-        """The log once the last notification got further."""
-        return replace(self, last=told) if self.last is not None and self.last.id == told.id else self
+    def with_state(self, notification: Notification) -> Log:
+        """Return the log with a new state of the last notification."""
+        return replace(self, last=notification) if self.last is not None and self.last.id == notification.id else self
 
-    def without(self, before_ns: int) -> Log:
-        """The log without cases that were last told of before."""
+    def without_cases_before(self, before_ns: int) -> Log:
+        """Return the log without cases whose last notification is older than `before_ns`."""
         return replace(self, cases={case: at for case, at in self.cases.items() if at >= before_ns})
 
 
@@ -60,11 +62,29 @@ def due(
     grouping: Grouping,
     worse: Collection[str] = (),
 ) -> Due:
-    """Whether a group is told now.
+    """Decide whether a group is notified now.
 
-    `firing`: fingerprints of what goes on and is not muted; `worse`: of those that have become critical since they were told;
-    `ended`: of what was told and is over; `since_ns`: when something new in the group was first seen. While a notification is
-    on its way nothing else is told.
+    Parameters
+    ----------
+    now_ns : int
+        Current time, ns since the epoch.
+    since_ns : int
+        Time at which something new in the group was first seen, ns.
+    firing : collection of str
+        Fingerprints of open, unmuted alerts.
+    ended : collection of str
+        Fingerprints of notified alerts that are over.
+    log : Log
+        Earlier notifications of the group.
+    grouping : Grouping
+        Waiting times.
+    worse : collection of str
+        Fingerprints of `firing` that became critical since the last notification.
+
+    Returns
+    -------
+    Due
+        The decision, its reason, and the next time to check. A group with a notification in delivery is never due.
     """
     last = log.last
     if last is not None and last.state == "waiting":
@@ -89,7 +109,7 @@ def due(
 
 
 def grouped(alerts: Sequence[Alert], by: Sequence[str]) -> dict[str, list[Alert]]:
-    """Alerts by the key of their group, in their order."""
+    """Sort alerts into groups by the key of their group; order is kept."""
     found: dict[str, list[Alert]] = {}
     for alert in alerts:
         found.setdefault(group_key(group_labels(alert, by)), []).append(alert)
@@ -97,16 +117,16 @@ def grouped(alerts: Sequence[Alert], by: Sequence[str]) -> dict[str, list[Alert]
 
 
 def group_labels(alert: Alert, by: Sequence[str]) -> dict[str, str]:
-    """The labels of an alert that its group shares, by name; those it does not have are left out."""
+    """Select the labels of an alert that its group shares; missing labels are left out."""
     return {name: alert.labels[name] for name in sorted(by) if name in alert.labels}
 
 
 def group_key(labels: Mapping[str, str]) -> str:
-    """A group's key as Alertmanager spells it: `{}:{job="x"}`; values in Go's quotes."""
+    """Format the key of a group as Alertmanager does: `{}:{job="x"}`, values in Go's quotes."""
     return "{}:{" + ", ".join(f"{name}={quoted(value)}" for name, value in sorted(labels.items())) + "}"
 
 
 def quoted(text: str) -> str:
-    """Text in double quotes as Go writes it."""
+    """Quote text as Go does."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Which cases are victims of others that are told: they are silent while their cause goes on."""
+"""Find cases that another open case explains; their alerts are muted while the cause is open."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from prism.model import Finding, Severity
 from prism.topology import Topology
 from prism.tracking.board import Case
 
-WHOLE = ("crash", "hang")  # what stops a job explains whatever else it does
+JOB_ENDS = ("crash", "hang")  # they stop a job, and so explain its other symptoms
 
 
-def inhibited(cases: Iterable[Case], topology: Topology | None = None) -> dict[str, str]:
-    """Open cases that another open one explains: id → why, in words.
+def explained_cases(cases: Iterable[Case], topology: Topology | None = None) -> dict[str, str]:
+    """Map the id of each explained open case to the reason, in words.
 
-    Only claims explain. In the same job, a crash or hang explains all that is no crash; a cause that comes earlier in
-    `root_causes.RANK` explains later kinds that name it, or its host. A slow switch explains slow links at it, of whatever job.
+    Only warnings and criticals explain. In the same job, a crash or hang explains all other kinds. A cause that comes earlier
+    in `root_causes.RANK` explains later kinds that name it or its host. A slow switch explains slow links at it, of any job.
     """
     going = sorted((case for case in cases if case.state == "open"), key=lambda case: case.id)
     claims: dict[str, list[Case]] = {}
@@ -42,16 +42,16 @@ def _explains(cause: Case, case: Case, named: Mapping[str, frozenset[str]]) -> b
         return bool(set(one.ids) & set(other.ids))
     if one.job != other.job or _rank(one) >= _rank(other):
         return False
-    return one.kind in WHOLE or bool(named[cause.id] & (set(other.ids) | named[case.id]))
+    return one.kind in JOB_ENDS or bool(named[cause.id] & (set(other.ids) | named[case.id]))
 
 
 def _rank(finding: Finding) -> int:
-    """A crash ends a hang, but neither explains the other: two of them are two facts."""
-    return 0 if finding.kind in WHOLE else RANK.index(finding.kind)
+    """Rank a finding by root cause. Crash and hang have the same rank, so that neither explains the other."""
+    return 0 if finding.kind in JOB_ENDS else RANK.index(finding.kind)
 
 
 def _named(finding: Finding, host: Callable[[str], str | None]) -> frozenset[str]:
-    """Whom a finding names: its subject, the ends of its edges, and their hosts where a single endpoint is blamed."""
+    """List the ids that a finding names: its subject, the ends of its edges, and the hosts of blamed endpoints."""
     ends: Sequence[Sequence[str]] = finding.evidence.get("edges", ()) if finding.subject in ("link", "switch") else ()
     ids = set(finding.ids) | {end for edge in ends for end in edge}
     if finding.subject == "endpoint":

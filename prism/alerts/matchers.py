@@ -1,4 +1,4 @@
-"""Matchers of labels, as Alertmanager writes them, and silences: matchers with a time."""
+"""Matchers of labels in Alertmanager's syntax, and silences: matchers with a time range."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, Literal, cast, get_args
 
 Sign = Literal["=", "!=", "=~", "!~"]
 SIGNS: tuple[Sign, ...] = get_args(Sign)
-WRITTEN = re.compile(r"\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.ASCII | re.DOTALL)
-LONGEST = 1000  # of a matcher: Python's expressions may take long
+MATCHER_PATTERN = re.compile(r"\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.ASCII | re.DOTALL)
+MAX_CHARACTERS = 1000  # characters of a matcher: regular expressions may run long
 
 
 @dataclass(frozen=True)
 class Matcher:
-    """A label and what it should (not) be; a label that is not there is empty. Expressions match whole values."""
+    """A condition on one label; a missing label counts as empty. Expressions match whole values."""
 
     label: str
     sign: Sign
     value: str
 
-    def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether labels fit."""
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Check whether labels fulfil the condition."""
         own = labels.get(self.label, "")
         same = own == self.value if self.sign in ("=", "!=") else re.fullmatch(self.value, own, re.DOTALL) is not None
         return same == (self.sign in ("=", "=~"))
@@ -34,7 +34,7 @@ class Matcher:
 
 @dataclass(frozen=True)
 class Silence:
-    """What is not told in [start_ns, end_ns): alerts that fit all matchers. `by` and `why` are for people."""
+    """A time range [start_ns, end_ns) without notifications for alerts that fit all matchers. `by`, `why`: for people."""
 
     id: str
     matchers: tuple[Matcher, ...]
@@ -44,18 +44,18 @@ class Silence:
     why: str = ""
 
     def covers(self, labels: Mapping[str, str], now_ns: int) -> bool:
-        """Whether it silences such an alert now."""
-        return self.start_ns <= now_ns < self.end_ns and all(m.fits(labels) for m in self.matchers)
+        """Check whether it silences an alert with these labels at `now_ns`."""
+        return self.start_ns <= now_ns < self.end_ns and all(m.matches(labels) for m in self.matchers)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; `silence` is its twin."""
+        """Convert to plain values; inverse of `parse_silence`."""
         return dict(vars(self)) | {"matchers": [str(m) for m in self.matchers]}
 
 
 def parse_matcher(text: str) -> Matcher:
-    """`severity=critical`, `host=~"server1.*"`, `job!=x`, `ids!~"10[.].*"`. Raises ValueError."""
-    found = WRITTEN.fullmatch(text)
-    if found is None or len(text) > LONGEST:
+    """Parse `severity=critical`, `host=~"server1.*"`, `job!=x` or `ids!~"10[.].*"`. Raises ValueError."""
+    found = MATCHER_PATTERN.fullmatch(text)
+    if found is None or len(text) > MAX_CHARACTERS:
         raise ValueError(
             f"{text[:60]!r} is not a matcher; write LABEL, one of {' '.join(SIGNS)}, and a value: severity=critical"
         )
@@ -70,8 +70,8 @@ def parse_matcher(text: str) -> Matcher:
     return Matcher(label, cast(Sign, sign), value)
 
 
-def check(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
-    """Refuse matchers of labels that no alert has: such a silence would silence nothing, or all. Raises ValueError."""
+def check_labels(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
+    """Refuse matchers of unknown labels: such a silence would match nothing or everything. Raises ValueError."""
     for matcher in matchers:
         if matcher.label not in known:
             near = get_close_matches(matcher.label, known, 1, 0.5)
@@ -79,8 +79,8 @@ def check(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
             raise ValueError(f"{matcher}: no alert has a label {matcher.label!r}{hint} (labels: {', '.join(known)})")
 
 
-def silence(fields: Any) -> Silence:
-    """The silence that `to_json` made plain. Raises ValueError where it is none."""
+def parse_silence(fields: Any) -> Silence:
+    """Parse a silence from plain values; inverse of `Silence.to_json`. Raises ValueError if it is not valid."""
     try:
         times = int(fields["start_ns"]), int(fields["end_ns"])
         parsed = tuple(parse_matcher(str(text)) for text in fields["matchers"])
@@ -92,7 +92,7 @@ def silence(fields: Any) -> Silence:
     return made
 
 
-def silenced(labels: Mapping[str, str], silences: Sequence[Silence], now_ns: int) -> Silence | None:
-    """The silence that covers an alert, the longest lasting; None where none does."""
+def find_silence(labels: Mapping[str, str], silences: Sequence[Silence], now_ns: int) -> Silence | None:
+    """Find the longest silence that covers an alert; None if there is none."""
     covering = [one for one in silences if one.covers(labels, now_ns)]
     return max(covering, key=lambda one: (one.end_ns, one.id), default=None)

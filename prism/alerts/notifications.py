@@ -1,4 +1,4 @@
-"""Alerts and notifications: what is told, to whom, and how far that came. Times are int64 ns since the epoch."""
+"""Alerts and notifications with their delivery state. Times are int64 ns since the epoch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import lru_cache
 from typing import Any, Literal
 
 State = Literal["waiting", "sent", "dead"]
-CHANGING = ("severity",)  # labels that may change while an alert goes on
-REFRESH = "refresh"  # the reason of what an Alertmanager is told again: not kept, as the next one says more
-LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # what Prometheus takes as a name
+CHANGING = ("severity",)  # labels that may change while an alert is open
+REFRESH = "refresh"  # reason of repeated posts to an Alertmanager; not kept, because the next one replaces it
+LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # a valid name of a label in Prometheus
 
 
 @dataclass(frozen=True)
 class Alert:
-    """A case in the words of alerts. Equal labels but `CHANGING` are the same alert. `ended_ns` is 0 while it goes on."""
+    """A case as an alert. Two alerts are the same if all labels but `CHANGING` are equal. `ended_ns` is 0 while it is open."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -27,51 +27,51 @@ class Alert:
 
     @property
     def firing(self) -> bool:
-        """Whether it goes on."""
+        """Whether the alert is open."""
         return not self.ended_ns
 
     @property
     def fingerprint(self) -> str:
-        """A name for the labels that stay while it goes on, made as Alertmanager does: 16 hex digits."""
+        """Hash the labels that do not change, as Alertmanager does: 16 hex digits."""
         return fingerprint({name: value for name, value in self.labels.items() if name not in CHANGING})
 
 
 @dataclass(frozen=True)
 class Notification:
-    """What one receiver is told of one group at one time. The id stays the same however often it is tried.
+    """One message of one group to one receiver. All tries of it have the same id.
 
-    `next_ns` is when it is tried next, `tries` how often it was, `error` why the last try failed.
+    `next_ns`: time of the next try; `tries`: number of tries so far; `error`: why the last try failed.
     """
 
     id: str
     receiver: str
-    group: str  # the group's key, as Alertmanager spells it
+    group: str  # key of the group in Alertmanager's syntax
     group_labels: Mapping[str, str]
     alerts: tuple[Alert, ...]
     reason: str
     made_ns: int
-    number: int = 0  # counts up in a group
+    number: int = 0  # counts the notifications of a group
     state: State = "waiting"
     tries: int = 0
     next_ns: int = 0
     done_ns: int = 0
     error: str = ""
     truncated: int = 0  # alerts left out
-    gone: str = ""  # the receiver that wants no more at all, as `Receiver.digest` names it
+    gone: str = ""  # `Receiver.digest` of a receiver that refused all further notifications
 
     @property
     def firing(self) -> bool:
-        """Whether any of it goes on."""
+        """Whether any alert in it is open."""
         return any(alert.firing for alert in self.alerts)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values; `from_json` is its twin."""
+        """Convert to plain values; inverse of `from_json`."""
         fields = dict(vars(self))
         return fields | {"group_labels": dict(self.group_labels), "alerts": [_plain(alert) for alert in self.alerts]}
 
 
 def from_json(fields: Mapping[str, Any]) -> Notification:
-    """The notification that `to_json` made plain. Raises TypeError, ValueError, KeyError where it is none."""
+    """Parse a notification from plain values; inverse of `Notification.to_json`. Raises TypeError, ValueError, KeyError."""
     return Notification(**{**fields, "alerts": tuple(Alert(**alert) for alert in fields["alerts"])})
 
 
@@ -80,7 +80,7 @@ def _plain(alert: Alert) -> dict[str, Any]:
 
 
 def fingerprint(labels: Mapping[str, str]) -> str:
-    """FNV-1a (64 bits) of the sorted labels, each name and value ended by 0xff (prometheus/common, model.LabelSet)."""
+    """Hash sorted labels with FNV-1a (64 bits); each name and value ends with 0xff (prometheus/common, model.LabelSet)."""
     return _hashed(tuple(sorted(labels.items())))
 
 

@@ -1,4 +1,4 @@
-"""What each receiver is told now: the board's alerts against what it was told before."""
+"""Plan the notifications of a receiver: compare the board's alerts with those already notified."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from prism.alerts.alert_settings import Grouping, Receiver, Settings
-from prism.alerts.alert_texts import lasting, moment
+from prism.alerts.alert_texts import format_duration, format_time
 from prism.alerts.grouping import Due, Log, S, due, group_labels, grouped
 from prism.alerts.notifications import REFRESH, Alert, Notification
 
-PUSHED = Grouping(by=(), wait_s=0, interval_s=0)  # Alertmanager groups by itself
+ALERTMANAGER_GROUPING = Grouping(by=(), wait_s=0, interval_s=0)  # an Alertmanager groups by itself
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make, for whom something new waits behind a delivery that fails, and why each group is (not) told.
+    """Notifications to send, groups with news behind a failing delivery (`blocked_groups`), and the decision for each group.
 
-    `since_ns`: when something new was first seen in a group, for the next time.
+    `since_ns`: time at which something new in a group was first seen; input of the next call.
     """
 
-    made: tuple[Notification, ...] = ()
-    hurry: tuple[str, ...] = ()
-    why: Mapping[str, Due] = field(default_factory=dict)
+    notifications: tuple[Notification, ...] = ()
+    blocked_groups: tuple[str, ...] = ()
+    decisions: Mapping[str, Due] = field(default_factory=dict)
     since_ns: Mapping[str, int] = field(default_factory=dict)
 
 
-def planned(
+def plan_notifications(
     now_ns: int,
     alerts: Sequence[Alert],
     receiver: Receiver,
@@ -38,19 +38,38 @@ def planned(
     logs: Mapping[str, Log] | None = None,
     since_ns: Mapping[str, int] | None = None,
 ) -> Plan:
-    """Whom to tell what now.
+    """Plan the notifications of one receiver at `now_ns`.
 
-    `alerts` are all of the board, which knows what was up to `at_ns`; `muted`: fingerprints of those that are not told, with
-    why; `logs`: by group what this receiver was told. An end is told to who was told the beginning, even if it is muted now.
+    Parameters
+    ----------
+    now_ns : int
+        Time of the plan.
+    alerts : sequence of Alert
+        All alerts of the board.
+    receiver, settings : Receiver, Settings
+        The receiver, and the settings of grouping and selection.
+    at_ns : int
+        Time at which the data of the board end.
+    muted : mapping
+        Fingerprint to reason, for alerts that are inhibited or silenced. An end is sent even if it is muted.
+    logs : mapping
+        Earlier notifications to this receiver, by group.
+    since_ns : mapping
+        `Plan.since_ns` of the previous call.
+
+    Returns
+    -------
+    Plan
+        New notifications, and the decision for every group.
     """
     muted, logs, since_ns = muted or {}, logs or {}, since_ns or {}
     grouping = _grouping(receiver, settings)
-    fitting = [alert for alert in alerts if all(m.fits(alert.labels) for m in receiver.match)]
+    fitting = [alert for alert in alerts if all(m.matches(alert.labels) for m in receiver.match)]
     groups = grouped(fitting, grouping.by)
     made, hurry, why, since = [], [], {}, {}
     for key in dict.fromkeys((*groups, *(key for key, log in logs.items() if log.open))):
-        log = logs.get(key, Log()) if receiver.resolved else _forgotten(logs.get(key, Log()), groups.get(key, []))
-        firing, ended = _sorted_out(groups.get(key, []), log, muted, settings, at_ns=at_ns)
+        log = logs.get(key, Log()) if receiver.resolved else _without_ended(logs.get(key, Log()), groups.get(key, []))
+        firing, ended = _firing_and_ended(groups.get(key, []), log, muted, settings, at_ns=at_ns)
         changed = [alert for alert in firing if _severity(alert) != _severity(log.open.get(alert.fingerprint, alert))]
         worse = [alert for alert in changed if _severity(alert) == "critical"]
         new = [alert for alert in firing if alert.fingerprint not in log.open or alert in worse]
@@ -66,33 +85,34 @@ def planned(
             worse=[alert.fingerprint for alert in worse],
         )
         if found.now:
-            told = new + ended + [alert for alert in firing if alert not in new]  # what is not known yet, in case it is cut
-            if receiver.kind == "alertmanager":  # to which an alert with another label is another one
-                told += [_gone(log.open[alert.fingerprint], alert, at_ns) for alert in changed]
+            # alerts that the receiver does not know come first, in case the list is cut
+            notification = new + ended + [alert for alert in firing if alert not in new]
+            if receiver.kind == "alertmanager":  # an Alertmanager treats a changed label as another alert
+                notification += [_ended_alert(log.open[alert.fingerprint], alert, at_ns) for alert in changed]
             again = receiver.kind == "alertmanager" and not new and not ended
-            made.append(_notification(now_ns, key, told, receiver, grouping, log, REFRESH if again else found.why))
+            made.append(_notification(now_ns, key, notification, receiver, grouping, log, REFRESH if again else found.why))
         elif (new or ended or receiver.kind == "alertmanager") and log.last is not None and log.last.state == "waiting":
             hurry.append(key)
     return Plan(tuple(made), tuple(hurry), why, since)
 
 
 def _grouping(receiver: Receiver, settings: Settings) -> Grouping:
-    return replace(PUSHED, repeat_s=receiver.refresh_s) if receiver.kind == "alertmanager" else settings.grouping
+    return replace(ALERTMANAGER_GROUPING, repeat_s=receiver.refresh_s) if receiver.kind == "alertmanager" else settings.grouping
 
 
-def _forgotten(log: Log, alerts: Sequence[Alert]) -> Log:
-    """The log of a receiver that is not told of ends: what is over is forgotten."""
+def _without_ended(log: Log, alerts: Sequence[Alert]) -> Log:
+    """Drop ended alerts from the log of a receiver that wants no ends."""
     going = {alert.case for alert in alerts if alert.firing}
     return replace(log, open={name: alert for name, alert in log.open.items() if alert.case in going})
 
 
-def _sorted_out(
+def _firing_and_ended(
     alerts: Sequence[Alert], log: Log, muted: Mapping[str, str], settings: Settings, *, at_ns: int
 ) -> tuple[list[Alert], list[Alert]]:
-    """What is told to go on, and what was told and is over.
+    """Split the alerts of a group into open ones and ended ones that the receiver knows.
 
-    Since when is as it was told first. What has been over for less than `over_s` may go on, so it is not told yet. Kinds that
-    are always told are told to go on once, even if they are over already.
+    An open alert keeps its first known start. An alert that ended less than `over_s` ago stays open, because it may resume.
+    Kinds in `always` are notified once even if they have already ended.
     """
     telling = settings.telling
     firing, ended = [], []
@@ -114,15 +134,16 @@ def _sorted_out(
     going = {alert.case: alert for alert in firing}
     for name, known in log.open.items():
         if name not in there:
-            ended.append(_gone(known, going.get(known.case), at_ns))
+            ended.append(_ended_alert(known, going.get(known.case), at_ns))
     return firing, ended
 
 
-def _gone(known: Alert, now: Alert | None, at_ns: int) -> Alert:
-    """The end of an alert that is not on the board any more, or under other labels."""
+def _ended_alert(known: Alert, now: Alert | None, at_ns: int) -> Alert:
+    """End an alert that is no longer on the board, or is there under other labels."""
     ended = max(at_ns, known.started_ns + 1)
     if now is None:
-        over = f"Resolved: lasted {lasting(ended - known.started_ns)}, from {moment(known.started_ns)} to {moment(ended)}."
+        duration = format_duration(ended - known.started_ns)
+        over = f"Resolved: lasted {duration}, from {format_time(known.started_ns)} to {format_time(ended)}."
         return replace(known, ended_ns=ended, annotations={**known.annotations, "since": over, "description": over})
     said = f"It continues as {now.labels['severity']}: {now.annotations.get('summary', '')}"
     return replace(known, ended_ns=ended, annotations={**known.annotations, "description": said})
@@ -133,10 +154,10 @@ def _severity(alert: Alert) -> str:
 
 
 def _notification(
-    now_ns: int, key: str, told: list[Alert], receiver: Receiver, grouping: Grouping, log: Log, why: str
+    now_ns: int, key: str, notification: list[Alert], receiver: Receiver, grouping: Grouping, log: Log, why: str
 ) -> Notification:
     number = log.last.number + 1 if log.last is not None else 0
-    kept = told[: receiver.most] if receiver.kind != "alertmanager" else told
+    kept = notification[: receiver.most] if receiver.kind != "alertmanager" else notification
     kept = sorted(kept, key=lambda alert: not alert.firing)
     content = [f"{alert.fingerprint} {alert.case} {alert.firing}" for alert in kept]
     name = hashlib.blake2s("\n".join((receiver.name, key, str(number), *content)).encode(), digest_size=12).hexdigest()
@@ -150,5 +171,5 @@ def _notification(
         made_ns=now_ns,
         number=number,
         next_ns=now_ns,
-        truncated=len(told) - len(kept),
+        truncated=len(notification) - len(kept),
     )

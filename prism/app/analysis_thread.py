@@ -1,4 +1,4 @@
-"""The thread of a service that analyses: looks when a window is due, keeps what must not be lost, reads what others stored."""
+"""Run the analysis thread of the service: analyse due windows, save state, read records that others stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collectors.clickhouse.drivers import StoreError
 from collectors.columns.record import Flows, concatenated
 from collectors.exports.counter_names import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.exports.evidence import Evidence
-from collectors.exports.evidence_store import Witness
+from collectors.exports.evidence_store import EvidenceConverter
 from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from collectors.writers.sinks import Sink
@@ -23,10 +23,10 @@ from prism.live.stalled_process import Pulse, hole
 from prism.storage.live_state import State
 from prism.tracking.board import Board, Gap
 from prism.tracking.flow_sources import Records
-from prism.tracking.job_tracking import Followed, Wanted
+from prism.tracking.job_tracking import Followed, RecordRange
 from prism.tracking.record_windows import NO_FLOWS, SECOND
 
-TURN_S, IDLE_TURN_S = 0.05, 0.5  # seconds between two looks for records; before any has come
+TURN_S, IDLE_TURN_S = 0.05, 0.5  # seconds between two checks for records; before the first record
 IDLE_S = 5  # seconds between two reads of a store that holds no records yet
 
 
@@ -36,7 +36,7 @@ class Counting(Protocol):
 
     @property
     def exporters(self) -> Mapping[str, Mapping[str, int]]:
-        """The tally of each exporter."""
+        """Counters of each exporter."""
 
 
 def witnessing(
@@ -49,43 +49,43 @@ def witnessing(
     survey: Survey | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> Callable[[], None]:
-    """A function that hands on to a watch what exporters told of delays and losses since it was called last, and who is heard.
+    """Build a function that forwards exporters' delay and loss evidence, and their activity, to a watch.
 
-    It is called in the thread in which the `decoders` work, of which it is the `pulse`, and asks them every so often.
+    Call it in the thread of the `decoders`, of which it is the `pulse`. It reads the decoders' counters every `every_s`.
     """
-    witness = Witness()
-    known: dict[str, tuple[int, Heard]] = {}  # datagrams that came of each exporter, and what that tells
-    due = 0
+    witness = EvidenceConverter()
+    known: dict[str, tuple[int, Heard]] = {}  # by exporter: datagrams received, and its state
+    next_ns = 0
 
-    def hand_on() -> None:
-        nonlocal due
-        told, now = drain(), clock()
+    def forward() -> None:
+        nonlocal next_ns
+        evidence, now = drain(), clock()
         if pulse is not None:
             pulse.beat(now)
-        if survey is not None and told.counters:
-            survey.count(told.counters)
-        if told.delays or told.drops or told.counters:
-            watch.add(witness.transits(told), now)
-        if now >= due:
-            due = now + int(every_s * SECOND)
+        if survey is not None and evidence.counters:
+            survey.count(evidence.counters)
+        if evidence.delays or evidence.drops or evidence.counters:
+            watch.add(witness.transits(evidence), now)
+        if now >= next_ns:
+            next_ns = now + int(every_s * SECOND)
             for decoder in {id(one): one for one in decoders}.values():
                 for name, tally in decoder.exporters.items():
-                    known[name] = _heard(tally, known.get(name), now)
+                    known[name] = _exporter_state(tally, known.get(name), now)
             watch.hear({name: heard for name, (_, heard) in known.items()})
 
-    return hand_on
+    return forward
 
 
-def _heard(tally: Mapping[str, int], before: tuple[int, Heard] | None, now_ns: int) -> tuple[int, Heard]:
-    """How many datagrams have come of an exporter, and what is known of it then."""
-    came = tally.get(counter(DATAGRAMS, RECEIVED), 0)
+def _exporter_state(tally: Mapping[str, int], before: tuple[int, Heard] | None, now_ns: int) -> tuple[int, Heard]:
+    """Return the number of datagrams received from an exporter, and its state."""
+    received = tally.get(counter(DATAGRAMS, RECEIVED), 0)
     lost = sum(tally.get(counter(unit, LOST), 0) for unit in (DATAGRAMS, RECORDS))
-    count, told = before if before is not None else (0, Heard(0))
-    return came, Heard(now_ns if came != count else told.at_ns, lost, now_ns if lost != told.lost else told.lost_ns)
+    count, last = before if before is not None else (0, Heard(0))
+    return received, Heard(now_ns if received != count else last.at_ns, lost, now_ns if lost != last.lost else last.lost_ns)
 
 
-class Watched:
-    """A sink that hands records on to another one and to a watch: both have them the moment they come in."""
+class WatchedSink:
+    """A sink that forwards records to another sink and to a watch."""
 
     def __init__(
         self, sink: Sink, watch: Watch, *, survey: Survey | None = None, clock: Callable[[], int] = time.time_ns
@@ -93,7 +93,7 @@ class Watched:
         self.sink, self._watch, self._survey, self._clock = sink, watch, survey, clock
 
     def write(self, flows: Flows) -> None:
-        """Take records."""
+        """Write records to both."""
         now = self._clock()
         self._watch.add(flows, now)
         if self._survey is not None:
@@ -101,25 +101,38 @@ class Watched:
         self.sink.write(flows)
 
     def tick(self, now_ns: int) -> None:
-        """Time passes."""
+        """Advance the time of the other sink."""
         self.sink.tick(now_ns)
 
     def close(self) -> None:
-        """Close the other one."""
+        """Close the other sink."""
         self.sink.close()
 
     def counts(self) -> Iterator[Count]:
-        """Of the other one."""
+        """Counters of the other sink."""
         return self.sink.counts()
 
 
 class Analysis:
-    """Runs a watch until it is stopped.
+    """Run a watch until it is stopped.
 
-    With `state`, jobs, cases, windows and gaps are kept there and found again. With `stored`, records are read from there as
-    others write them: again for `overlap_s`, so that what comes late is seen. `spooled` says how many records from before a
-    restart are on their way to the store: windows hold them too, if they are there within `patience_s`. What comes after the
-    restart is not stored sooner, so it is not taken twice. Nothing is analysed while the thread of the `pulse` is held up.
+    Parameters
+    ----------
+    watch : Watch
+        The analysis.
+    state : State, optional
+        Jobs, cases, windows and gaps are saved there and restored at the start.
+    stored : Records, optional
+        Records that others write are read from there, again for `overlap_s` so that late ones are included.
+    past : Records, optional
+        Records from before a restart; `stored` by default.
+    spooled : callable
+        Number of records from before a restart that are not stored yet; they are awaited for `patience_s`. Later records are
+        not stored before them, so none is analysed twice.
+    pulse : Pulse, optional
+        While its thread is suspended, no window is analysed.
+    clock : callable
+        ns since the epoch.
     """
 
     def __init__(
@@ -142,7 +155,7 @@ class Analysis:
         self.pulse = pulse or Pulse()
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop`. What fails is said and counted, and tried again with the next window."""
+        """Run until `stop`. Errors are logged and counted, and the next window tries again."""
         self._resume(stop)
         while not stop.is_set():
             try:
@@ -150,12 +163,12 @@ class Analysis:
                     stop.wait(TURN_S if self.watch.first_ns else IDLE_TURN_S)
             except StoreError as error:
                 self._failed("store", error, stop)
-            except Exception as error:  # one window that cannot be analysed must not end the service
+            except Exception as error:  # a window that cannot be analysed must not end the service
                 self._failed("analysis", error, stop)
         self._save(self.watch.boards.newest)
 
     def turn(self) -> bool:
-        """Read what came in, and look if a window is due: whether it was."""
+        """Read new records, and analyse a window if it is due; return whether it was."""
         now = self._clock()
         pause = SECOND if self.watch.first_ns else IDLE_S * SECOND
         if self.stored is not None and now - max(self.watch.until_ns, self._read_ns) >= pause:
@@ -165,14 +178,14 @@ class Analysis:
         if not self.pulse.settled(now):
             return False
         if held := self.pulse.take():
-            self._held_up(*held)
+            self._add_suspension(*held)
         if not self.watch.due(now):
             return False
         self._save(self.watch.look(self.watch.watermark(now)))
         return True
 
-    def _held_up(self, begin_ns: int, end_ns: int) -> None:
-        """Nobody took records between two times; that is a gap where some are missing."""
+    def _add_suspension(self, begin_ns: int, end_ns: int) -> None:
+        """Record a suspension between two times as a gap if records are missing."""
         ends = self.watch.shelf.between(begin_ns - self._overlap, self._clock()).end_ns
         say("held up", level=logging.WARNING, seconds=round((end_ns - begin_ns) / SECOND, 1))
         if found := hole(ends, begin_ns, end_ns):
@@ -190,15 +203,17 @@ class Analysis:
                 jobs, trails, until, windows, gaps = self.state.load()
                 if until:
                     flows = self._past(self.past, jobs, until) if self.past is not None else NO_FLOWS
-                    self.watch.resume(jobs, trails, until, flows, deaf=self.stored is None, windows=windows, known=gaps)
+                    self.watch.resume(
+                        jobs, trails, until, flows, collection_stopped=self.stored is None, windows=windows, known=gaps
+                    )
                     say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:
                 self._failed("store", error, stop)
 
     def _past(self, past: Records, jobs: Sequence[Followed], until: int) -> Flows:
-        """What the windows of known jobs hold up to a time, and what came after it."""
-        after = Wanted(until, until + self._overlap)
+        """Read the records in the windows of known jobs up to a time, and the records after it."""
+        after = RecordRange(until, until + self._overlap)
         return concatenated([past.between(*own[:2], endpoints=own.endpoints) for own in (*self.watch.past(jobs, until), after)])
 
     def _save(self, board: Board) -> None:
@@ -206,7 +221,7 @@ class Analysis:
             return
         try:
             self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns, board.gaps)
-        except StoreError as error:  # the next window saves what has changed since
+        except StoreError as error:  # the next window saves the changes
             self.unsaved += 1
             say("state not saved, the next window tries again", level=logging.ERROR, error=error)
 
@@ -216,7 +231,7 @@ class Analysis:
         stop.wait(1.0)
 
     def counts(self) -> Iterator[Count]:
-        """What the analysis counts."""
+        """Counters of the analysis."""
         board, watch = self.watch.boards.newest, self.watch
         took = board.windows[0].took_s if board.windows else 0.0
         yield Count("prism_analysis_windows", "windows analysed", {(): board.revision})
@@ -233,18 +248,18 @@ class Analysis:
         yield Count("prism_analysis_quiet_exporters", silent, {(): len(watch.quiet)}, level=True)
 
     def health(self) -> Mapping[str, Any]:
-        """How the analysis is: not well when it hears nothing any more while jobs run."""
+        """Health of the analysis: not ok if no records arrive while jobs run."""
         board = self.watch.boards.newest
         took = board.windows[0].took_s if board.windows else 0.0
         quiet = sorted(self.watch.quiet)
-        told = {
+        details = {
             "failed": self.failed,
             "unheard": self.watch.unheard,
             "quiet_exporters": quiet,
             "lag_s": self._lag_s(),
             "window_s": took,
         }
-        return {"ok": (self.failed == 0 or self._lag_s() < 60) and not self.watch.unheard, **told}
+        return {"ok": (self.failed == 0 or self._lag_s() < 60) and not self.watch.unheard, **details}
 
     def _lag_s(self) -> float:
         at = self.watch.boards.newest.at_ns or self.watch.until_ns or self.watch.first_ns

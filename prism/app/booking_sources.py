@@ -1,8 +1,8 @@
-"""Read bookings again and again: files that change, and the interfaces of Slurm and Kubernetes.
+"""Read bookings periodically: files, and the interfaces of Slurm and Kubernetes.
 
 A settings file lists them: `{"sources": [{"kind": "slurm", "url": "http://slurm:6820", "user": "prism", "token": {"file":
 "slurm.jwt"}}, {"kind": "kubernetes"}, {"kind": "file", "file": "jobs.json"}]}`. A token is text, {file: NAME} or {env: NAME}.
-Without a url, Kubernetes is the cluster that this process runs in.
+Without a url, Kubernetes is the cluster in which this process runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Origin:
-    """Where bookings are read. `secret` gives the token when it is needed, as it may change on disk."""
+    """A source of bookings. `secret` returns the token when it is needed, because the file may change."""
 
     name: str
     kind: Kind
@@ -44,19 +44,21 @@ class Origin:
     every_s: float = 30.0
 
     @property
-    def told(self) -> str:
-        """Where it is, for people; it holds no secret."""
+    def public_url(self) -> str:
+        """Its address without secrets, for messages."""
         return self.where.partition("?")[0]
 
 
 def origins(paths: Sequence[str]) -> tuple[Origin, ...]:
-    """The origins that files name, or that they are. Raises ValueError with file and place, OSError."""
+    """Read the sources that files list; a file of bookings is a source itself. Raises ValueError with file and place,
+    OSError.
+    """
     found: list[Origin] = []
     for path in paths:
         text = _text(path)
         listed = _sources(text, path)
         if listed is None:
-            parse(text, path)  # wrong at the start is an error; later it is counted
+            parse(text, path)  # an error at the start is fatal; later errors are counted
             found.append(Origin(Path(path).stem, "file", path, every_s=2.0))
         else:
             found += [_origin(one, f"{path}: sources[{i}]", Path(path).parent) for i, one in enumerate(listed)]
@@ -68,12 +70,12 @@ def origins(paths: Sequence[str]) -> tuple[Origin, ...]:
 
 
 def once(paths: Sequence[str]) -> tuple[Booking, ...]:
-    """The bookings of files, read now. Raises ValueError, OSError."""
+    """Read the bookings of files once. Raises ValueError, OSError."""
     return tuple(booking for one in origins(paths) for booking in fetched(one))
 
 
 def _sources(text: str, path: str) -> list[Any] | None:
-    """The list of a settings file; None where the file holds bookings itself."""
+    """Return the list of a settings file; None if the file holds bookings itself."""
     if "sources" not in text[:100_000]:
         return None
     document = load_json(text, path) if text.lstrip().startswith("{") else load_yaml(text, path)
@@ -119,7 +121,7 @@ def _origin(value: Any, where: str, folder: Path) -> Origin:
 
 
 def _secret(value: Any, where: str, folder: Path) -> Callable[[], str]:
-    """A function that gives a token; what it gives is never shown. Raises ValueError where it cannot be one."""
+    """Return a function that reads a token; the token is never shown. Raises ValueError if `value` cannot be one."""
     if value is None:
         return str
     if isinstance(value, str) and value:
@@ -133,17 +135,19 @@ def _secret(value: Any, where: str, folder: Path) -> Callable[[], str]:
 
 
 def fetched(origin: Origin) -> tuple[Booking, ...]:
-    """The bookings that an origin lists now. Raises ValueError, OSError; none of them shows a secret."""
-    text = _text(origin.where) if origin.kind == "file" else _asked(origin)
+    """Read the bookings of a source. Raises ValueError, OSError; their messages hold no secret."""
+    text = _text(origin.where) if origin.kind == "file" else _requested(origin)
     try:
-        found = parse(text, origin.told if origin.kind == "file" or text.lstrip()[:1] != "{" else f"{origin.told}.json")
+        found = parse(
+            text, origin.public_url if origin.kind == "file" or text.lstrip()[:1] != "{" else f"{origin.public_url}.json"
+        )
     except ValueError as error:
         raise ValueError(str(error)[:500]) from None
     return tuple(replace(one, source=origin.name) for one in found)
 
 
-def _asked(origin: Origin) -> str:
-    """What an interface answers. Raises OSError, ValueError."""
+def _requested(origin: Origin) -> str:
+    """Send the request to a source and return the answer. Raises OSError, ValueError."""
     import httpx
 
     token = origin.secret()
@@ -158,14 +162,14 @@ def _asked(origin: Origin) -> str:
             client.stream("GET", origin.where, headers=headers) as answer,
         ):
             if answer.status_code != 200:
-                raise OSError(f"{origin.told}: HTTP {answer.status_code}")
+                raise OSError(f"{origin.public_url}: HTTP {answer.status_code}")
             octets = bytearray()
             for piece in answer.iter_bytes():
                 octets += piece
                 if len(octets) > BIGGEST:
-                    raise ValueError(f"{origin.told}: the answer is larger than {BIGGEST >> 20} MiB")
+                    raise ValueError(f"{origin.public_url}: the answer is larger than {BIGGEST >> 20} MiB")
     except httpx.HTTPError as error:
-        raise OSError(f"{origin.told}: {type(error).__name__}") from None
+        raise OSError(f"{origin.public_url}: {type(error).__name__}") from None
     return octets.decode("utf-8", "replace")
 
 
@@ -176,7 +180,7 @@ def _context(ca_file: str) -> Any:
 
 
 def _text(path: str) -> str:
-    """The text of a file. Raises ValueError, OSError."""
+    """Read a file as text. Raises ValueError, OSError."""
     with open(path, "rb") as file:
         octets = file.read(BIGGEST + 1)
     if len(octets) > BIGGEST:
@@ -188,26 +192,26 @@ def _text(path: str) -> str:
 
 
 class Names:
-    """Bookings of all origins as they are known; a thread keeps them new while the context `running` lasts."""
+    """Bookings of all sources; a thread updates them within the context `running`."""
 
-    def __init__(self, asked: Sequence[Origin], *, clock: Callable[[], int] = time.time_ns) -> None:
-        self._origins, self._clock = tuple(asked), clock
+    def __init__(self, sources: Sequence[Origin], *, clock: Callable[[], int] = time.time_ns) -> None:
+        self._origins, self._clock = tuple(sources), clock
         self._known: dict[str, tuple[Booking, ...]] = {}
-        self._due = dict.fromkeys((one.name for one in asked), 0.0)
-        self._ok: dict[str, str] = {}  # of each origin: empty, or what went wrong
-        self._failed = dict.fromkeys((one.name for one in asked), 0)
+        self._due = dict.fromkeys((one.name for one in sources), 0.0)
+        self._ok: dict[str, str] = {}  # by source: empty, or the error
+        self._failed = dict.fromkeys((one.name for one in sources), 0)
 
     def bookings(self) -> tuple[Booking, ...]:
-        """All that is known. From any thread."""
+        """Return all bookings. Thread-safe."""
         return tuple(booking for own in tuple(self._known.values()) for booking in own)
 
     def restore(self, bookings: Sequence[Booking]) -> None:
-        """Begin with what was known before a restart."""
+        """Restore bookings from before a restart."""
         for one in self._origins:
             self._known[one.name] = tuple(booking for booking in bookings if booking.source == one.name)
 
     def turn(self, now_s: float) -> None:
-        """Read the origins that are due. What cannot be read stays as it was, is counted and shown."""
+        """Read the sources that are due. After an error the old bookings remain; errors are counted and shown."""
         for one in self._origins:
             if now_s < self._due[one.name]:
                 continue
@@ -226,7 +230,7 @@ class Names:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Keep them new while the context lasts."""
+        """Update the bookings within the context."""
         stop = threading.Event()
 
         def run() -> None:
@@ -243,12 +247,12 @@ class Names:
             thread.join(TIMEOUT_S)
 
     def counts(self) -> Iterator[Count]:
-        """Counters and levels for `/metrics`."""
+        """Counters for `/metrics`."""
         known = keyed({name: sum(not one.end_ns for one in own) for name, own in tuple(self._known.items())})
         yield Count("prism_scheduler_jobs", "running jobs that a scheduler lists", known, ("source",), level=True)
         yield Count("prism_scheduler_failed", "failed reads of a scheduler", keyed(self._failed), ("source",))
 
     def health(self) -> Mapping[str, Any]:
-        """How reading goes: by origin what went wrong, or how many jobs it lists."""
-        said = {name: why or f"{len(self._known.get(name, ()))} jobs" for name, why in self._ok.items()}
-        return {"ok": not any(self._ok.values()), **said}
+        """Health by source: the error, or the number of jobs it lists."""
+        status = {name: why or f"{len(self._known.get(name, ()))} jobs" for name, why in self._ok.items()}
+        return {"ok": not any(self._ok.values()), **status}

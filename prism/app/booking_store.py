@@ -1,4 +1,4 @@
-"""What schedulers said, in the store: names of jobs outlive a restart, and are there when a past time is looked at again."""
+"""Save bookings in the store: names of jobs survive a restart and are available for past times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EVERY_S = 10.0
 
 
 class KeptBookings:
-    """The bookings of a database. Methods raise StoreError; `unread` counts rows that are none."""
+    """The bookings of a database. Methods raise StoreError; `unread` counts invalid rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,37 +43,37 @@ class KeptBookings:
         database.create(BOOKINGS)
 
     def load(self) -> list[Booking]:
-        """All that are kept, each as it was last."""
+        """Read the newest version of each booking."""
         found = []
         sql = "SELECT argMax(told, version) AS newest FROM bookings GROUP BY id"
-        for told in self._database.query(sql).get("newest", ()):
+        for text in self._database.query(sql).get("newest", ()):
             try:
-                fields = json.loads(told)
+                fields = json.loads(text)
                 one = Booking(**{**fields, "hosts": tuple(fields["hosts"]), "endpoints": tuple(fields["endpoints"])})
             except (ValueError, TypeError, KeyError):
                 self.unread += 1
                 continue
             found.append(one)
-            self._saved[_key(one)] = str(told)
+            self._saved[_key(one)] = str(text)
         return found[-MOST:]
 
     def save(self, bookings: Iterable[Booking], version: int) -> None:
-        """Keep what has changed."""
+        """Save the bookings that changed."""
         days: dict[int, list[tuple[Booking, str]]] = {}
         for one in bookings:
-            told = json.dumps(vars(one))
-            if one.start_ns and self._saved.get(_key(one)) != told:
-                days.setdefault(one.start_ns // BOOKINGS.partition_ns, []).append((one, told))
+            text = json.dumps(vars(one))
+            if one.start_ns and self._saved.get(_key(one)) != text:
+                days.setdefault(one.start_ns // BOOKINGS.partition_ns, []).append((one, text))
         for own in days.values():
             columns: dict[str, Sequence[Any]] = {
                 "id": [_key(one) for one, _ in own],
                 "version": [version] * len(own),
                 "start_ns": [one.start_ns for one, _ in own],
-                "told": [told for _, told in own],
+                "told": [text for _, text in own],
             }
-            token = hashlib.blake2s("\n".join(told for _, told in own).encode(), digest_size=16).hexdigest()
+            token = hashlib.blake2s("\n".join(text for _, text in own).encode(), digest_size=16).hexdigest()
             self._database.insert(BOOKINGS, columns, token=f"bookings {token}", again=False)
-            self._saved |= {_key(one): told for one, told in own}
+            self._saved |= {_key(one): text for one, text in own}
 
 
 def _key(one: Booking) -> str:
@@ -82,7 +82,7 @@ def _key(one: Booking) -> str:
 
 @contextmanager
 def known_names(names: Names, database: Database) -> Iterator[None]:
-    """Keep names new, and kept in a database, while the context lasts. Raises StoreError at once."""
+    """Update bookings and save them in a database within the context. Raises StoreError at once."""
     kept, stop = KeptBookings(database), threading.Event()
     names.restore(kept.load())
 

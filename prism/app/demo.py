@@ -1,8 +1,7 @@
-"""An incident, played live: what `prism demo` shows, from a recording or without any file, simulated when it starts.
+"""Play an incident live for `prism demo`: from a recording, or simulated at the start.
 
-In the simulated one two jobs train. Of the first, a pipeline, one rank computes 1.7 times as long from its twelfth step on,
-for a while; later a NIC of the second runs at a fraction of its rate. Records come in by the clock, as they would from
-switches.
+Two jobs train in the simulation. In the first, a pipeline, one rank computes 1.7 times as long for some steps from its twelfth
+step on. Later a NIC of the second runs at a fraction of its rate. Records arrive in real time, as they would from switches.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ INCIDENT = Spec("demo", CLUSTER, (PIPELINE, REPLICAS), FAULTS)
 
 
 class Incident(NamedTuple):
-    """What there is to play."""
+    """Records, transits and topology to play."""
 
     flows: Flows
     transits: Transits
@@ -48,14 +47,14 @@ class Incident(NamedTuple):
 
 
 def incident(spec: Spec = INCIDENT, seed: int = 0, *, begin_ns: int) -> Incident:
-    """The incident as if it began at a time; the same seed gives the same one."""
+    """Simulate the incident as if it began at a time; deterministic for a seed."""
     made = simulate(spec, seed)
     flows, transits = moved(made.flows, made.transits, begin_ns - int(made.flows.start_ns.min()))
     return Incident(flows, transits, parse(json.dumps(made.topology), "topology.json"))
 
 
 def recorded(inputs: Sequence[tuple[str, str]], topology: Topology | None = None, *, begin_ns: int) -> Incident:
-    """What captures or dumps hold, (switch, path) each, as if it began at a time. Raises ValueError and OSError."""
+    """Read an incident from captures or dumps, (switch, path) each, as if it began at a time. Raises ValueError and OSError."""
     flows, transits, _ = read(inputs, topology, lambda *_: None)
     if not len(flows):
         raise ValueError(f"{inputs[0][1]}: contains no traffic to play")
@@ -63,27 +62,27 @@ def recorded(inputs: Sequence[tuple[str, str]], topology: Topology | None = None
 
 
 @contextmanager
-def playing(asked: Incident, boards: Boards, *, speed: float = 1.0) -> Iterator[threading.Event]:
-    """Play an incident by the clock, `speed` times as fast (0: as fast as can be), in a thread, while the context lasts.
+def playing(incident: Incident, boards: Boards, *, speed: float = 1.0) -> Iterator[threading.Event]:
+    """Play an incident in a thread within the context, `speed` times as fast as recorded (0: as fast as possible).
 
-    Boards are published as windows end. The event is set when all was played.
+    Boards are published as windows end. The event is set when all records were played.
     """
-    stop, over = threading.Event(), threading.Event()
+    stop, finished = threading.Event(), threading.Event()
 
-    def rest(seconds: float) -> None:
+    def pause(seconds: float) -> None:
         stop.wait(seconds)
 
     def run() -> None:
-        wait = by_clock(speed, sleep=rest)
-        watch = Watch(asked.topology, boards=boards)
-        for _ in play(watch, ticks(asked.flows, asked.transits), wait=lambda now: wait(now) and not stop.is_set()):
+        wait = by_clock(speed, sleep=pause)
+        watch = Watch(incident.topology, boards=boards)
+        for _ in play(watch, ticks(incident.flows, incident.transits), wait=lambda now: wait(now) and not stop.is_set()):
             pass
-        over.set()
+        finished.set()
 
     thread = threading.Thread(target=run, name="prism-demo")
     thread.start()
     try:
-        yield over
+        yield finished
     finally:
         stop.set()
         thread.join()

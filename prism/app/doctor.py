@@ -1,8 +1,9 @@
-"""Whether a machine is fit for Prism, and what to do where it is not. Every check is a function of facts; `facts` reads them.
+"""Check whether a machine meets the needs of Prism, and advise what to change. Checks are functions of facts; `machine_facts`
+reads them.
 
 The arithmetic: an IPFIX datagram of 1,364 octets carries 28 records and takes 2,304 octets of receive buffer (Linux: an sk_buff
-and its data); the kernel doubles the buffer it is asked for. A record takes 18 octets on disk, and 850 of memory while its
-window is analysed. A GPU makes up to 65 records a second (10,000 GPUs: 650,000).
+and its data); the kernel doubles the buffer size that is requested. A record takes 18 octets on disk, and 850 octets of memory
+while its window is analysed. A GPU causes up to 65 records per second (10,000 GPUs: 650,000).
 """
 
 from __future__ import annotations
@@ -14,32 +15,32 @@ from typing import Literal
 Level = Literal["fine", "unknown", "warning", "error"]
 LEVELS: tuple[Level, ...] = ("fine", "unknown", "warning", "error")
 MIB = 1 << 20
-DATAGRAM_OCTETS = 2304  # of receive buffer: SO_MEMINFO's SK_MEMINFO_RMEM_ALLOC with datagrams of 1,000 to 1,472 octets
+DATAGRAM_OCTETS = 2304  # octets of receive buffer: SO_MEMINFO's SK_MEMINFO_RMEM_ALLOC with datagrams of 1,000 to 1,472 octets
 DATAGRAM_RECORDS = 28
-ROW_OCTETS = 18  # on disk, at 100 million rows
-WINDOW_OCTETS = 850  # of memory, per record: the peak of a diagnosis of 737,280
-ENGINE_OCTETS = 1 << 30  # the program, its compiled code, the embedded engine with its caches
+ROW_OCTETS = 18  # octets on disk, at 100 million rows
+WINDOW_OCTETS = 850  # octets of memory per record: the peak of a diagnosis of 737,280
+ENGINE_OCTETS = 1 << 30  # octets: the program, its compiled code, the embedded engine with its caches
 CAP_NET_RAW = 13  # include/uapi/linux/capability.h
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the machine is for."""
+class Requirements:
+    """What the machine must be able to do."""
 
-    rate: float = 65_000  # records a second: a thousand GPUs
-    pause_s: float = 0.5  # for so long nobody may read the sockets
-    buffer_mib: int = 32  # asked of the kernel, `buffer` in the settings
-    window_s: float = 60  # analysed at once
-    days: float = 7  # records are kept
+    rate: float = 65_000  # records per second: a thousand GPUs
+    pause_s: float = 0.5  # time for which nothing may read the sockets, s
+    buffer_mib: int = 32  # requested from the kernel, `buffer` in the settings
+    window_s: float = 60  # time that is analysed at once, s
+    days: float = 7  # time for which records are kept
     interface: str | None = None  # to capture from
-    store: str | None = None  # where records are kept
-    folder: str = "."  # on whose disk, where the store is not a folder
+    store: str | None = None  # where records are stored
+    folder: str = "."  # folder on the disk of the store, if the store is not a folder
     ports: tuple[tuple[Literal["udp", "tcp"], int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What the kernel says of its clock (adjtimex): whether somebody sets it, and by how much it may be wrong, s."""
+    """State of the kernel's clock (adjtimex): whether it is synchronised, and its maximum error, s."""
 
     synchronised: bool
     error_s: float
@@ -47,44 +48,44 @@ class Clock:
 
 @dataclass(frozen=True)
 class Store:
-    """What became of opening the store, and of writing a row and reading it again.
+    """Result of opening the store, and of writing and reading a row.
 
-    `through` names the service that has it and was asked instead; `rows` are what that service counts.
+    `through`: the running service that has the store and answered instead; `rows`: flow records that it counts.
     """
 
     version: str = ""
     wrote: bool = False
     error: str = ""
-    transient: bool = False  # the same may succeed later
-    absent: bool = False  # nobody has made it yet
+    transient: bool = False  # a retry may succeed
+    absent: bool = False  # the store does not exist yet
     through: str = ""
     rows: int = 0
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is so on a machine; None where it could not be found out."""
+    """Facts of a machine; None if unknown."""
 
-    granted: int | None = None  # octets of receive buffer when `buffer_mib` are asked for
+    granted: int | None = None  # octets of receive buffer that the kernel grants for `buffer_mib`
     rmem_max: int | None = None
     rmem_default: int | None = None
     clock: Clock | None = None
     capabilities: int | None = None  # bits of CapEff
-    packet_sockets: str | None = None  # "" where one can be opened, else why not
+    packet_sockets: str | None = None  # "" if one can be opened, else the error
     interface: str | None = None  # "up", "down", "missing"
     store: Store | None = None
     disk_free: int | None = None
     disk_writable: bool | None = None
-    ports: dict[tuple[str, int], str] = field(default_factory=dict)  # "" where free, else why not
-    files: int | None = None  # that may be open at a time
+    ports: dict[tuple[str, int], str] = field(default_factory=dict)  # "" if free, else the error
+    files: int | None = None  # limit of open files
     memory: int | None = None  # octets available
     python: tuple[int, ...] = ()
-    cache: tuple[str, bool] | None = None  # where compiled code is kept, and whether it may be written
+    cache: tuple[str, bool] | None = None  # folder of compiled code, and whether it is writable
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was looked at, how it is, and what to do."""
+    """Result of a check: name, level, finding, and advice."""
 
     name: str
     level: Level
@@ -92,39 +93,39 @@ class Check:
     advice: str = ""
 
 
-def examine(facts: Facts, asked: Asked) -> tuple[Check, ...]:
-    """All checks, in order."""
-    return tuple(check(facts, asked) for check in CHECKS)
+def examine(facts: Facts, needs: Requirements) -> tuple[Check, ...]:
+    """Run all checks, in order."""
+    return tuple(check(facts, needs) for check in CHECKS)
 
 
 def worst(checks: tuple[Check, ...]) -> Level:
-    """The worst level of some checks; what could not be found out is no complaint."""
+    """Return the worst level of some checks; "unknown" does not count."""
     return max((c.level for c in checks if c.level != "unknown"), key=LEVELS.index, default="fine")
 
 
-def receive_buffer(facts: Facts, asked: Asked) -> Check:
-    """Whether the receive buffer holds what comes while nobody reads."""
+def receive_buffer(facts: Facts, needs: Requirements) -> Check:
+    """Check whether the receive buffer holds the datagrams of a pause in reading."""
     name = "receive buffer"
     if facts.granted is None:
         return Check(name, "unknown", "no socket could be tested")
-    datagrams = asked.rate / DATAGRAM_RECORDS
-    need = int(datagrams * asked.pause_s * DATAGRAM_OCTETS)
+    datagrams = needs.rate / DATAGRAM_RECORDS
+    need = int(datagrams * needs.pause_s * DATAGRAM_OCTETS)
     holds = 2 * facts.granted / DATAGRAM_OCTETS / datagrams if datagrams else float("inf")
     said = (
-        f"the kernel grants {_mib(facts.granted)} of {asked.buffer_mib} MiB requested, enough for {holds:.2g} s of "
-        f"{asked.rate:,.0f} records/s ({datagrams:,.0f} datagrams/s); its default is {_mib(facts.rmem_default)}"
+        f"the kernel grants {_mib(facts.granted)} of {needs.buffer_mib} MiB requested, enough for {holds:.2g} s of "
+        f"{needs.rate:,.0f} records/s ({datagrams:,.0f} datagrams/s); its default is {_mib(facts.rmem_default)}"
     )
     if 2 * facts.granted >= need:
         return Check(name, "fine", said)
-    wanted = max(asked.buffer_mib * MIB, -(-need // 2))
+    wanted = max(needs.buffer_mib * MIB, -(-need // 2))
     advice = f"run sysctl -w net.core.rmem_max={wanted}, and add it to /etc/sysctl.d/90-prism.conf"
-    if wanted > asked.buffer_mib * MIB:
+    if wanted > needs.buffer_mib * MIB:
         advice += f"; set buffer = {-(-wanted // MIB)} in the settings"
     return Check(name, "warning", said, advice)
 
 
-def clock(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001 - all checks are called alike
-    """Whether the clock is set by somebody, and how wrong it may be."""
+def clock(facts: Facts, needs: Requirements) -> Check:  # noqa: ARG001 - all checks are called alike
+    """Check whether the clock is synchronised, and its error."""
     name = "clock"
     if facts.clock is None:
         return Check(name, "unknown", "the kernel does not report the state of its clock")
@@ -137,35 +138,35 @@ def clock(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001 - all checks are
     return Check(name, "fine", said)
 
 
-def packet_capture(facts: Facts, asked: Asked) -> Check:
-    """Whether packets can be captured; a complaint only where they are to be."""
+def packet_capture(facts: Facts, needs: Requirements) -> Check:
+    """Check whether packets can be captured; a problem only if an interface was given."""
     name = "capture"
-    bad: Level = "error" if asked.interface else "fine"
-    only = "" if asked.interface else "; only prism-collect capture and erspan need it"
+    bad: Level = "error" if needs.interface else "fine"
+    only = "" if needs.interface else "; only prism-collect capture and erspan need it"
     if facts.interface == "missing":
-        return Check(name, "error", f"interface {asked.interface} does not exist", "list the interfaces with ip link")
+        return Check(name, "error", f"interface {needs.interface} does not exist", "list the interfaces with ip link")
     if facts.interface == "down":
-        return Check(name, "warning", f"{asked.interface} is down", f"run ip link set {asked.interface} up")
+        return Check(name, "warning", f"{needs.interface} is down", f"run ip link set {needs.interface} up")
     if facts.capabilities is not None and not facts.capabilities >> CAP_NET_RAW & 1:
         advice = "start it with deploy/prism-collect-capture.service, which grants only CAP_NET_RAW"
-        return Check(name, bad, f"the capability CAP_NET_RAW is missing{only}", advice if asked.interface else "")
+        return Check(name, bad, f"the capability CAP_NET_RAW is missing{only}", advice if needs.interface else "")
     if facts.packet_sockets is None:
         return Check(name, "unknown", "packet sockets could not be tested")
     if facts.packet_sockets:
-        advice = "use a kernel with CONFIG_PACKET, outside a sandbox that forbids AF_PACKET" if asked.interface else ""
+        advice = "use a kernel with CONFIG_PACKET, outside a sandbox that forbids AF_PACKET" if needs.interface else ""
         return Check(name, bad, f"packet sockets are not available: {facts.packet_sockets}{only}", advice)
     return Check(name, "fine", "packet sockets (AF_PACKET) are available")
 
 
-def store(facts: Facts, asked: Asked) -> Check:
-    """Whether the store answers and takes rows."""
+def store(facts: Facts, needs: Requirements) -> Check:
+    """Check whether the store answers and accepts rows."""
     name = "store"
     if facts.store is None:
         return Check(name, "unknown", "not tested; give --store FOLDER or clickhouse://…")
     if facts.store.through:
         return Check(name, "fine", f"{facts.store.through} uses it: {facts.store.rows:,} flow records")
     if facts.store.absent:
-        advice = f"create it with prism store init {asked.store}; prism serve creates its own at its first start"
+        advice = f"create it with prism store init {needs.store}; prism serve creates its own at its first start"
         return Check(name, "warning", facts.store.error, advice)
     if facts.store.error:
         level: Level = "warning" if facts.store.transient else "error"
@@ -176,42 +177,42 @@ def store(facts: Facts, asked: Asked) -> Check:
         )
         return Check(name, level, facts.store.error, advice)
     if not facts.store.wrote:
-        return Check(name, "error", f"ClickHouse {facts.store.version} did not return the test row", f"check {asked.store}")
+        return Check(name, "error", f"ClickHouse {facts.store.version} did not return the test row", f"check {needs.store}")
     return Check(name, "fine", f"ClickHouse {facts.store.version}: the test row was written and read")
 
 
-def disk(facts: Facts, asked: Asked) -> Check:
-    """Whether the disk holds what is to be kept."""
+def disk(facts: Facts, needs: Requirements) -> Check:
+    """Check whether the disk holds the records for the requested time."""
     name = "disk"
     if facts.disk_writable is False:
         return Check(
-            name, "error", f"{asked.folder} is not writable", f"run chown for the user that runs Prism: {asked.folder}"
+            name, "error", f"{needs.folder} is not writable", f"run chown for the user that runs Prism: {needs.folder}"
         )
     if facts.disk_free is None:
-        return Check(name, "unknown", f"the free space of {asked.folder} is not known")
-    need = asked.rate * 86_400 * asked.days * ROW_OCTETS
-    said = f"{_gib(facts.disk_free)} free; {asked.days:g} days of {asked.rate:,.0f} records/s need {_gib(need)}"
-    if facts.disk_free >= need * 1.2:  # merges need room
+        return Check(name, "unknown", f"the free space of {needs.folder} is not known")
+    need = needs.rate * 86_400 * needs.days * ROW_OCTETS
+    said = f"{_gib(facts.disk_free)} free; {needs.days:g} days of {needs.rate:,.0f} records/s need {_gib(need)}"
+    if facts.disk_free >= need * 1.2:  # merges need space
         return Check(name, "fine", said)
-    fits = facts.disk_free / 1.2 / (asked.rate * 86_400 * ROW_OCTETS)
+    fits = facts.disk_free / 1.2 / (needs.rate * 86_400 * ROW_OCTETS)
     return Check(
         name, "warning", said, f"the disk holds {fits:.2g} days; keep fewer days, sample at the exporters, or use a larger disk"
     )
 
 
-def ports(facts: Facts, asked: Asked) -> Check:
-    """Whether the ports are free."""
+def ports(facts: Facts, needs: Requirements) -> Check:
+    """Check whether the ports are free."""
     name = "ports"
     taken = {place: why for place, why in facts.ports.items() if why}
     if not taken:
-        shown = ", ".join(f"{number}/{kind}" for kind, number in asked.ports)
+        shown = ", ".join(f"{number}/{kind}" for kind, number in needs.ports)
         return Check(name, "fine", f"free: {shown}" if shown else "no port was given")
     shown = ", ".join(f"{number}/{kind} ({why})" for (kind, number), why in taken.items())
     return Check(name, "warning", f"in use: {shown}", "unless this is Prism itself, find the process with ss -lunpt")
 
 
-def open_files(facts: Facts, asked: Asked, *, least: int = 4096) -> Check:  # noqa: ARG001
-    """Whether enough files may be open at a time: the engine opens some per part and column."""
+def open_files(facts: Facts, needs: Requirements, *, least: int = 4096) -> Check:  # noqa: ARG001
+    """Check the limit of open files: the engine opens several per part and column."""
     name = "open files"
     if facts.files is None:
         return Check(name, "unknown", "the limit could not be read")
@@ -225,20 +226,20 @@ def open_files(facts: Facts, asked: Asked, *, least: int = 4096) -> Check:  # no
     )
 
 
-def memory(facts: Facts, asked: Asked) -> Check:
-    """Whether a window fits into memory beside the rest."""
+def memory(facts: Facts, needs: Requirements) -> Check:
+    """Check whether a window fits into memory with the rest of the program."""
     name = "memory"
     if facts.memory is None:
         return Check(name, "unknown", "the available memory could not be read")
-    need = ENGINE_OCTETS + asked.rate * asked.window_s * WINDOW_OCTETS
-    said = f"{_gib(facts.memory)} available; windows of {asked.window_s:g} s need {_gib(need)}"
+    need = ENGINE_OCTETS + needs.rate * needs.window_s * WINDOW_OCTETS
+    said = f"{_gib(facts.memory)} available; windows of {needs.window_s:g} s need {_gib(need)}"
     if facts.memory >= need:
         return Check(name, "fine", said)
     return Check(name, "error" if facts.memory < need / 2 else "warning", said, "use shorter windows, sampling, or more memory")
 
 
-def compiled_code(facts: Facts, asked: Asked) -> Check:  # noqa: ARG001
-    """Whether compiled code can be kept: else every start takes half a minute."""
+def compiled_code(facts: Facts, needs: Requirements) -> Check:  # noqa: ARG001
+    """Check whether compiled code can be stored: else every start compiles for half a minute."""
     name = "compiled code"
     if facts.python and facts.python < (3, 11):
         return Check(name, "error", f"Python {'.'.join(map(str, facts.python))}", "Prism needs Python 3.11 or newer")
@@ -259,7 +260,7 @@ def _gib(octets: float) -> str:
     return f"{octets / (1 << 30):.3g} GiB"
 
 
-CHECKS: tuple[Callable[[Facts, Asked], Check], ...] = (
+CHECKS: tuple[Callable[[Facts, Requirements], Check], ...] = (
     receive_buffer,
     clock,
     packet_capture,

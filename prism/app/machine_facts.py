@@ -1,6 +1,6 @@
-"""What is so on this machine, for `doctor`: read from the kernel by opening what Prism would open, changing nothing.
+"""Read the facts of this machine for `doctor`: open what Prism would open, and change nothing.
 
-The store alone is written to, where there is one: one row in a table of its own, which the next look replaces.
+Only the store is written, if there is one: one row in a separate table, which the next check replaces.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from prism.app.doctor import MIB, Asked, Clock, Facts, Store
+from prism.app.doctor import MIB, Clock, Facts, Requirements, Store
 
 TIMEX = "@iqqqqiqqqqqq"  # struct timex of Linux up to `tick`; adjtimex(2)
 UNSYNCHRONISED = 0x40  # STA_UNSYNC
 
 
-def read(asked: Asked) -> Facts:
-    """All facts that can be found out; None for the others."""
-    folder = _there(asked.folder)
+def read(needs: Requirements) -> Facts:
+    """Read all facts; None for unknown ones."""
+    folder = _existing_folder(needs.folder)
     return Facts(
-        granted=_granted(asked.buffer_mib * MIB),
+        granted=_granted(needs.buffer_mib * MIB),
         rmem_max=_number("/proc/sys/net/core/rmem_max"),
         rmem_default=_number("/proc/sys/net/core/rmem_default"),
         clock=_clock(),
         capabilities=_capabilities(),
         packet_sockets=_packet_sockets(),
-        interface=_interface(asked.interface) if asked.interface else None,
-        store=_store(asked.store) if asked.store else None,
+        interface=_interface(needs.interface) if needs.interface else None,
+        store=_store(needs.store) if needs.store else None,
         disk_free=_free(folder),
         disk_writable=os.access(folder, os.W_OK),
-        ports={(kind, port): _taken(kind, port) for kind, port in asked.ports},
+        ports={(kind, port): _taken(kind, port) for kind, port in needs.ports},
         files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         memory=_memory(),
         python=tuple(sys.version_info[:3]),
@@ -43,8 +43,8 @@ def read(asked: Asked) -> Facts:
     )
 
 
-def _there(path: str) -> Path:
-    """The folder, or the nearest one above it that is there: it would be made in that one."""
+def _existing_folder(path: str) -> Path:
+    """Return the folder, or its nearest existing parent, in which it would be created."""
     at = Path(path).absolute()
     while not at.exists() and at != at.parent:
         at = at.parent
@@ -59,7 +59,9 @@ def _number(path: str) -> int | None:
 
 
 def _granted(octets: int) -> int | None:
-    """What the kernel grants a UDP socket that asks for so much without CAP_NET_ADMIN, as in the units; it says twice of it."""
+    """Return the receive buffer that the kernel grants a UDP socket without CAP_NET_ADMIN; the kernel reports twice the
+    size.
+    """
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, octets)
@@ -69,13 +71,13 @@ def _granted(octets: int) -> int | None:
 
 
 def _clock() -> Clock | None:
-    about = ctypes.create_string_buffer(512)  # modes = 0: it only tells
+    buffer = ctypes.create_string_buffer(512)  # modes = 0: read only
     try:
-        if ctypes.CDLL(None).adjtimex(about) < 0:
+        if ctypes.CDLL(None).adjtimex(buffer) < 0:
             return None
     except (AttributeError, OSError):
         return None
-    _, _, _, most_us, _, status, *_ = struct.unpack_from(TIMEX, about.raw)
+    _, _, _, most_us, _, status, *_ = struct.unpack_from(TIMEX, buffer.raw)
     return Clock(not status & UNSYNCHRONISED, most_us / 1e6)
 
 
@@ -91,14 +93,14 @@ def _packet_sockets() -> str | None:
     if not hasattr(socket, "AF_PACKET"):
         return "this system does not have them"
     try:
-        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()  # protocol 0: nothing is received
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0).close()  # protocol 0: receives nothing
     except OSError as error:
         return error.strerror
     return ""
 
 
 def _interface(name: str) -> str | None:
-    """`up`, `down` or `missing`; a flag IFF_UP of netdevice(7)."""
+    """State of an interface: `up`, `down` or `missing`; flag IFF_UP of netdevice(7)."""
     if name not in {known for _, known in socket.if_nameindex()}:
         return "missing"
     flags = Path(f"/sys/class/net/{name}/flags")
@@ -110,18 +112,18 @@ def _interface(name: str) -> str | None:
 
 def _free(folder: Path) -> int | None:
     try:
-        about = os.statvfs(folder)
+        status = os.statvfs(folder)
     except OSError:
         return None
-    return about.f_bavail * about.f_frsize
+    return status.f_bavail * status.f_frsize
 
 
 def _taken(kind: str, port: int) -> str:
-    """Why a port cannot be had on all addresses; empty where it can."""
-    how = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
-    with socket.socket(socket.AF_INET, how) as probe:
+    """Reason why a port cannot be bound on all addresses; empty if it can."""
+    socket_type = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
+    with socket.socket(socket.AF_INET, socket_type) as probe:
         if kind == "tcp":
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections that are closing take no port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections in TIME_WAIT do not occupy the port
         try:
             probe.bind(("", port))
         except OSError as error:
@@ -138,14 +140,14 @@ def _memory() -> int | None:
 
 
 def _cache() -> tuple[str, bool]:
-    """Where numba keeps compiled code: NUMBA_CACHE_DIR, else beside the source, else in the user's cache."""
+    """Folder of numba's compiled code: NUMBA_CACHE_DIR, else beside the source, else in the user's cache."""
     import collectors
 
     named = os.environ.get("NUMBA_CACHE_DIR")
     beside = Path(collectors.__file__).parent / "__pycache__"
     home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "numba"
     for folder in [Path(named)] if named else [beside, home]:
-        if os.access(_there(str(folder)), os.W_OK):
+        if os.access(_existing_folder(str(folder)), os.W_OK):
             return str(folder), True
     return named or str(beside), False
 
@@ -169,19 +171,19 @@ def _store(where: str) -> Store:
             database.insert(table, {"name": ["doctor"], "at_ns": [now]}, token=f"doctor {now}")
             seen = database.query("SELECT max(at_ns) AS at_ns FROM prism_doctor")["at_ns"]
     except InUseError:
-        return _asked(where)
+        return _from_service(where)
     except StoreError as error:
         return Store(error=str(error), transient=error.transient, absent=isinstance(error, AbsentError))
     return Store(version, bool(len(seen) and int(seen[0]) >= now))
 
 
-def _asked(where: str) -> Store:
-    """What the running service that has a store says of it."""
+def _from_service(where: str) -> Store:
+    """Read the state of a store from the running service that has it."""
     from collectors.clickhouse.store_error import StoreError
-    from prism.app.store_status import seen
+    from prism.app.store_status import tables_of
 
     try:
-        found = seen(where)
+        found = tables_of(where)
     except StoreError as error:
         return Store(error=str(error), transient=True)
     rows = sum(table.rows for table in found.tables if table.name == "flows")

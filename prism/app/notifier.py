@@ -1,4 +1,4 @@
-"""Tells receivers what is wrong, from boards: the thread of `prism serve` that runs what `prism.alerts` decides."""
+"""Notify receivers of problems on boards: the thread of `prism serve` that runs the decisions of `prism.alerts`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from collectors.operations.logs import say
 from collectors.operations.metrics import Count, keyed
 from prism.alerts.alert_labels import alerts
 from prism.alerts.alert_settings import Settings
-from prism.alerts.inhibition import inhibited
-from prism.alerts.matchers import Silence, silenced
+from prism.alerts.inhibition import explained_cases
+from prism.alerts.matchers import Silence, find_silence
 from prism.alerts.notifications import REFRESH, Alert, Notification
-from prism.alerts.planning import planned
-from prism.alerts.receiver_state import Mailbox
-from prism.alerts.receivers.delivery_results import Delivery, after
+from prism.alerts.planning import plan_notifications
+from prism.alerts.receiver_state import ReceiverState
+from prism.alerts.receivers.delivery_results import Delivery, update_notification
 from prism.alerts.receivers.webhook_bodies import post
 from prism.feedback.remark_journal import Journal
 from prism.notify import silence_file
 from prism.notify.delivery import sent
-from prism.notify.pending_notifications import LISTING, listed
+from prism.notify.pending_notifications import LISTING, list_pending
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Board, Boards
 
@@ -37,10 +37,10 @@ FOREVER = 1 << 63
 
 
 class Alerts:
-    """Tells each receiver what changes on boards, one thing at a time; with an `outbox`, also after a restart.
+    """Notify each receiver of changes on boards, one notification at a time; with an `outbox`, also after a restart.
 
-    While the store is away it tells nevertheless, and keeps what it told once the store is back. `clock` gives ns since the
-    epoch, `chance` 0 … 1 for jitter. What somebody acknowledged in the `journal` is not repeated.
+    While the store is unavailable, notifications are sent anyway and saved later. `clock` returns ns since the epoch, `chance`
+    0 … 1 for jitter. Cases acknowledged in the `journal` are not repeated.
     """
 
     def __init__(
@@ -57,87 +57,89 @@ class Alerts:
         self.settings, self._journal, self._noted = settings, journal or Journal(), -1
         self._outbox, self._clock, self._chance = outbox, clock, chance
         self._turn_s, self._pause_s = turn_s, pause_s
-        self._boxes = {one.name: Mailbox(one) for one in settings.receivers}
-        self._flights: dict[str, tuple[Notification, Future[Delivery]]] = {}
+        self._boxes = {one.name: ReceiverState(one) for one in settings.receivers}
+        self._in_delivery: dict[str, tuple[Notification, Future[Delivery]]] = {}
         self._unsaved: dict[str, Notification] = {}
-        self._save_at = self._show_at = 0
-        self._stale = False  # the copy of what waits
+        self._save_at = self._listing_at = 0
+        self._listing_is_stale = False  # the listing of pending notifications
         self._board = Board()
         self._alerts: list[Alert] = []
-        self._victims: dict[str, str] = {}
+        self._inhibited: dict[str, str] = {}
         self._silences: list[Silence] = []
         self._stamp: tuple[int, int, int] | None = None
         self._muted: dict[str, str] = {}
-        self._looks = dict.fromkeys(self._boxes, FOREVER)  # when something may be due though nothing changed, ns
+        self._next_check_ns = dict.fromkeys(self._boxes, FOREVER)  # time of the next check without any change, ns
         self._tally: Counter[tuple[str, str]] = Counter()
-        self._troubles: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
         self._listed: Any = None
 
     def run(self, boards: Boards, stop: threading.Event) -> None:
-        """Until `stop`; then what is being delivered is waited for, as long as a delivery may take."""
+        """Run until `stop`; then wait for deliveries in progress, at most for the time that one may take."""
         if not self.settings.receivers:
             stop.wait()
             return
         if not self._load(stop):
             return
-        self._show()  # so that commands find the list before the first notification
+        self._write_listing()  # commands find the list before the first notification
         with ThreadPoolExecutor(len(self._boxes), thread_name_prefix="deliver") as pool:
             while not stop.is_set():
                 board = boards.after(self._board.revision, timeout_s=self._turn_s)
                 try:
                     self.turn(board, pool)
-                except Exception as error:  # whatever it is: who is to wake people does not end because of it
-                    self._trouble("turn", error)
+                except Exception as error:  # no error may end the thread that notifies people
+                    self._error("turn", error)
                     stop.wait(self._pause_s)
-        self._land()
-        self._keep(now=True)
-        self._show()
+        self._collect_results()
+        self._save(now=True)
+        self._write_listing()
 
     def turn(self, board: Board, pool: ThreadPoolExecutor) -> None:
-        """Look once: what came back, what is new, what is due."""
-        landed, changed = self._land(), self._silences_changed() | self._remarks_changed()
-        if board.revision and (changed or board is not self._board or self._clock() >= min(self._looks.values())):
-            self._see(board)
-            landed = set(self._boxes)
-        for name in landed if self._board.revision else ():
-            self._make(self._boxes[name])
-        self._keep()
+        """Handle finished deliveries, new boards and due notifications once."""
+        finished, changed = self._collect_results(), self._silences_changed() | self._remarks_changed()
+        if board.revision and (changed or board is not self._board or self._clock() >= min(self._next_check_ns.values())):
+            self._update_alerts(board)
+            finished = set(self._boxes)
+        for name in finished if self._board.revision else ():
+            self._plan(self._boxes[name])
+        self._save()
         self._send(pool)
-        self._stale |= bool(landed)
-        if self._stale and self._clock() >= self._show_at:
-            self._show()
+        self._listing_is_stale |= bool(finished)
+        if self._listing_is_stale and self._clock() >= self._listing_at:
+            self._write_listing()
 
     def _load(self, stop: threading.Event) -> bool:
-        """What was told before; False if it was stopped before the store could be read."""
+        """Restore earlier notifications; False if stopped before the store could be read."""
         while self._outbox is not None and not stop.is_set():
             try:
-                for told in self._outbox.load():
-                    if told.receiver in self._boxes:
-                        self._boxes[told.receiver].recall(told)
+                for notification in self._outbox.load():
+                    if notification.receiver in self._boxes:
+                        self._boxes[notification.receiver].restore(notification)
                 return True
             except StoreError as error:
-                self._trouble("store", error)
+                self._error("store", error)
                 stop.wait(self._pause_s)
         return not stop.is_set()
 
-    def _see(self, board: Board) -> None:
-        """The alerts of a board, and which of them are muted now."""
+    def _update_alerts(self, board: Board) -> None:
+        """Compute the alerts of a board, and which of them are muted now."""
         now = self._clock()
         if board is not self._board:
             settings = self.settings
             self._board = board
-            self._victims = inhibited(board.cases, board.topology)
-            told = settings.telling.severities
-            self._alerts = alerts(board, severities=told, added=settings.labels, external_url=settings.external_url)
-        muted, cared = {}, self._journal.acknowledged()
+            self._inhibited = explained_cases(board.cases, board.topology)
+            severities = settings.telling.severities
+            self._alerts = alerts(
+                board, severities=severities, extra_labels=settings.labels, external_url=settings.external_url
+            )
+        muted, acknowledged = {}, self._journal.acknowledged()
         for alert in self._alerts:
-            covering = silenced(alert.labels, self._silences, now)
+            covering = find_silence(alert.labels, self._silences, now)
             if covering is not None:
                 muted[alert.fingerprint] = f"silenced ({covering.id})"
-            elif cared.get(alert.case) == alert.labels["severity"]:  # what has become worse since is told
+            elif acknowledged.get(alert.case) == alert.labels["severity"]:  # severity increased since: notify
                 muted[alert.fingerprint] = "acknowledged"
-            elif alert.case in self._victims:
-                muted[alert.fingerprint] = self._victims[alert.case]
+            elif alert.case in self._inhibited:
+                muted[alert.fingerprint] = self._inhibited[alert.case]
         self._muted = muted
 
     def _remarks_changed(self) -> bool:
@@ -145,24 +147,24 @@ class Alerts:
         return before != self._noted
 
     def _silences_changed(self) -> bool:
-        """Silences anew where the file changed; one that cannot be read leaves them as they were."""
-        stamp = silence_file.stamp(self.settings.folder)
+        """Read the silences again if the file changed; after an error the old ones remain."""
+        stamp = silence_file.file_stamp(self.settings.folder)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
         try:
             self._silences = silence_file.read(self.settings.folder)
         except (OSError, ValueError) as error:
-            self._trouble("silences", error)
+            self._error("silences", error)
         return True
 
-    def _make(self, box: Mailbox) -> None:
-        """What a receiver is to be told, and when that is to be asked again though nothing changed."""
+    def _plan(self, box: ReceiverState) -> None:
+        """Plan the notifications of a receiver, and the time of the next check without changes."""
         if box.disabled:
-            self._looks[box.receiver.name] = FOREVER
+            self._next_check_ns[box.receiver.name] = FOREVER
             return
         now = self._clock()
-        plan = planned(
+        plan = plan_notifications(
             now,
             self._alerts,
             box.receiver,
@@ -173,19 +175,19 @@ class Alerts:
             since_ns=box.since_ns,
         )
         box.since_ns = dict(plan.since_ns)
-        for told in plan.made:
-            box.told(told)
-            if told.reason != REFRESH:
-                self._unsaved[told.id] = told
-        for group in plan.hurry:
-            box.hurry(group, now, self.settings)
-        box.forget(now, self.settings)
-        times = [due.at_ns for due in plan.why.values()]
+        for notification in plan.notifications:
+            box.record(notification)
+            if notification.reason != REFRESH:
+                self._unsaved[notification.id] = notification
+        for group in plan.blocked_groups:
+            box.retry_soon(group, now, self.settings)
+        box.drop_old_groups(now, self.settings)
+        times = [due.at_ns for due in plan.decisions.values()]
         times += [at for one in self._silences for at in (one.start_ns, one.end_ns)]
-        self._looks[box.receiver.name] = min((at for at in times if at > now), default=FOREVER)
+        self._next_check_ns[box.receiver.name] = min((at for at in times if at > now), default=FOREVER)
 
-    def _keep(self, *, now: bool = False) -> None:
-        """What changed, into the store; what the store does not take now it is given later."""
+    def _save(self, *, now: bool = False) -> None:
+        """Save changed notifications in the store; those that it does not accept are saved later."""
         if self._outbox is None:
             self._unsaved.clear()
         elif self._unsaved and (now or self._clock() >= self._save_at):
@@ -194,78 +196,81 @@ class Alerts:
                 self._unsaved.clear()
             except StoreError as error:
                 self._save_at = self._clock() + round(self._pause_s * S)
-                self._trouble("store", error)
+                self._error("store", error)
 
     def _send(self, pool: ThreadPoolExecutor) -> None:
-        """Begin what is due: one thing per receiver at a time."""
+        """Start the due deliveries: one per receiver at a time."""
         now = self._clock()
         for name, box in self._boxes.items():
-            told = None if name in self._flights or box.disabled else box.next(now)
-            if told is not None:
-                made = post(told, box.receiver, external_url=self.settings.external_url, now_ns=now)
-                job = pool.submit(sent, made, box.receiver, self.settings.limits)
-                self._flights[name] = told, job
+            notification = None if name in self._in_delivery or box.disabled else box.next_due(now)
+            if notification is not None:
+                body = post(notification, box.receiver, external_url=self.settings.external_url, now_ns=now)
+                job = pool.submit(sent, body, box.receiver, self.settings.limits)
+                self._in_delivery[name] = notification, job
 
-    def _land(self) -> set[str]:
-        """What became of deliveries that are over; of which receivers."""
-        landed = set()
-        for name, (told, job) in list(self._flights.items()):
+    def _collect_results(self) -> set[str]:
+        """Handle finished deliveries; return their receivers."""
+        finished = set()
+        for name, (notification, job) in list(self._in_delivery.items()):
             if job.done():
-                del self._flights[name]
+                del self._in_delivery[name]
                 error = job.exception()
-                went = job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", again=True)
-                self._landed(self._boxes[name], told, went)
-                landed.add(name)
-        return landed
+                result = (
+                    job.result() if error is None else Delivery(False, f"internal error {type(error).__name__}", may_retry=True)
+                )
+                self._handle_result(self._boxes[name], notification, result)
+                finished.add(name)
+        return finished
 
-    def _landed(self, box: Mailbox, told: Notification, went: Delivery) -> None:
+    def _handle_result(self, box: ReceiverState, notification: Notification, result: Delivery) -> None:
         now, receiver = self._clock(), box.receiver
-        box.tried_ns[told.group] = now + round(went.after_s * S)  # news do not hurry what the receiver asked to wait with
-        if told.reason == REFRESH and not went.ok:
-            went = replace(went, again=False)  # the next refresh says more
-        done = after(told, went, now, self.settings.retrying, self._chance())
-        if went.gone:
+        # News do not shorten the wait that the receiver requested.
+        box.tried_ns[notification.group] = now + round(result.after_s * S)
+        if notification.reason == REFRESH and not result.ok:
+            result = replace(result, may_retry=False)  # the next refresh replaces it
+        done = update_notification(notification, result, now, self.settings.retrying, self._chance())
+        if result.gone:
             done = replace(done, gone=receiver.digest)
-        box.told(done)
-        if told.reason != REFRESH:
+        box.record(done)
+        if notification.reason != REFRESH:
             self._unsaved[done.id] = done
         self._tally[receiver.name, done.state if done.state != "waiting" else "failed"] += 1
-        if not went.ok:
+        if not result.ok:
             level = logging.ERROR if done.state == "dead" else logging.WARNING
             say(
                 "notification not delivered",
                 level=level,
                 receiver=receiver.name,
-                id=told.id,
+                id=notification.id,
                 state=done.state,
                 tries=done.tries,
-                why=went.why,
+                why=result.why,
             )
-        if went.ok:
-            box.awake(now)
+        if result.ok:
+            box.retry_all(now)
 
-    def _show(self) -> None:
-        """A copy of what waits and what is dead, for `prism alert list`."""
+    def _write_listing(self) -> None:
+        """Write a copy of pending and dead notifications for `prism alert list`."""
         shown = self.listing()
-        self._stale, self._show_at = False, self._clock() + round(self._turn_s * S)
+        self._listing_is_stale, self._listing_at = False, self._clock() + round(self._turn_s * S)
         if shown != self._listed:
             try:
                 save(f"{self.settings.folder}/{LISTING}", shown)
                 self._listed = shown
             except OSError as error:
-                self._trouble("listing", error)
+                self._error("listing", error)
 
     def listing(self) -> dict[str, Any]:
-        """What waits, what nobody got, which receivers are disabled, what is muted: plain values, no secrets."""
-        return listed(self._boxes.values(), self._alerts, self._muted)
+        """List pending and undelivered notifications, disabled receivers and muted alerts: plain values, no secrets."""
+        return list_pending(self._boxes.values(), self._alerts, self._muted)
 
     def counts(self) -> Iterable[Count]:
-        """Counters and levels for `/metrics`."""
+        """Counters for `/metrics`."""
         waiting = keyed({name: len(box.waiting) for name, box in self._boxes.items()})
         disabled = keyed({name: bool(box.disabled) for name, box in self._boxes.items()})
         muted = keyed(Counter(why.partition(" ")[0] for why in dict(self._muted).values()))
         tally: dict[tuple[str, ...], float] = {key: float(n) for key, n in list(self._tally.items())}
-        troubles = keyed(self._troubles)
+        troubles = keyed(self._errors)
         return (
             Count("prism_alerts_deliveries", "Attempts to deliver a notification, by result", tally, ("receiver", "result")),
             Count("prism_alerts_waiting", "Notifications waiting for delivery", waiting, ("receiver",), level=True),
@@ -280,6 +285,6 @@ class Alerts:
             Count("prism_alerts_troubles", "Errors in alerting, by place", troubles, ("what",)),
         )
 
-    def _trouble(self, what: str, error: Exception) -> None:
-        self._troubles[what] += 1
+    def _error(self, what: str, error: Exception) -> None:
+        self._errors[what] += 1
         say("alerting error, trying again", level=logging.WARNING, place=what, error=error)

@@ -1,4 +1,4 @@
-"""Files of the past as a service that shows one board."""
+"""Serve recordings as a service with a single board."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def replayed(
     hints: Hints | None = None,
     bookings: Sequence[Booking] = (),
 ) -> tuple[Board, Flows]:
-    """The board of files, each with the name of the switch that saw it, and their records. Raises as `file_analysis.replay`."""
+    """Replay files, each with the name of its switch, and return board and records. Raises as `file_analysis.replay`."""
     flows, transits, source = read(inputs, topology, progress, columns)
 
-    def tell(done: int, total: int) -> None:
+    def on_progress(done: int, total: int) -> None:
         progress("jobs", done, total)
 
     def diagnosis(own: Flows) -> Diagnosis:
-        return diagnose(own, source, topology=topology, transits=transits, progress=tell, hints=hints)
+        return diagnose(own, source, topology=topology, transits=transits, progress=on_progress, hints=hints)
 
     return told(diagnosed(flows, bookings, topology, diagnosis), topology, bookings), flows
 
@@ -49,7 +49,7 @@ def opened(
     hints: Hints | None = None,
     bookings: Sequence[Booking] = (),
 ) -> Service:
-    """A service that shows a replay of files; `columns` names a file. Raises as `replayed`."""
-    asked = read_columns(columns) if columns else None
-    board, flows = replayed(inputs, topology, progress, asked, hints=hints, bookings=bookings)
+    """Replay files and return a service; `columns` names a file. Raises as `replayed`."""
+    column_mapping = read_columns(columns) if columns else None
+    board, flows = replayed(inputs, topology, progress, column_mapping, hints=hints, bookings=bookings)
     return Service(Boards(board), Memory(flows), "replay")

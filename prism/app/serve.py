@@ -1,7 +1,7 @@
-"""`prism serve`: collectors, store, analysis and what shows them, composed in one process.
+"""Run `prism serve`: collectors, store, analysis and outputs in one process.
 
-The parts do not know one another. Records come from sockets (and go to the store and the analysis at once), or from a store
-that `prism-collect` fills elsewhere. Whoever shows boards (pages, alerts) is given the `Parts`, as long as the service lasts.
+The parts do not know each other. Records come from sockets (to store and analysis at once), or from a store that
+`prism-collect` fills elsewhere. Outputs that show boards (pages, alerts) receive the `Parts` while the service runs.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from collectors.exports.admission import Admission
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import endpoint
+from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.listen_command import decoders, opened_sockets
 from collectors.live.session import allow_list, signals
 from collectors.operations.logs import say
 from collectors.operations.metrics import Count, flat
 from collectors.store.store_sink import Storing
-from prism.app.analysis_thread import Analysis, Counting, Watched, witnessing
+from prism.app.analysis_thread import Analysis, Counting, WatchedSink, witnessing
 from prism.app.booking_sources import Names
 from prism.app.booking_store import known_names
 from prism.exporters.live_survey import Survey
@@ -44,7 +44,7 @@ from prism.storage.stored_flows import StoredRecords
 from prism.topology import Topology
 from prism.tracking.board import Board
 from prism.tracking.flow_sources import Records
-from prism.workers.distributed_analysis import Kept
+from prism.workers.distributed_analysis import StoredSource
 from prism.workers.executors import beside, cores, workers
 from prism.workers.worker_cluster import Scheduled
 
@@ -52,12 +52,12 @@ KINDS = ("sflow", "netflow", "ipfix")
 
 
 @dataclass(frozen=True)
-class Wish:
+class ServeOptions:
     """The options of `prism serve`. `listen` are URLs such as sflow://127.0.0.1:6343; `store` as in `clickhouse.opened`.
 
-    Records on their way to the store wait in the folder `spool`. Jobs are looked at by the workers of the Dask `scheduler`
-    if there is one: what is collected here is sent to them, what others keep on a server they read there. Without, processes
-    beside this one look at what it collects, so that what comes in does not wait for that. `names`: jobs of schedulers.
+    Records on their way to the store wait in the folder `spool`. Workers of the Dask `scheduler` analyse jobs if there is one:
+    they receive records that are collected here, and read records of others from their server. Without it, processes beside
+    this one analyse, so that collection does not wait. `names`: jobs of schedulers.
     """
 
     store: str
@@ -76,7 +76,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Parts:
-    """What runs: for whoever shows it."""
+    """The running parts of the service, for its outputs."""
 
     watch: Watch
     analysis: Analysis
@@ -88,11 +88,11 @@ class Parts:
     bookings: Callable[[], Sequence[Booking]] = tuple
 
 
-Shown = Callable[[Parts], AbstractContextManager[Any]]  # pages, alerts: what lasts as long as the service
+Shown = Callable[[Parts], AbstractContextManager[Any]]  # outputs that last as long as the service: pages, alerts
 
 
 def place(text: str) -> tuple[str, str]:
-    """What comes there and where to listen: of sflow://[ADDRESS]:PORT. Raises ValueError."""
+    """Parse sflow://[ADDRESS]:PORT into protocol and address. Raises ValueError."""
     kind, slashes, where = text.partition("://")
     if not slashes or kind not in KINDS or not where:
         raise ValueError(f"{text}: must be one of {', '.join(f'{kind}://ADDRESS:PORT' for kind in KINDS)}")
@@ -100,7 +100,7 @@ def place(text: str) -> tuple[str, str]:
 
 
 def made(folder: str) -> Path:
-    """A folder for data, made for this user alone if it is not there. Raises OSError, ValueError where it is a store itself."""
+    """Create a data folder for this user if it is missing. Raises OSError, ValueError if it is a store itself."""
     path = Path(folder)
     if places.is_stored(path) and not places.is_stored(path / places.INNER):
         raise ValueError(
@@ -111,40 +111,55 @@ def made(folder: str) -> Path:
 
 
 def serve(
-    wish: Wish,
+    options: ServeOptions,
     *,
     shown: Sequence[Shown] = (),
-    tell: Callable[[str], None] | None = None,
+    on_line: Callable[[str], None] | None = None,
     as_json: bool = False,
 ) -> None:
-    """Run until SIGTERM or SIGINT.
+    """Run the service until SIGTERM or SIGINT.
 
-    `shown` are pages, alerts and the like; `tell` is given a line for what opens and closes. Raises OSError, ValueError and
-    StoreError at the start.
+    Parameters
+    ----------
+    options : ServeOptions
+        Options of the command.
+    shown : sequence of callable
+        Outputs such as pages and alerts.
+    on_line : callable, optional
+        Receives a line for each case that opens or closes.
+    as_json : bool
+        Whether these lines are JSON.
+
+    Raises
+    ------
+    OSError, ValueError, StoreError
+        At the start only.
     """
-    places = [endpoint(kind, where) for kind, where in map(place, wish.listen)]
+    places = [parse_endpoint(kind, where) for kind, where in map(place, options.listen)]
     compiled.be_patient(beside=compiled_beside)
-    with signals() as asked, ExitStack() as undo, Warming(told=_compiling) as warming:
+    with signals() as stop_signals, ExitStack() as undo, Warming(told=_compiling) as warming:
         warming.start()
-        database = drivers.opened(wish.store)
+        database = drivers.opened(options.store)
         undo.callback(database.close)
-        apart = beside(max(cores() - 1, 1)) if places and not wish.scheduler else workers(1, wish.scheduler)
+        apart = beside(max(cores() - 1, 1)) if places and not options.scheduler else workers(1, options.scheduler)
         executor = undo.enter_context(apart)
-        kept = Kept(wish.store) if executor is not None and not places and "://" in wish.store else None
-        names = wish.names or Names(())
+        kept = StoredSource(options.store) if executor is not None and not places and "://" in options.store else None
+        names = options.names or Names(())
         read = StoredRecords(database)
-        watch = Watch(wish.topology, executor=executor, kept=kept, hints=wish.hints, bookings=names.bookings)
+        watch = Watch(options.topology, executor=executor, kept=kept, hints=options.hints, bookings=names.bookings)
         undo.enter_context(known_names(names, database))
         listener: Listener | None = None
         survey = Survey() if places else None
         sink: Storing | None = None
         if places:
-            admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
+            admission = Admission(
+                allowed=allow_list(options.allow, options.allow_file), most=options.exporters, rate=options.rate
+            )
             inbox, ready = Inbox(), decoders({one.kind for one in places})
-            sockets = list(opened_sockets(places, wish.buffer, undo, exposed=admission.allowed is None))
-            sink = Storing(wish.store, wish.spool)
-            undo.callback(sink.close, patience_s=0.0)  # where nothing ran it: its thread must not outlive the store
-            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, Watched(sink, watch, survey=survey))
+            sockets = list(opened_sockets(places, options.buffer, undo, exposed=admission.allowed is None))
+            sink = Storing(options.store, options.spool)
+            undo.callback(sink.close, patience_s=0.0)  # if the sink did not run: its thread must not outlive the store
+            listener = Listener(Intake(sockets, admission, inbox), inbox, ready, WatchedSink(sink, watch, survey=survey))
         pulse = Pulse()
         left = sink.left if sink is not None else lambda: 0
         analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, pulse=pulse)
@@ -159,7 +174,7 @@ def serve(
         def health() -> Mapping[str, Any]:
             store = {} if sink is None else {"store": {**sink.health(), "ok": sink.health()["state"] != "failed"}}
             away = {"scheduler": executor.health()} if isinstance(executor, Scheduled) else {}
-            listed = {"schedulers": names.health()} if wish.names is not None else {}
+            listed = {"schedulers": names.health()} if options.names is not None else {}
             return {"analysis": analysis.health(), **store, **away, **listed, "compiling": warming.health()}
 
         parts = Parts(watch, analysis, database, read, counts, health, survey, names.bookings)
@@ -167,14 +182,14 @@ def serve(
         undo.enter_context(_thread(analysis.run, stop, "prism-analysis"))
         for one in shown:
             undo.enter_context(one(parts))
-        if tell is not None:
-            undo.enter_context(_thread(lambda until: _tell(watch, tell, until, as_json), stop, "prism-tell"))
+        if on_line is not None:
+            undo.enter_context(_thread(lambda until: _report_changes(watch, on_line, until, as_json), stop, "prism-tell"))
         say("serving", store=database.where, listening=len(places))
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
-                listener.run(asked.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse, survey=survey))
-            while not asked.stop.is_set():
+                listener.run(stop_signals.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse, survey=survey))
+            while not stop_signals.stop.is_set():
                 stop.wait(0.25)
         finally:
             stop.set()
@@ -183,11 +198,11 @@ def serve(
 
 def _compiling(warming: Warming) -> None:
     """Log that compilation began, ended or failed."""
-    told: dict[str, Any] = {"loops": warming.total, "done": warming.done, "seconds": round(warming.seconds, 1)}
+    details: dict[str, Any] = {"loops": warming.total, "done": warming.done, "seconds": round(warming.seconds, 1)}
     if warming.state == "failed":
-        say("compilation failed, loops are interpreted", level=logging.ERROR, hint="run prism warm", **told)
+        say("compilation failed, loops are interpreted", level=logging.ERROR, hint="run prism warm", **details)
     elif warming.total:
-        say("compiling in the background" if warming.state == "running" else "compilation finished", **told)
+        say("compiling in the background" if warming.state == "running" else "compilation finished", **details)
 
 
 def _compiled(warming: Warming) -> Iterator[Count]:
@@ -207,11 +222,11 @@ def _thread(run: Callable[[threading.Event], None], stop: threading.Event, name:
         thread.join()
 
 
-def _tell(watch: Watch, tell: Callable[[str], None], stop: threading.Event, as_json: bool) -> None:
+def _report_changes(watch: Watch, on_line: Callable[[str], None], stop: threading.Event, as_json: bool) -> None:
     before = Board()
     while not stop.is_set():
         board = watch.boards.after(before.revision, timeout_s=0.5)
-        before = before if before.revision else watch.known  # what was told before a restart is no news
+        before = before if before.revision else watch.known  # cases from before a restart are not reported again
         for change in changes(before, board):
-            tell(json_line(change) if as_json else line(change))
+            on_line(json_line(change) if as_json else line(change))
         before = board

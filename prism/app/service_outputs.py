@@ -1,4 +1,4 @@
-"""What `prism serve` shows of what it knows: pages and REST on a socket, alerts to receivers."""
+"""Build the outputs of `prism serve`: pages and REST on a socket, alerts to receivers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from collectors.operations.logs import say
 from collectors.operations.metrics import Count
 from collectors.store import retention
 from prism.alerts.alert_settings import Settings
-from prism.api.server.web_server import Wish, shown
+from prism.api.server.web_server import Wish, serve
 from prism.app.notifier import Alerts
 from prism.app.serve import Parts, Shown
-from prism.feedback.action_runner import Desk
+from prism.feedback.action_runner import ActionRunner
 from prism.feedback.remark_journal import Journal
 from prism.notify.alert_settings_file import read_alerts
 from prism.past.run_history import Runs, kept_runs
-from prism.service.service_file import Running, near, noted
+from prism.service.service_file import Running, local_url, noted
 from prism.service.service_settings import Feedback, Service
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Case
 
 
 def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None, *, perfetto: str = "") -> Shown:
-    """Pages where they are wished for, and alerts as a settings file says. Raises OSError, ValueError at once.
+    """Build the outputs: pages if requested, and alerts from a settings file. Raises OSError, ValueError at once.
 
-    `perfetto` is where pages open traces. In the `folder` is noted where the pages are, for commands on this host
-    (`service_file`).
+    `perfetto` is the address at which pages open traces. The address of the pages is written to the `folder`, for commands on
+    this host (`service_file`).
     """
     if perfetto and not perfetto.startswith(("http://", "https://")):
         raise ValueError(f"--perfetto {perfetto}: must be http://… or https://…")
@@ -42,7 +42,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
     def lasting(parts: Parts) -> Iterator[None]:
         outbox, journal = Outbox(parts.database), Journal(parts.database)
         alerting = Alerts(settings, outbox if settings.receivers else None, journal=journal)
-        desk = Desk(settings.actions, parts.database, limits=settings.limits)
+        desk = ActionRunner(settings.actions, parts.database, limits=settings.limits)
         feedback = Feedback(journal, desk, settings, settings.folder, outbox.newest)
 
         def counts() -> Iterator[Count]:
@@ -53,7 +53,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
         with ExitStack() as undo:
             undo.callback(desk.close)
             undo.enter_context(kept_runs(runs, parts.watch.boards))
-            undo.enter_context(_telling(alerting, parts))
+            undo.enter_context(_alerting(alerting, parts))
             if pages is not None:
                 known, owner = partial(retention.status, parts.database), secrets.token_urlsafe(32)
                 given: dict[str, Any] = {"counts": counts, "health": parts.health, "store": known, "owner": owner}
@@ -66,9 +66,9 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                         "heard": lambda: getattr(parts.watch, "heard", {}),
                     }
                 )
-                url = undo.enter_context(shown(Service(parts.watch.boards, parts.records, **given), pages))
+                url = undo.enter_context(serve(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
-                    running = Running(near(url), os.getpid(), parts.database.where, owner)
+                    running = Running(local_url(url), os.getpid(), parts.database.where, owner)
                     undo.enter_context(noted(folder, running))
                 say("pages", url=url)
             yield
@@ -77,8 +77,8 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
 
 
 @contextmanager
-def _telling(alerts: Alerts, parts: Parts) -> Iterator[None]:
-    """Alerts in a thread of their own; what is being delivered at the end is waited for."""
+def _alerting(alerts: Alerts, parts: Parts) -> Iterator[None]:
+    """Run alerts in their own thread; at the end, wait for deliveries in progress."""
     stop = threading.Event()
     thread = threading.Thread(target=alerts.run, args=(parts.watch.boards, stop), name="prism-alerts")
     thread.start()

@@ -1,4 +1,6 @@
-"""The tables of a store: read from it, or from the running service that has it (one process at a time opens a folder)."""
+"""Read the tables of a store: from the store, or from the running service that has it (one process at a time opens a
+folder).
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,8 @@ from prism.service.service_file import Running
 
 
 @dataclass(frozen=True)
-class Seen:
-    """The tables of the store at `place`; `through` is the service that was asked for them, None where nobody has the store."""
+class StoreTables:
+    """The tables of the store at `place`; `through`: the service that answered, None if the store was opened directly."""
 
     place: str
     tables: tuple[Status, ...]
@@ -27,39 +29,39 @@ class Seen:
 
 
 def place(where: str) -> str:
-    """The store that is meant: of the folder of `prism serve --data`, the one inside. Raises StoreError."""
+    """Return the store's address; for the folder of `prism serve --data`, the store inside. Raises StoreError."""
     return where if "://" in where else store_folders.resolved(folder_of(where))
 
 
-def seen(where: str) -> Seen:
-    """The tables of a store, whoever has it. Makes nothing.
+def tables_of(where: str) -> StoreTables:
+    """Read the tables of a store, directly or from the service that has it. Creates nothing.
 
-    Raises AbsentError where there is none, InUseError where a process has it that cannot be asked, StoreError.
+    Raises AbsentError if there is none, InUseError if a process has it that does not answer, StoreError.
     """
     at = place(where)
     try:
         with closing(opened(at, make=False)) as database:
-            return Seen(at, tuple(retention.status(database)))
+            return StoreTables(at, tuple(retention.status(database)))
     except InUseError as error:
         running = holder(at, error)
         if running is None:
-            raise InUseError(f"{error}; it serves no pages that could be asked", error.process) from None
+            raise InUseError(f"{error}; it serves no pages that could answer", error.process) from None
         return _through(at, running)
     except AbsentError:
         running = None if "://" in at else service_file.read(folder_of(at))
-        if running is None or not _lives(running.process):
+        if running is None or not _is_running(running.process):
             raise
         return _through(running.store, running)
 
 
 def holder(at: str, error: InUseError) -> Running | None:
-    """The service that has a store and answers; None where another program has it, or a service without pages."""
+    """Return the service that has a store; None if another program has it, or a service without pages."""
     running = service_file.read(folder_of(at))
     return running if running is not None and running.process == error.process else None
 
 
-def kept(at: str, error: InUseError) -> InUseError:
-    """The same refusal for a command that changes the store, which a service does not do for others."""
+def refusal(at: str, error: InUseError) -> InUseError:
+    """Build the error for a command that changes a store in use; a service does not do that for others."""
     running = holder(at, error)
     if running is None:
         return error
@@ -70,21 +72,21 @@ def kept(at: str, error: InUseError) -> InUseError:
     )
 
 
-def _through(at: str, running: Running) -> Seen:
+def _through(at: str, running: Running) -> StoreTables:
     try:
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
     except ModuleNotFoundError:
-        raise StoreError(f"{at}: in use by {_named(running)}; to ask it: pip install 'llm-prism[service]'") from None
+        raise StoreError(f"{at}: in use by {_named(running)}; to query it: pip install 'llm-prism[service]'") from None
     try:
-        with Asking(running.url, token=running.token, host="localhost") as service:
+        with ServiceClient(running.url, token=running.token, host="localhost") as service:
             found = service.get("/store")
-        return Seen(at, tuple(_status(table) for table in found["tables"]), running)
+        return StoreTables(at, tuple(_status(table) for table in found["tables"]), running)
     except (ValueError, KeyError, TypeError) as error:
-        raise InUseError(f"{at}: in use by {_named(running)}, which was asked: {error}", running.process) from None
+        raise InUseError(f"{at}: in use by {_named(running)}; its answer: {error}", running.process) from None
 
 
 def _status(table: dict[str, Any]) -> Status:
-    known = {field.name: table[field.name] for field in fields(Status)}  # a newer service may say more
+    known = {field.name: table[field.name] for field in fields(Status)}  # a newer service may have more fields
     return Status(**known | {name: int(table[name]) for name in ("first_ns", "last_ns")})
 
 
@@ -92,8 +94,8 @@ def _named(running: Running) -> str:
     return f"the service at {running.url} (process {running.process})"
 
 
-def _lives(process: int) -> bool:
-    """Whether a process runs; one of another user does, too."""
+def _is_running(process: int) -> bool:
+    """Check whether a process runs, of any user."""
     try:
         os.kill(process, 0)
     except PermissionError:
@@ -104,5 +106,5 @@ def _lives(process: int) -> bool:
 
 
 def folder(store: str, data: str | Path) -> Path:
-    """Where the service of a store puts its `service_file`: in the store's folder, or beside what waits for a server."""
+    """Return the folder of the `service_file`: the store's folder, or `data` if the store is a server."""
     return Path(data) if "://" in store else Path(folder_of(store))

@@ -1,7 +1,6 @@
-"""What replays an upload, in a process of its own: `python -m prism.app.upload_worker FOLDER MEMORY OCTETS`, started by
-`uploads`.
+"""Replay an upload in its own process: `python -m prism.app.upload_worker FOLDER MEMORY OCTETS`, started by `uploads`.
 
-Says its progress on standard output, a JSON object per line {stage, done, total}, and {error} where it cannot.
+Writes progress to standard output, one JSON object per line {stage, done, total}, or {error}.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collectors.compilation.compiled import be_patient
-from collectors.memory.limit import TooMuchError, bounded
+from collectors.memory.limit import TooMuchError, memory_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,24 +24,26 @@ if TYPE_CHECKING:
     from collectors.columns.record import Flows
     from prism.tracking.board import Board
 
-ASKED = "asked.json"  # in the folder: the files, under their names and ours, and the topology
+ASKED = "asked.json"  # in the folder: the uploaded files, under their names and ours, and the topology
 NICE = 10
-OFTEN_S = 0.1  # progress is said at most so often
+OFTEN_S = 0.1  # minimum time between two progress lines, s
 
 
 def main(folder: str, memory: str, octets: str) -> int:
-    """Replay the files named in FOLDER/asked.json into FOLDER/board; 0, or 2 where they cannot be read."""
+    """Replay the files named in FOLDER/asked.json into FOLDER/board. Returns 0, or 2 if they cannot be read."""
     for what, most in ((resource.RLIMIT_FSIZE, int(octets)), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(what)[1]
         resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard),) * 2)
     os.nice(NICE)
     with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")  # where memory runs out, this goes and not the service
+        # If memory runs out, this process ends and not the service.
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
     be_patient()
-    import prism.app.recorded_service  # noqa: F401 - before memory is bounded: BLAS waits for ever where it gets none as it is loaded
+    # Import before memory is limited: BLAS waits for ever if it gets none while it is loaded.
+    import prism.app.recorded_service  # noqa: F401
 
     try:
-        with bounded(int(memory) >> 20, setting="--upload-memory"):
+        with memory_limit(int(memory) >> 20, setting="--upload-memory"):
             replay(Path(folder))
     except TooMuchError as error:
         return _failed(str(error))
@@ -53,22 +54,22 @@ def main(folder: str, memory: str, octets: str) -> int:
 
 
 def shown(text: str, folder: Path) -> str:
-    """A message with the names of files as they were uploaded, for those on disk."""
-    asked = json.loads((folder / ASKED).read_text("utf-8"))
-    for name, ours in sorted([*asked["files"], *asked.get("logs", ())], key=lambda one: -len(one[1])):
+    """Replace paths on disk by the names of the uploaded files in a message."""
+    request = json.loads((folder / ASKED).read_text("utf-8"))
+    for name, ours in sorted([*request["files"], *request.get("logs", ())], key=lambda one: -len(one[1])):
         text = text.replace(str(folder / ours), name)
     return text.replace(f"{folder}/", "")
 
 
 def _failed(text: str) -> int:
-    _say({"error": " ".join(text.split())[:1000]})
+    _write({"error": " ".join(text.split())[:1000]})
     return 2
 
 
 def replay(folder: Path) -> None:
     """Replay the files named in FOLDER/asked.json into FOLDER/board. Raises as `file_analysis.replay`."""
-    asked = json.loads((folder / ASKED).read_text("utf-8"))
-    names = {str(folder / ours): shown for shown, ours in asked["files"]}
+    request = json.loads((folder / ASKED).read_text("utf-8"))
+    names = {str(folder / ours): shown for shown, ours in request["files"]}
     inputs = _named(names)
 
     from prism import topology
@@ -76,20 +77,20 @@ def replay(folder: Path) -> None:
     from prism.inventory import bookings, operator_hints
     from prism.storage import board_files
 
-    placed = topology.parse(asked["topology"], "topology") if asked["topology"] else None
-    given = operator_hints.parse(asked["hints"], "hints") if asked.get("hints") else None
-    jobs = bookings.parse(asked["jobs"], "jobs.json") if asked.get("jobs") else ()
-    told, flows = replayed(inputs, placed, _Progress().tell, hints=given, bookings=jobs)
-    source = replace(told.source, files=tuple(names.get(path, path) for path in told.source.files))
-    if asked.get("logs"):
-        _say({"stage": "logs", "done": 0, "total": len(asked["logs"])})
-        (folder / "incident.json").write_text(incident(folder, asked["logs"], told, flows), "utf-8")
-    board_files.save(folder / "board", replace(told, source=source), flows)
+    placed = topology.parse(request["topology"], "topology") if request["topology"] else None
+    given = operator_hints.parse(request["hints"], "hints") if request.get("hints") else None
+    jobs = bookings.parse(request["jobs"], "jobs.json") if request.get("jobs") else ()
+    board, flows = replayed(inputs, placed, _Progress().report, hints=given, bookings=jobs)
+    source = replace(board.source, files=tuple(names.get(path, path) for path in board.source.files))
+    if request.get("logs"):
+        _write({"stage": "logs", "done": 0, "total": len(request["logs"])})
+        (folder / "incident.json").write_text(incident(folder, request["logs"], board, flows), "utf-8")
+    board_files.save(folder / "board", replace(board, source=source), flows)
 
 
 def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows: Flows) -> str:
-    """What logs and flows say together, as JSON."""
-    from prism.incidents.incident import join
+    """Combine the diagnoses of logs and flows; JSON."""
+    from prism.incidents.incident import join_incident
     from prism.incidents.incident_report import document
     from prism.logs.log_files_diagnosis import scan_named
     from prism.logs.patterns.log_diagnosis import diagnose
@@ -97,33 +98,33 @@ def incident(folder: Path, logs: Sequence[tuple[str, str]], board: Board, flows:
 
     placed = board.topology.endpoints if board.topology is not None else {}
     addresses = {address: one.host for address, one in placed.items() if one.host}
-    said = diagnose(scan_named([(name, str(folder / ours)) for name, ours in logs]), addresses=addresses)
+    diagnosis = diagnose(scan_named([(name, str(folder / ours)) for name, ours in logs]), addresses=addresses)
     jobs, findings = tuple(one.found for one in board.jobs), tuple(case.finding for case in board.cases)
-    own = join(said, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
+    own = join_incident(diagnosis, Diagnosis(board.source, jobs, findings, board.unexplained), flows, board.topology)
     return json.dumps(document(own))
 
 
 class _Progress:
-    """Says how far it is, not too often."""
+    """Report progress, at most every `OFTEN_S`."""
 
     def __init__(self) -> None:
         self._stage, self._next = "", 0.0
 
-    def tell(self, stage: str, done: int, total: int) -> None:
-        """Say it, where it is time or a stage begins."""
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Report progress if it is due or a stage begins."""
         now = time.monotonic()
         if stage != self._stage or now >= self._next:
             self._stage, self._next = stage, now + OFTEN_S
-            _say({"stage": stage, "done": done, "total": total})
+            _write({"stage": stage, "done": done, "total": total})
 
 
-def _say(what: dict[str, object]) -> None:
+def _write(what: dict[str, object]) -> None:
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 
 
 def _named(names: dict[str, str]) -> list[tuple[str, str]]:
-    """The switch that saw each file: what its name as uploaded says. Raises ValueError where two say the same."""
+    """Return the switch of each file, from its uploaded name. Raises ValueError if two files have the same switch."""
     from collectors.cli.file_arguments import stem
 
     seen: dict[str, str] = {}

@@ -1,5 +1,5 @@
 """The command line `prism`: one file per group of commands. `main` is the program.
 
-Commands import what they need when they run, so that help and errors are quick. `command_io` reads and writes the files that
+Commands import their modules when they run, so that help and errors are quick. `command_io` reads and writes the files that
 several commands share.
 """

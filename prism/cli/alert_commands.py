@@ -1,4 +1,4 @@
-"""`prism silence` and `prism alert`: silence alerts, test receivers, list what was not delivered."""
+"""`prism silence` and `prism alert`: silence alerts, test receivers, list undelivered notifications."""
 
 from __future__ import annotations
 
@@ -57,31 +57,31 @@ def add(
 
     Prints the id of the silence, and on stderr how many alerts it matches now. A label that no alert has is an error.
     """
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.alerts.alert_labels import LABELS
-        from prism.alerts.matchers import check, parse_matcher
+        from prism.alerts.matchers import check_labels, parse_matcher
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.pending_notifications import LISTING
         from prism.notify.silence_file import add as run
 
-        start = _moment(begin) if begin else time.time_ns()
+        start = _parse_time(begin) if begin else time.time_ns()
         parsed = [parse_matcher(text) for text in matchers]
-        end = start + round(seconds(lasting) * 1e9)
+        end = start + round(parse_seconds(lasting) * 1e9)
         read = read_alerts(settings)
-        check(parsed, (*LABELS, *read.labels))
+        check_labels(parsed, (*LABELS, *read.labels))
         made = run(read.folder, parsed, start, end, by=_name() if by is None else by, why=why)
         typer.echo(made.id)
-        typer.echo(f"prism: {_fitting(made, Path(read.folder) / LISTING, start)}", err=True)
+        typer.echo(f"prism: {_matching_count(made, Path(read.folder) / LISTING, start)}", err=True)
 
 
 @silences.command("list")
 def show(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List silences: active, future, and ended within 30 days."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.silence_file import read
 
@@ -90,7 +90,7 @@ def show(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") 
             typer.echo(json.dumps([one.to_json() for one in found], indent=1))
             return
         for one in found:
-            typer.echo(_plain(_told(one, time.time_ns())))
+            typer.echo(_plain(_silence_line(one, time.time_ns())))
 
 
 @silences.command("remove")
@@ -99,9 +99,9 @@ def remove(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """End a silence now."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.silence_file import remove as run
 
@@ -115,11 +115,11 @@ def try_out(
     settings: SettingsOption = "alerts.yaml",
 ) -> None:
     """Send a test alert and its resolution to each receiver, and print the answers. Exit status 1 if any delivery failed."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
-        from prism.notify.trial_alert import tried
+        from prism.notify.trial_alert import send_trial
 
         read = read_alerts(settings)
         asked = [one for one in read.receivers if not receiver or one.name in receiver]
@@ -130,7 +130,7 @@ def try_out(
             raise ValueError(f"{settings}: no receivers are defined")
         failed = False
         for one in asked:
-            went = tried(one, read)
+            went = send_trial(one, read)
             failed |= not went.ok
             typer.echo(_plain(f"{one.name} ({one.kind}): {'delivered' if went.ok else 'FAILED'}, {went.why}"))
     if failed:
@@ -140,9 +140,9 @@ def try_out(
 @alerts.command("list")
 def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml") -> None:
     """List notifications that wait or failed for good, and muted alerts, as the service last wrote them."""
-    from collectors.cli.errors import complaints
+    from collectors.cli.errors import report_errors
 
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.notify.alert_settings_file import read_alerts
         from prism.notify.pending_notifications import LISTING
 
@@ -154,15 +154,15 @@ def listing(as_json: JsonOption = False, settings: SettingsOption = "alerts.yaml
             typer.echo(_plain(line))
 
 
-def seconds(text: str) -> float:
-    """A duration such as 90m or 1d12h, s. Raises ValueError."""
+def parse_seconds(text: str) -> float:
+    """Parse a duration such as 90m or 1d12h to seconds. Raises ValueError."""
     parts = re.findall(r"(\d{1,9})([smhdw])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise ValueError(f"{text!r} is not a duration; write for example 90m, 2h or 1d12h")
     return float(sum(int(number) * UNITS[unit] for number, unit in parts))
 
 
-def _moment(text: str) -> int:
+def _parse_time(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -170,17 +170,17 @@ def _moment(text: str) -> int:
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()) * 10**9
 
 
-def _told(one: Silence, now_ns: int) -> str:
-    from prism.alerts.alert_texts import moment
+def _silence_line(one: Silence, now_ns: int) -> str:
+    from prism.alerts.alert_texts import format_time
 
     state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
     said = f": {one.why}" if one.why else ""
     fits = " ".join(map(str, one.matchers))
-    return f"{one.id}  {state}  {moment(one.start_ns)} … {moment(one.end_ns)}  {fits}  {one.by}{said}"
+    return f"{one.id}  {state}  {format_time(one.start_ns)} … {format_time(one.end_ns)}  {fits}  {one.by}{said}"
 
 
-def _fitting(made: Silence, path: Path, now_ns: int) -> str:
-    """How many alerts fit a silence now, as the service last wrote them."""
+def _matching_count(made: Silence, path: Path, now_ns: int) -> str:
+    """Describe how many alerts a silence matches now, by the service's last listing."""
     try:
         firing = _listing(path).get("firing", [])
     except (ValueError, OSError):
@@ -198,21 +198,21 @@ def _listing(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise ValueError(f"{path}: does not exist; prism serve --alerts with these settings writes it") from None
     except ValueError as error:
-        raise ValueError(f"{path}: not a list of alerts: {error}; prism serve writes it anew") from None
+        raise ValueError(f"{path}: not a list of alerts: {error}; prism serve writes it again") from None
     if not isinstance(found, dict):
-        raise ValueError(f"{path}: not a list of alerts; prism serve writes it anew")
+        raise ValueError(f"{path}: not a list of alerts; prism serve writes it again")
     return found
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
     out = [f"DISABLED {one['name']} ({one['host']}): {one['disabled']}" for one in found["receivers"] if one["disabled"]]
-    out += [f"WAITING {_letter(one)}, next attempt {one['next']}" for one in found["waiting"]]
-    out += [f"FAILED {_letter(one)}  ({one['id']})" for one in found["dead"]]
+    out += [f"WAITING {_notification_line(one)}, next attempt {one['next']}" for one in found["waiting"]]
+    out += [f"FAILED {_notification_line(one)}  ({one['id']})" for one in found["dead"]]
     out += [f"MUTED {one['summary']}  {one['why']}" for one in found["muted"]]
     return out or ["No notification waits or failed, and no alert is muted."]
 
 
-def _letter(one: dict[str, Any]) -> str:
+def _notification_line(one: dict[str, Any]) -> str:
     tries = "1 attempt" if one["tries"] == 1 else f"{one['tries']} attempts"
     return f"{one['receiver']}  {one['summary']}  created {one['made']}, {tries}" + (
         f": {one['error']}" if one["error"] else ""

@@ -1,4 +1,4 @@
-"""Read the files that several commands are given, show progress, and write their results."""
+"""Read the input files that several commands share, show progress, and write results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from prism.topology import Topology
     from prism.tracking.identity import Marks
 
-SOON = 1.0  # seconds of work before a progress bar is worth drawing
+PROGRESS_AFTER_S = 1.0  # seconds of work before a progress bar appears
 
 
 def html_page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
-    """The HTML report of a diagnosis, with pictures from its records."""
+    """Build the HTML report of a diagnosis, with pictures from its records."""
     from prism.tracking.board import told
     from prism.tracking.flow_sources import Memory
     from prism.views import html_report
@@ -38,35 +38,35 @@ def html_page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, boo
 
 
 def read_topology(path: str) -> Topology:
-    """Read a topology file. Raises OSError, and ValueError that names the file and the place."""
+    """Read a topology file. Raises OSError, and ValueError with file and position."""
     from prism.topology import parse
 
     return parse(read_text(path), path)
 
 
 def read_hints(path: str) -> Hints:
-    """Read a file of hints. Raises OSError, and ValueError that names the file and the place."""
+    """Read a file of hints. Raises OSError, and ValueError with file and position."""
     from prism.inventory.operator_hints import parse
 
     return parse(read_text(path), path)
 
 
 def read_bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
-    """Read the jobs that schedulers list in these files or answer at these addresses."""
+    """Read the jobs of schedulers from files or addresses."""
     from prism.app.booking_sources import once
 
     return once(paths) if paths else ()
 
 
-def read_known(path: str) -> Mapping[str, Marks]:
-    """Read which jobs an earlier report contains, by their names."""
+def read_earlier_jobs(path: str) -> Mapping[str, Marks]:
+    """Read the jobs of an earlier report by their names."""
     from prism.tracking.identity import known
 
     return known(read_text(path), path)
 
 
 def read_text(path: str) -> str:
-    """Read a text file. Raises OSError, and ValueError where it is not UTF-8."""
+    """Read a text file. Raises OSError, and ValueError if it is not UTF-8."""
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -75,7 +75,7 @@ def read_text(path: str) -> str:
 
 @contextmanager
 def progress_bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A callback (stage, done, total) that draws bars on stderr once the work has gone on for a while; total 0 is unknown."""
+    """Yield a callback (stage, done, total) that draws progress bars on stderr after `PROGRESS_AFTER_S`; total 0 is unknown."""
     if quiet or not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -85,7 +85,7 @@ def progress_bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
     def tell(stage: str, done: int, total: int) -> None:
         nonlocal bars
-        if bars is None and time.monotonic() - began > SOON:
+        if bars is None and time.monotonic() - began > PROGRESS_AFTER_S:
             bars = _bars()
             bars.start()
         if bars is not None:
@@ -116,7 +116,7 @@ def show_diagnosis(
     quiet: bool,
     bookings: Sequence[Booking] = (),
 ) -> None:
-    """The files first, so that they are there when the tables are."""
+    """Write the files first, then print the tables, so that the files exist when the tables appear."""
     from prism.inventory.job_matching import joined
     from prism.report import json_report, terminal_report, trace_files
 
@@ -136,6 +136,6 @@ def show_diagnosis(
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
-    with written(path) as name:
+    """Write a text file atomically."""
+    with atomic_path(path) as name:
         Path(name).write_text(text, encoding="utf-8")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from prism.counters.counter_rates import Rates
     from prism.counters.port_jobs import OddPort, PortJob
     from prism.counters.server_checks import Agreement
 
-SHOWN = 4  # ports of a job in the text
+MAX_PORTS = 4  # ports of a job in the text
 
 
 def counters(
@@ -44,7 +44,7 @@ def counters(
 
     Needs no flows. Exit status: 0, or 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.counters.counter_files import read
@@ -129,9 +129,9 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
             f"confidence {one.confidence:.0%}: {_listed(one.ports)}"
         )
         if one.servers.servers:
-            apart = ", ".join(own.server for own in one.servers.split[:SHOWN])
-            said = f"; not those of {apart}" if apart else ""
-            out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{said}")
+            apart = ", ".join(own.server for own in one.servers.split[:MAX_PORTS])
+            lines = f"; not those of {apart}" if apart else ""
+            out.append(f"  the NICs of {one.servers.share:.0%} of {one.servers.servers} servers are all in it{lines}")
         out += [f"  pace × {own.ratio:.3g} from {own.time_ns / 1e9:.0f} s since the epoch on" for own in one.changes]
         out += [
             f"  odd port {'/'.join(own.port)}: {own.what} × {own.ratio:.3g} of its peers ({own.confidence:.0%})"
@@ -141,10 +141,10 @@ def _text(grid: Rates, jobs: tuple[PortJob, ...]) -> list[str]:
 
 
 def _listed(ports: tuple[tuple[str, str], ...]) -> str:
-    more = f" and {len(ports) - SHOWN} more" if len(ports) > SHOWN else ""
-    return ", ".join("/".join(filter(None, port)) for port in ports[:SHOWN]) + more
+    more = f" and {len(ports) - MAX_PORTS} more" if len(ports) > MAX_PORTS else ""
+    return ", ".join("/".join(filter(None, port)) for port in ports[:MAX_PORTS]) + more
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(counters)

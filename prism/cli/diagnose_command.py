@@ -1,4 +1,4 @@
-"""`prism diagnose`: a stretch of a store, diagnosed again."""
+"""`prism diagnose`: diagnose a time range of a store again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from prism.cli.watch_commands import HintsOption, JobsOption, TopologyOption
 
 
@@ -23,11 +23,11 @@ def diagnose(
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write an HTML report that needs no network.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no warnings.")] = False,
 ) -> None:
-    """Diagnose a stretch of time of a store again, with other hints if given.
+    """Diagnose a time range of a store again, with other hints if given.
 
-    A store in a folder that a running service uses is diagnosed by the service: POST /api/v1/diagnoses, or its pages.
+    While a service uses a store in a folder, ask the service: POST /api/v1/diagnoses, or its pages.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         from collectors.compilation.startup import begin as compiling
         from prism.analysis import diagnose as run
         from prism.cli.command_io import html_page, read_bookings, read_hints, read_topology, show_diagnosis, write_text
@@ -56,5 +56,5 @@ def diagnose(
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program this command."""
+    """Add the command."""
     app.command()(diagnose)

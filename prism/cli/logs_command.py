@@ -1,4 +1,4 @@
-"""`prism logs`: what training logs say about a failure."""
+"""`prism logs`: find the cause of a failure in training logs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
-from collectors.files.atomic_files import written
+from collectors.cli.errors import report_errors
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prism.logs.patterns.healthy_lines import Healthy
     from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
-LOOK_S = 5.0  # seconds between verdicts on files that grow
+VERDICT_S = 5.0  # seconds between verdicts on growing files
 PAUSE_S = 0.5
 FAILED = 3  # exit status
 
@@ -43,17 +43,17 @@ def logs(
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on reading as the files grow, until Ctrl-C.")] = False,
     loki: Annotated[str | None, typer.Option(metavar="URL", help="Read from Grafana Loki instead of files.")] = None,
-    query: Annotated[str, typer.Option(metavar="LOGQL", help="Which lines to ask Loki for.")] = '{job=~".+"}',
-    hours: Annotated[float, typer.Option(min=0.001, help="How far back to ask Loki, h.")] = 1.0,
+    query: Annotated[str, typer.Option(metavar="LOGQL", help="Query for lines in Loki.")] = '{job=~".+"}',
+    hours: Annotated[float, typer.Option(min=0.001, help="Time range of the query to Loki, h.")] = 1.0,
     token: Annotated[str, typer.Option(envvar="PRISM_LOKI_TOKEN", metavar="TOKEN", help="Bearer token for Loki.")] = "",
     tenant: Annotated[str, typer.Option(metavar="NAME", help="Loki's tenant (X-Scope-OrgID).")] = "",
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write the diagnosis (JSON); - for standard output.")] = None,
 ) -> None:
     """Find failure-indicating lines, the nodes they point at, stage, iteration and cause in the logs of one run.
 
-    Exit status: 0 where nothing failed, 3 where something did, 2 on bad input.
+    Exit status: 0 without a failure, 3 with one, 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.logs.log_files_diagnosis import scan_files
         from prism.logs.patterns.log_diagnosis import diagnose
 
@@ -72,23 +72,23 @@ def logs(
         if learn:
             _learn(learn, scanners)
             return
-        said = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
-        _tell(said, json)
-        raise typer.Exit(FAILED if said.failed else 0)
+        diagnosis = _with_store(store, scanners, addresses) if store else diagnose(scanners, healthy=known, addresses=addresses)
+        _print_diagnosis(diagnosis, json)
+        raise typer.Exit(FAILED if diagnosis.failed else 0)
 
 
-def _tell(said: LogDiagnosis, json: str | None) -> None:
+def _print_diagnosis(diagnosis: LogDiagnosis, json: str | None) -> None:
     from json import dumps
 
     from prism.logs import log_report
 
     if json == "-":
-        sys.stdout.write(dumps(log_report.document(said), indent=1) + "\n")
+        sys.stdout.write(dumps(log_report.document(diagnosis), indent=1) + "\n")
         return
     if json:
-        with written(json) as name:
-            Path(name).write_text(dumps(log_report.document(said), indent=1) + "\n", encoding="utf-8")
-    for line in log_report.text(said):
+        with atomic_path(json) as name:
+            Path(name).write_text(dumps(log_report.document(diagnosis), indent=1) + "\n", encoding="utf-8")
+    for line in log_report.text(diagnosis):
         typer.echo(line)
 
 
@@ -109,13 +109,13 @@ def _learn(path: str, scanners: list[Scanner]) -> None:
 
     earlier = _healthy(path) if Path(path).exists() else None
     learnt = learn((event for one in scanners for event in one.events()), earlier)
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(dumps(learnt), encoding="utf-8")
     typer.echo(f"{path}: {len(learnt.templates)} lines of {learnt.runs} healthy runs")
 
 
 def _with_store(where: str, scanners: list[Scanner], addresses: dict[str, str]) -> LogDiagnosis:
-    """Diagnose with what the store knows of healthy runs; add this run where it is one."""
+    """Diagnose with the healthy runs in the store; add this run if it is healthy."""
     from collectors.clickhouse import drivers
     from prism.logs.healthy_lines_store import HealthyStore, stopped
     from prism.logs.patterns.log_diagnosis import diagnose
@@ -124,16 +124,16 @@ def _with_store(where: str, scanners: list[Scanner], addresses: dict[str, str]) 
     database = drivers.opened(where)
     try:
         kept = HealthyStore(database)
-        said = diagnose(scanners, healthy=kept.load(), addresses=addresses)
-        why = "" if said.failed else stopped(State(database), said.marks.values())
+        diagnosis = diagnose(scanners, healthy=kept.load(), addresses=addresses)
+        why = "" if diagnosis.failed else stopped(State(database), diagnosis.marks.values())
         if why:
             typer.echo(f"prism: this run is not learnt as a healthy one: the store has a {why} in its time", err=True)
-        elif not said.failed and said.iteration >= 0:
+        elif not diagnosis.failed and diagnosis.iteration >= 0:
             learnt = kept.learn(event for one in scanners for event in one.events())
             typer.echo(f"prism: learnt as a healthy run; {where} knows {len(learnt.templates)} lines", err=True)
     finally:
         database.close()
-    return said
+    return diagnosis
 
 
 def _from_loki(url: str, query: str, hours: float, token: str, tenant: str) -> list[Scanner]:
@@ -147,16 +147,16 @@ def _from_loki(url: str, query: str, hours: float, token: str, tenant: str) -> l
 
 
 def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]) -> None:
-    """Read what grows; tell when the verdict changes."""
+    """Read growing files; print the verdict when it changes."""
     import time
 
     from prism.logs import log_report
     from prism.logs.log_files_diagnosis import scanner_of
-    from prism.logs.log_reader import Tail, files
+    from prism.logs.log_reader import Tail, list_files
     from prism.logs.parsing.log_scanner import Kinds
 
     kinds = Kinds()
-    tails = {path: (Tail(path), scanner_of(path, path, kinds)) for path in files(paths)}
+    tails = {path: (Tail(path), scanner_of(path, path, kinds)) for path in list_files(paths)}
     before, looked = "", float("-inf")
     while True:
         fresh = False
@@ -164,18 +164,18 @@ def _follow(paths: list[str], diagnosed: Callable[[list[Scanner]], LogDiagnosis]
             while block := tail.more():
                 scanner.feed(block)
                 fresh = True
-        if time.monotonic() - looked >= LOOK_S:
+        if time.monotonic() - looked >= VERDICT_S:
             looked = time.monotonic()
-            said = diagnosed([scanner for _, scanner in tails.values()])
-            verdict = f"{said.failed} {said.cause} {[one.name for one in said.suspects[:1]]}"
+            diagnosis = diagnosed([scanner for _, scanner in tails.values()])
+            verdict = f"{diagnosis.failed} {diagnosis.cause} {[one.name for one in diagnosis.suspects[:1]]}"
             if verdict != before:
                 before = verdict
-                typer.echo("\n".join(log_report.text(said)))
+                typer.echo("\n".join(log_report.text(diagnosis)))
                 sys.stdout.flush()
         if not fresh:
             time.sleep(PAUSE_S)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(logs)

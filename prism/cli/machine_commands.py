@@ -1,4 +1,4 @@
-"""`prism doctor` looks at a machine; `prism demo` shows what Prism does without one."""
+"""`prism doctor` checks a machine; `prism demo` shows an incident; `prism topology` completes a topology."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 
 if TYPE_CHECKING:
-    from prism.app.doctor import Asked, Check
+    from prism.app.doctor import Check, Requirements
 
-GLANCE = 0.1  # seconds
+POLL_S = 0.1  # seconds
 PORTS = ("6343/udp", "2055/udp", "4739/udp", "8080/tcp")
 
 
@@ -38,7 +38,8 @@ def doctor(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     exporters: Annotated[
-        bool, typer.Option("--exporters", help="Instead, say what each exporter of a running service lacks for which analysis.")
+        bool,
+        typer.Option("--exporters", help="Instead, list the data that each exporter of a running service lacks, by analysis."),
     ] = False,
     url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of that service.")] = "http://127.0.0.1:8080",
     token_file: Annotated[str | None, typer.Option(metavar="FILE", help="File with its token, if it needs one.")] = None,
@@ -48,15 +49,15 @@ def doctor(
     Prints what to change. Exit status: 0 without problems, 1 with warnings, 2 with errors or bad options.
     Changes nothing, except that --store writes one row, unless a service uses that store.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         if exporters:
             raise typer.Exit(_exporters(url, token_file, json=json))
         from collectors.clickhouse.drivers import folder_of
-        from prism.app.doctor import Asked, examine, worst
+        from prism.app.doctor import Requirements, examine, worst
         from prism.app.machine_facts import read
 
         where = folder if store is None or "://" in store else folder_of(store)
-        asked = Asked(
+        options = Requirements(
             rate=rate,
             pause_s=pause,
             buffer_mib=buffer,
@@ -67,16 +68,16 @@ def doctor(
             folder=where,
             ports=tuple(_port(text) for text in port or PORTS),
         )
-        checks = examine(read(asked), asked)
-        _tell(checks, asked, json=json)
+        checks = examine(read(options), options)
+        _print_checks(checks, options, json=json)
         raise typer.Exit({"warning": 1, "error": 2}.get(worst(checks), 0))
 
 
 def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
-    """Print what each exporter of a service lacks; 1 where one lacks anything. Raises ValueError."""
-    from prism.service.service_client import Asking
+    """Print the data that each exporter of a service lacks; return 1 if any lacks something. Raises ValueError."""
+    from prism.service.service_client import ServiceClient
 
-    with Asking(url, token_file) as service:
+    with ServiceClient(url, token_file) as service:
         found = list(service.all("/exporters", most=100_000, paged=False))
     if json:
         from json import dumps
@@ -101,14 +102,14 @@ def _port(text: str) -> tuple[Literal["udp", "tcp"], int]:
     return "udp" if kind == "udp" else "tcp", int(number)
 
 
-def _tell(checks: tuple[Check, ...], asked: Asked, *, json: bool) -> None:
+def _print_checks(checks: tuple[Check, ...], options: Requirements, *, json: bool) -> None:
     if json:
         from json import dumps
 
         from prism.app.doctor import worst
 
-        told = {"level": worst(checks), "asked": vars(asked), "checks": [vars(check) for check in checks]}
-        sys.stdout.write(dumps(told, indent=1) + "\n")
+        document = {"level": worst(checks), "asked": vars(options), "checks": [vars(check) for check in checks]}
+        sys.stdout.write(dumps(document, indent=1) + "\n")
         return
     for check in checks:
         typer.echo(f"{check.level:8}{check.name}: {check.said}")
@@ -134,7 +135,7 @@ def demo(
 
     By default two simulated jobs with a slow rank and a slow NIC. Needs no data and no privileges.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         import time
         import webbrowser
 
@@ -152,7 +153,7 @@ def demo(
             typer.echo(f"prism: {'reading' if files else 'simulating'} an incident", err=True)
             placed = read_topology(topology) if topology else None
             now, boards = time.time_ns(), Boards()
-            with bounded(memory, files or ()):
+            with memory_limit(memory, files or ()):
                 made = recorded(named_inputs(files), placed, begin_ns=now) if files else incident(seed=seed, begin_ns=now)
             with served(Service(boards, Memory(made.flows)), port=port) as at, playing(made, boards, speed=speed) as over:
                 url = f"http://127.0.0.1:{at}/"
@@ -161,7 +162,7 @@ def demo(
                     typer.echo("prism: no browser was found; open the address above in one", err=True)
                 told = False
                 while not asked.stop.is_set():
-                    time.sleep(GLANCE)
+                    time.sleep(POLL_S)
                     if over.is_set() and not told:
                         told = True
                         typer.echo("prism: the incident has ended; the page stays available until Ctrl-C", err=True)
@@ -175,7 +176,7 @@ def topology(
     ] = None,
 ) -> None:
     """Complete a topology with the leaves, ports and links that LLDP shows, and print it as JSON."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.cli.command_io import read_text, read_topology
@@ -192,6 +193,6 @@ COMMANDS: dict[str, Callable[..., None]] = {"doctor": doctor, "demo": demo, "top
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in COMMANDS.values():
         app.command()(command)

@@ -1,4 +1,4 @@
-"""The command line: `prism replay`, `prism simulate`. Imports what it needs when it needs it: help and errors are quick."""
+"""The program `prism`, with `prism replay` and `prism simulate`. Modules are imported on use: help and errors are quick."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import typer
 
 from collectors.cli import warm_command
 from collectors.cli.commands import VersionOption
-from collectors.cli.errors import complaints, lacking
+from collectors.cli.errors import report_errors, report_memory_errors
 from collectors.cli.file_arguments import check_output, named_inputs
 from collectors.cli.option_values import Commands, MemoryOption
-from collectors.memory.allocator import keep_freed, seldom_collected
-from collectors.memory.limit import MEMORY, bounded, unbounded
+from collectors.memory.allocator import keep_freed, reduce_collections
+from collectors.memory.limit import MEMORY, memory_limit, without_limit
 from prism.cli import (
     alert_commands,
     counters_command,
@@ -35,8 +35,8 @@ from prism.cli.command_io import (
     html_page,
     progress_bars,
     read_bookings,
+    read_earlier_jobs,
     read_hints,
-    read_known,
     read_topology,
     show_diagnosis,
     write_text,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class Wrapping(StrEnum):
-    """In what packets are written."""
+    """Encapsulation of written packets."""
 
     pcap = "pcap"
     erspan = "erspan"
@@ -67,12 +67,12 @@ app.add_typer(store_commands.app, name="store")
 
 
 def main() -> None:
-    """The console script."""
+    """Run the program (console script)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no × shows ?
-    seldom_collected()
-    with lacking("prism"):
+            stream.reconfigure(errors="replace")  # a terminal without × shows ?
+    reduce_collections()
+    with report_memory_errors("prism"):
         app()
 
 
@@ -129,7 +129,7 @@ def replay(
 
     Prints tables. Exit status: 0 with or without findings, 2 on bad input, 75 if the store cannot be reached.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         from collectors.compilation.startup import begin
 
         undo.enter_context(begin("prism", quiet=quiet))
@@ -141,7 +141,7 @@ def replay(
         given = read_hints(hints) if hints else None
         bookings = read_bookings(jobs)
 
-        earlier = read_known(known) if known else {}
+        earlier = read_earlier_jobs(known) if known else {}
 
         from collectors.formats.file_types import read_columns
         from prism.recordings.file_analysis import replay as run
@@ -154,12 +154,12 @@ def replay(
             if store:
                 from prism.recordings.stored_replay import through
 
-                with unbounded(memory):
+                with without_limit(memory):
                     records = through(store, records)
             flows.append(records)
             return records
 
-        with progress_bars(quiet=quiet) as progress, bounded(memory, files):
+        with progress_bars(quiet=quiet) as progress, memory_limit(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
             diagnosis = run(
                 inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, bookings=bookings, **where
@@ -171,7 +171,7 @@ def replay(
 
 
 def show_presets(asked: bool) -> None:
-    """Print the presets and end, where that was asked."""
+    """Print the presets and exit, if requested."""
     if asked:
         from prism.synth.scenario.presets import ABOUT
 
@@ -204,10 +204,10 @@ def simulate(
     FOLDER gets flows.csv.gz (with --packets a capture per switch, leaf0.pcap.gz …), topology.json and truth.json, for replay
     and for python -m benchmarks.accuracy.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.recordings import simulated_runs as run
 
-        asked = run.asked(spec, settings or ())
+        asked = run.spec_of(spec, settings or ())
         if packets is None:
             typer.echo(f"{run.write(asked, folder, seed):,} flow records written to {folder}")
             return

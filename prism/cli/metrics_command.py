@@ -1,4 +1,4 @@
-"""`prism metrics`: figures of jobs from traffic alone, against earlier runs, beside what other tools measured."""
+"""`prism metrics`: figures of jobs from traffic alone, compared with earlier runs and with other tools."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prism.model import Diagnosis
 
-LARGEST = 256 << 20  # octets of a file beside
+MAX_FILE_OCTETS = 256 << 20  # octets of a file of another tool
 
 
 def metrics(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Captures or flow records, as for prism replay.")],
     topology: Annotated[str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address.")] = None,
-    hints: Annotated[str | None, typer.Option(metavar="FILE", help="What is known of the site and its jobs.")] = None,
+    hints: Annotated[str | None, typer.Option(metavar="FILE", help="Facts about the site and its jobs.")] = None,
     against: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="Metrics of an earlier run (--json); repeatable.")
     ] = None,
@@ -41,7 +41,7 @@ def metrics(
     Only runs of the same fingerprint (ranks, layout, volumes) are compared. Exit status: 0; 3 with a regression; 2 on bad
     input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
         from prism.cli.command_io import read_hints, read_topology
@@ -49,42 +49,44 @@ def metrics(
 
         placed = read_topology(topology) if topology else None
         past = _earlier(against or [])
-        told = list(_beside(beside or []))
-        said = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
-        document = _document(said, past, told, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
+        other_tools = list(_read_other_tools(beside or []))
+        diagnosis = replay(named_inputs(files), placed, hints=read_hints(hints) if hints else None)
+        document = _document(diagnosis, past, other_tools, {"gpu": gpu, "link_bits_per_s": link_gbps * 1e9, "hidden": hidden})
         text = dumps(document, indent=1) + "\n"
         if json == "-":
             sys.stdout.write(text)
         else:
             if json:
-                with written(json) as name:
+                with atomic_path(json) as name:
                     Path(name).write_text(text, encoding="utf-8")
             typer.echo("\n".join(_text(document)))
         if any(one["worse"] for job in document["jobs"] for one in job["changed"]):
             raise typer.Exit(3)
 
 
-def _document(said: Diagnosis, past: list[Any], told: list[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+def _document(
+    diagnosis: Diagnosis, past: list[Any], other_tools: list[dict[str, Any]], given: dict[str, Any]
+) -> dict[str, Any]:
     import numpy as np
 
     from prism.metrics import metrics_document as document
     from prism.metrics.aggregate_metrics import aggregate
     from prism.metrics.ettr import ettr, step_ends
-    from prism.metrics.model_estimates import estimates
-    from prism.metrics.regressions import compare, drift, figures, fingerprint, same
+    from prism.metrics.model_estimates import estimate_model
+    from prism.metrics.regressions import compare, drift, figures, fingerprint, same_job
 
     jobs = []
-    for job in said.jobs:
+    for job in diagnosis.jobs:
         own = aggregate(job)
         if own is None:
             continue
-        before = [run for print_, run in past if same(fingerprint(own), print_)]
-        ratio = ettr(job, said.findings, until_ns=said.source.end_ns)
-        guessed = estimates(own, activation_octets=own.activation_octets, **given)
+        before = [run for print_, run in past if same_job(fingerprint(own), print_)]
+        ratio = ettr(job, diagnosis.findings, until_ns=diagnosis.source.end_ns)
+        guessed = estimate_model(own, activation_octets=own.activation_octets, **given)
         own_drift = drift(np.diff(step_ends(job)) / 1e9)
         more = {"compared_with": len(before), "drift": vars(own_drift) if own_drift else None}
         jobs.append(document.job(own, ratio, compare(figures(own), before), guessed) | more)
-    return {"schema": document.SCHEMA, "input": {"files": list(said.source.files)}, "jobs": jobs, "beside": told}
+    return {"schema": document.SCHEMA, "input": {"files": list(diagnosis.source.files)}, "jobs": jobs, "beside": other_tools}
 
 
 def _earlier(paths: list[str]) -> list[Any]:
@@ -101,15 +103,15 @@ def _earlier(paths: list[str]) -> list[Any]:
     return out
 
 
-def _beside(paths: list[str]) -> Iterator[dict[str, Any]]:
+def _read_other_tools(paths: list[str]) -> Iterator[dict[str, Any]]:
     from prism.metrics import nccl_inspector, prometheus_metrics
 
     for path in paths:
-        if Path(path).stat().st_size > LARGEST:
-            raise ValueError(f"{path}: more than {LARGEST >> 20} MiB; give a part of it")
+        if Path(path).stat().st_size > MAX_FILE_OCTETS:
+            raise ValueError(f"{path}: more than {MAX_FILE_OCTETS >> 20} MiB; give a part of it")
         text = Path(path).read_text(encoding="utf-8", errors="replace")
         if text.lstrip().startswith("{"):
-            found = nccl_inspector.measured(list(nccl_inspector.parse(text)))
+            found = nccl_inspector.summarise(list(nccl_inspector.parse(text)))
             if not found:
                 raise ValueError(f"{path}: no collectives of NCCL Inspector in this file")
             yield {"file": path, "kind": "nccl-inspector", "collectives": [vars(one) for one in found[:100]]}
@@ -117,7 +119,7 @@ def _beside(paths: list[str]) -> Iterator[dict[str, Any]]:
         samples = list(prometheus_metrics.parse(text.splitlines()))
         if not samples:
             raise ValueError(f"{path}: neither NCCL Inspector JSON nor Prometheus metrics")
-        remarks = [vars(one) for one in prometheus_metrics.remarks(samples)]
+        remarks = [vars(one) for one in prometheus_metrics.notable_series(samples)]
         yield {"file": path, "kind": "prometheus", "series": len(samples), "remarks": remarks}
 
 
@@ -147,11 +149,11 @@ def _text(document: dict[str, Any]) -> Iterator[str]:
         if job["drift"]:
             yield f"  within this run: last third of the steps × {job['drift']['ratio']:.3f} of the first"
         yield f"  compared with {job['compared_with']} earlier runs: " + _changes(job["changed"])
-    yield from _beside_text(document["beside"])
+    yield from _other_tools_text(document["beside"])
 
 
-def _beside_text(told: list[dict[str, Any]]) -> Iterator[str]:
-    for one in told:
+def _other_tools_text(other_tools: list[dict[str, Any]]) -> Iterator[str]:
+    for one in other_tools:
         yield f"{one['file']}: {one['kind']}"
         for own in one.get("collectives", [])[:5]:
             slow = f"; slow ranks {[rank for rank, *_ in own['slow']]}" if own["slow"] else ""
@@ -163,10 +165,10 @@ def _beside_text(told: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _changes(changed: list[dict[str, Any]]) -> str:
-    told = [f"{one['name']} × {one['ratio']:.3f} ({'worse' if one['worse'] else 'better'})" for one in changed]
-    return "; ".join(told) or "no difference"
+    texts = [f"{one['name']} × {one['ratio']:.3f} ({'worse' if one['worse'] else 'better'})" for one in changed]
+    return "; ".join(texts) or "no difference"
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(metrics)

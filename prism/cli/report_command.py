@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 
 def report(
@@ -20,20 +20,20 @@ def report(
         str | None, typer.Option(metavar="FILE", help="Send it to the receivers of the kind email in these alert settings.")
     ] = None,
 ) -> None:
-    """Report the GPU-hours that faults cost over some days: by cause, host, switch, job and user; and how much jobs trained.
+    """Report the GPU-hours that faults cost over some days by cause, host, switch, job and user, and the training time ratio.
 
     For a weekly mail run it by a timer. Exit status 1 if a mail was not delivered.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         import time
 
         from prism.cli.command_io import write_text
         from prism.lost_time.lost_hours import BYS
         from prism.lost_time.lost_time_mail import text
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
         from prism.views.board_views import Json
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             tables: dict[str, list[Json]] = {by: service.get("/reports/lost", by=by, days=days)["items"] for by in BYS}
             ratios = service.get("/reports/ettr", days=days)["items"]
             page = service.text("/reports/lost.html", days=days) if html or mail else ""
@@ -42,7 +42,7 @@ def report(
         if html:
             write_text(html, page)
         if mail:
-            failed = sent(mail, f"GPU-hours lost in {days} days", plain, page)
+            failed = send_report(mail, f"GPU-hours lost in {days} days", plain, page)
             for why in failed:
                 typer.echo(f"prism: {why}", err=True)
             raise typer.Exit(int(bool(failed)))
@@ -50,13 +50,13 @@ def report(
             typer.echo(plain, nl=False)
 
 
-def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
-    """Send the report to all receivers of the kind email; why some did not get it. Raises ValueError where there is none."""
+def send_report(path: str, subject: str, plain: str, page: str) -> list[str]:
+    """Send the report to all email receivers; return the reasons of failures. Raises ValueError without such a receiver."""
     from email.message import EmailMessage
     from email.policy import SMTP
 
     from prism.notify.alert_settings_file import read_alerts
-    from prism.notify.smtp import Letter, send
+    from prism.notify.smtp import Mail, send
 
     settings, failed = read_alerts(path), []
     receivers = [one for one in settings.receivers if one.kind == "email"]
@@ -68,12 +68,12 @@ def sent(path: str, subject: str, plain: str, page: str) -> list[str]:
         made["Auto-Submitted"] = "auto-generated"
         made.set_content(plain)
         made.add_alternative(page, subtype="html")
-        letter = Letter(str(one.url), one.sender, one.to, made.as_bytes(), one.user, str(one.token))
+        letter = Mail(str(one.url), one.sender, one.to, made.as_bytes(), one.user, str(one.token))
         went = send(letter, allow=one.allow, limits=settings.limits, ca_file=one.ca_file, hidden=one.hidden)
         failed += [] if went.ok else [f"{one.name}: {went.why}"]
     return failed
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program this command."""
+    """Add the command."""
     app.command()(report)

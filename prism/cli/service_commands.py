@@ -1,4 +1,4 @@
-"""`prism open`, and the commands that ask a running service."""
+"""`prism open`, and the commands that query a running service."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 from prism.cli import watch_commands
 
-GLANCE = 0.1  # seconds
+POLL_S = 0.1  # seconds
 
 TopologyOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Host, rail and leaf of each address: JSON, YAML or CSV.")
@@ -28,8 +28,8 @@ HintsOption = Annotated[
 
 
 @contextmanager
-def needed() -> Iterator[None]:
-    """What the service needs and is not installed becomes a ValueError that says how to install it."""
+def require_packages() -> Iterator[None]:
+    """Turn a missing package of the service into a ValueError that says how to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -52,12 +52,12 @@ def open_(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print no progress bar.")] = False,
 ) -> None:
     """Replay files and show them in a browser, until Ctrl-C."""
-    with complaints("prism") as undo, needed():
+    with report_errors("prism") as undo, require_packages():
         from tempfile import TemporaryDirectory
 
         from collectors.compilation.startup import begin
         from collectors.live.session import signals
-        from prism.api.server.web_server import Wish, shown
+        from prism.api.server.web_server import Wish, serve
         from prism.app.recorded_service import opened
         from prism.cli.command_io import progress_bars, read_bookings, read_hints, read_topology
 
@@ -65,16 +65,16 @@ def open_(
         inputs = named_inputs(files)
         placed = read_topology(topology) if topology else None
         given = read_hints(hints) if hints else None
-        with progress_bars(quiet=quiet) as progress, bounded(memory, files):
+        with progress_bars(quiet=quiet) as progress, memory_limit(memory, files):
             service = opened(inputs, placed, progress, columns, hints=given, bookings=read_bookings(jobs))
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,
-            shown(service, Wish(str(port), uploads=spool)) as address,
+            serve(service, Wish(str(port), uploads=spool)) as address,
         ):
             typer.echo(f"{address}/")
             while not asked.stop.is_set():
-                time.sleep(GLANCE)
+                time.sleep(POLL_S)
 
 
 UrlOption = Annotated[str, typer.Option("--url", metavar="URL", help="Address of the service.")]
@@ -85,13 +85,13 @@ AT = "http://127.0.0.1:8080"
 
 
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
-    """List the jobs that a running service knows."""
-    with complaints("prism"), needed():
+    """List the jobs of a running service."""
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = list(service.all("/jobs", most=limit))
         _print_json(found) if json else service_tables.show_jobs(found, terminal_report.console())
 
@@ -107,12 +107,12 @@ def findings(
     state: Annotated[str | None, typer.Option(help="Only open or closed.")] = None,
 ) -> None:
     """List the findings of a running service, the latest first."""
-    with complaints("prism"), needed():
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             asked = service.all("/findings", most=limit, job=job, kind=kind, severity=severity, state=state)
             found = list(asked)
         _print_json(found) if json else service_tables.show_findings(found, terminal_report.console())
@@ -125,14 +125,14 @@ def job(
     json: JsonOption = False,
 ) -> None:
     """Show one job of a running service."""
-    with complaints("prism"), needed():
+    with report_errors("prism"), require_packages():
         from urllib.parse import quote
 
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = service.get(f"/jobs/{quote(id, safe='')}")
             cases = list(service.all("/findings", most=100, job=id, state="open"))
         _print_json(found) if json else service_tables.show_job(found, cases, terminal_report.console())
@@ -146,14 +146,14 @@ def search(
     limit: LimitOption = 20,
 ) -> None:
     """Find jobs, users, hosts, racks, addresses, switches and findings of a running service by name."""
-    with complaints("prism"), needed():
+    with report_errors("prism"), require_packages():
         from prism.cli import service_tables
         from prism.report import terminal_report
-        from prism.service.service_client import Asking
+        from prism.service.service_client import ServiceClient
 
-        with Asking(url, token_file) as service:
+        with ServiceClient(url, token_file) as service:
             found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
-        _print_json(found) if json else service_tables.show_things(found, terminal_report.console())
+        _print_json(found) if json else service_tables.show_results(found, terminal_report.console())
 
 
 def _print_json(found: object) -> None:
@@ -168,7 +168,7 @@ TOKENS = "tokens.json"
 
 
 class Scope(StrEnum):
-    """What a token allows."""
+    """Scope of a token."""
 
     read = "read"
     admin = "admin"
@@ -181,7 +181,7 @@ def create_token(
     where: TokensOption = TOKENS,
 ) -> None:
     """Create a token and print it; it cannot be printed again."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.service.tokens import Tokens
 
         typer.echo(Tokens(where).create(name, scope.value))
@@ -190,7 +190,7 @@ def create_token(
 @tokens.command("list")
 def list_tokens(where: TokensOption = TOKENS) -> None:
     """List the tokens."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.cli.service_tables import show_tokens
         from prism.report.terminal_report import console
         from prism.service.tokens import Tokens
@@ -203,14 +203,14 @@ def revoke_token(
     which: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the token.")], where: TokensOption = TOKENS
 ) -> None:
     """Revoke a token, with effect from the next request."""
-    with complaints("prism"):
+    with report_errors("prism"):
         from prism.service.tokens import Tokens
 
         Tokens(where).revoke(which)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     app.command("open")(open_)
     for command in (jobs, job, findings, search):
         app.command()(command)

@@ -1,4 +1,4 @@
-"""A running service's state for people: tables on a terminal, and one line per fact where the output goes elsewhere."""
+"""Print the state of a running service: tables on a terminal, else one line per fact."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rich.table import Table
 
 from prism.findings.advice import brief
 from prism.model import Isolation, Severity
-from prism.report.terminal_report import STYLES, WORK, duration, line
+from prism.report.terminal_report import STYLES, WORK_PHASES, clean_text, duration
 from prism.service.tokens import Token
 from prism.views.board_views import KINDS, Json
 
 
 def show_jobs(jobs: Sequence[Json], out: Console) -> None:
-    """A row per job."""
+    """Print a row per job."""
     if not jobs:
-        out.print(line("No training job.", "bold"))
+        out.print(clean_text("No training job.", "bold"))
         return
     table = _table("job", "state", "layout", "ranks", "steps", "step time (p95)", "lost GPU time", "open findings")
     for job in jobs:
-        table.add_row(*map(line, _job(job)))
+        table.add_row(*map(clean_text, _job(job)))
     out.print(table)
 
 
@@ -52,32 +52,32 @@ def _open(counts: Json) -> str:
     return ", ".join(f"{n} {severity}" for severity, n in counts.items() if n) or "none"
 
 
-def show_things(found: Sequence[Json], out: Console) -> None:
-    """A row per thing that a search found."""
+def show_results(found: Sequence[Json], out: Console) -> None:
+    """Print a row per search result."""
     if not found:
-        out.print(line("Nothing has such a name.", "bold"))
+        out.print(clean_text("Nothing has such a name.", "bold"))
         return
     table = _table("type", "name", "about", "jobs", "findings")
     for one in found:
         named = one["title"] if one["title"] == one["id"] or one["type"] == "link" else f"{one['title']} ({one['id']})"
         ids = (", ".join(one[name][:4]) for name in ("jobs", "findings"))
-        table.add_row(*map(line, (one["type"], named, one["detail"], *ids)))
+        table.add_row(*map(clean_text, (one["type"], named, one["detail"], *ids)))
     out.print(table)
 
 
 def show_findings(cases: Sequence[Json], out: Console) -> None:
-    """A finding each: who, since when, how much, why, and whom to isolate."""
+    """Print each finding: culprit, start, cost, reason, and hosts to isolate."""
     if not cases:
-        out.print(line("No finding.", "bold green"))
+        out.print(clean_text("No finding.", "bold green"))
     for case in cases:
         found = case["finding"]
         where = f" of job {found['job']}" if found["subject"]["type"] != "job" else ""
         slower = f", {found['slowdown']:.2f} × slower" if (found["slowdown"] or 0) > 1 else ""
-        what = f"{found['title']}{where}, since {moment(found['start_ns'])}{slower}"
-        head = line(f"{case['id']}  {case['state']}  ")
+        what = f"{found['title']}{where}, since {format_time(found['start_ns'])}{slower}"
+        head = clean_text(f"{case['id']}  {case['state']}  ")
         head.append(found["severity"].upper(), STYLES[Severity(found["severity"])])
-        out.print(head + line(f"  {what}", "bold"))
-        out.print(line(f"  {found['message']}{_action(found)}"))
+        out.print(head + clean_text(f"  {what}", "bold"))
+        out.print(clean_text(f"  {found['message']}{_action(found)}"))
 
 
 def _action(found: Json) -> str:
@@ -87,41 +87,45 @@ def _action(found: Json) -> str:
 
 
 def show_job(job: Json, cases: Sequence[Json], out: Console, *, ranks: int = 20) -> None:
-    """A job: its groups, where its time went, its slowest ranks (at most `ranks`), its open findings."""
+    """Print a job: its groups, phases, slowest ranks (at most `ranks`) and open findings."""
     show_jobs([job], out)
     spent = sorted(job["phases"].items(), key=lambda item: -item[1])
-    listed = [f"{name if name in WORK else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
+    listed = [f"{name if name in WORK_PHASES else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
     if listed:
-        out.print(line("a rank's time: " + ", ".join(listed)))
+        out.print(clean_text("a rank's time: " + ", ".join(listed)))
     kinds = [group["kind"] for group in job["groups"]]
     if kinds:
-        out.print(line("groups: " + ", ".join(f"{kinds.count(kind)} × {kind.upper()}" for kind in KINDS if kind in kinds)))
+        out.print(
+            clean_text("groups: " + ", ".join(f"{kinds.count(kind)} × {kind.upper()}" for kind in KINDS if kind in kinds))
+        )
     for event in job["events"]:
-        out.print(line(f"{event['kind']} {moment(event['start_ns'])}"))
+        out.print(clean_text(f"{event['kind']} {format_time(event['start_ns'])}"))
     out.print()
     table = _table("rank", "endpoint", "host", "leaf", "stage", "steps", "step")
     slowest = sorted(job["ranks"], key=lambda rank: -(rank["median_ms"] or 0))
     for rank in slowest[:ranks]:
         cells = [rank[name] for name in ("rank", "endpoint", "host", "leaf", "stage", "steps")]
-        table.add_row(*(line("" if cell is None else str(cell)) for cell in cells), line(duration(rank["median_ms"])))
+        table.add_row(
+            *(clean_text("" if cell is None else str(cell)) for cell in cells), clean_text(duration(rank["median_ms"]))
+        )
     out.print(table)
     if len(slowest) > ranks:
-        out.print(line(f"and {len(slowest) - ranks} ranks that are no slower"))
+        out.print(clean_text(f"and {len(slowest) - ranks} ranks that are no slower"))
     out.print()
     show_findings(cases, out)
 
 
 def show_tokens(tokens: Sequence[Token], out: Console) -> None:
-    """A row per token."""
+    """Print a row per token."""
     if not tokens:
-        out.print(line("No token.", "bold"))
+        out.print(clean_text("No token.", "bold"))
         return
     table = _table("name", "id", "scope", "created")
     for token in tokens:
-        table.add_row(*map(line, (token.name, token.id, token.scope, moment(str(token.created_ns)))))
+        table.add_row(*map(clean_text, (token.name, token.id, token.scope, format_time(str(token.created_ns)))))
     out.print(table)
 
 
-def moment(time_ns: str) -> str:
-    """A time as people write it."""
+def format_time(time_ns: str) -> str:
+    """Format a time for people."""
     return f"{datetime.fromtimestamp(int(time_ns) // 10**9, UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,4 +1,4 @@
-"""`prism stacks`: where the ranks of a hung job are, who holds the others up, and what to take out."""
+"""`prism stacks`: find where the ranks of a hung job are, which rank blocks the others, and what to evict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
-SHOWN = 8  # clusters
+MAX_CLUSTERS = 8  # clusters in the text
 RANKS = 12
 
 
@@ -27,14 +27,14 @@ def stacks(
 
     A rank is read from the name of its file (rank3.txt, stack_3, node1/rank3). Exit status: 0, or 2 on bad input.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from json import dumps
 
-        told = _document(folder, report, world)
+        document = _document(folder, report, world)
         if json:
-            sys.stdout.write(dumps(told, indent=1) + "\n")
+            sys.stdout.write(dumps(document, indent=1) + "\n")
             return
-        for line in _text(told):
+        for line in _text(document):
             typer.echo(line)
 
 
@@ -68,14 +68,17 @@ def _document(folder: str, report: str | None, world: int) -> dict[str, Any]:
     }
 
 
-def _text(told: dict[str, Any]) -> list[str]:
-    out = [f"{told['dumps']} stack dumps, {told['recordings']} Flight Recorder dumps, {len(told['skipped'])} other files"]
-    for one in told["clusters"][:SHOWN]:
+def _text(document: dict[str, Any]) -> list[str]:
+    out = [
+        f"{document['dumps']} stack dumps, {document['recordings']} Flight Recorder dumps, "
+        f"{len(document['skipped'])} other files"
+    ]
+    for one in document["clusters"][:MAX_CLUSTERS]:
         state = "wait in" if one["waits"] else "are in"
         out.append(f"  {len(one['ranks'])} ranks {state} {one['in']}: {_listed(one['ranks'])}")
-    if len(told["clusters"]) > SHOWN:
-        out.append(f"  and {len(told['clusters']) - SHOWN} smaller clusters")
-    outliers, evict = told["outliers"], told["evict"]
+    if len(document["clusters"]) > MAX_CLUSTERS:
+        out.append(f"  and {len(document['clusters']) - MAX_CLUSTERS} smaller clusters")
+    outliers, evict = document["outliers"], document["evict"]
     if not outliers["ranks"]:
         return [*out, f"No outlier: {outliers['why']}."]
     out.append(f"Outliers ({outliers['confidence']:.0%}): ranks {_listed(outliers['ranks'])}: {outliers['why']}.")
@@ -92,5 +95,5 @@ def _listed(ranks: list[int]) -> str:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the command."""
     app.command()(stacks)

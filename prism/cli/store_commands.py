@@ -1,4 +1,4 @@
-"""`prism store init`, `status` and `prune`: the store, by hand."""
+"""`prism store init`, `status` and `prune`: manage the store by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 
 if TYPE_CHECKING:
     from collectors.clickhouse.drivers import Database
@@ -36,25 +36,25 @@ def init(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(where, make=True) as database:
         from collectors.store import flow_rows, retention
 
-        keep_s = seconds(keep) if keep else None
-        for table in flow_rows.kept_for(keep_s or flow_rows.KEEP_S):
+        keep_s = parse_seconds(keep) if keep else None
+        for table in flow_rows.tables_kept_for(keep_s or flow_rows.KEEP_S):
             database.create(table)
         if keep_s:
             retention.keep(database, keep_s)
-        _tell(retention.status(database))
+        _print_tables(retention.status(database))
 
 
 @app.command()
 def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Show the tables: rows, size, time span, retention. Exit status 2 if a table cannot be written by this version.
 
-    WHERE may be the folder of prism serve --data. While the service runs, it is asked.
+    WHERE may be the folder of prism serve --data. While the service runs, it answers.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from collectors.clickhouse.store_error import StoreError
-        from prism.app.store_status import seen
+        from prism.app.store_status import tables_of
 
-        found = seen(where)
+        found = tables_of(where)
         if found.through is not None:
             typer.echo(
                 f"prism: {found.place}: as the service at {found.through.url} (process {found.through.process}) says", err=True
@@ -62,7 +62,7 @@ def status(where: WhereArgument, json: Annotated[bool, typer.Option("--json", he
         if json:
             typer.echo(jsons.dumps([asdict(table) for table in found.tables]))
         else:
-            _tell(found.tables)
+            _print_tables(found.tables)
         wrong = [table.wrong for table in found.tables if table.wrong]
         if wrong:
             raise StoreError("; ".join(wrong))
@@ -74,15 +74,15 @@ def prune(where: WhereArgument, keep: KeepOption = None) -> None:
     with _database(where) as database:
         from collectors.store import retention
 
-        keep_s = seconds(keep) if keep else None
+        keep_s = parse_seconds(keep) if keep else None
         typer.echo(f"{retention.prune(database, time.time_ns(), keep_s)} partitions dropped")
-        if keep_s:  # afterwards: a full disk takes no new definition
+        if keep_s:  # afterwards, because a full disk accepts no new table definition
             retention.keep(database, keep_s)
-        _tell(retention.status(database))
+        _print_tables(retention.status(database))
 
 
-def seconds(text: str) -> int:
-    """A time such as 90s, 15m, 12h or 30d. Raises ValueError."""
+def parse_seconds(text: str) -> int:
+    """Parse a time such as 90s, 15m, 12h or 30d to seconds. Raises ValueError."""
     found = re.fullmatch(r"(\d{1,9})([smhd])", text.strip())
     if not found or not int(found[1]):
         raise ValueError(f"{text!r} is not a duration; write for example 12h or 30d")
@@ -91,24 +91,24 @@ def seconds(text: str) -> int:
 
 @contextmanager
 def _database(where: str, *, make: bool = False) -> Iterator[Database]:
-    """A store that is there already, unless it is to be made; that of `prism serve --data FOLDER`, too, which is in it."""
-    with complaints("prism"):
+    """Open an existing store, or create one with `make`. Accepts the folder of `prism serve --data FOLDER` too."""
+    with report_errors("prism"):
         from collectors.clickhouse.drivers import opened
         from collectors.clickhouse.store_error import InUseError
-        from prism.app.store_status import kept, place
+        from prism.app.store_status import place, refusal
 
         at = place(where)
         try:
             database = opened(at, make=make)
         except InUseError as error:
-            raise kept(at, error) from None
+            raise refusal(at, error) from None
         try:
             yield database
         finally:
             database.close()
 
 
-def _tell(tables: Sequence[Status]) -> None:
+def _print_tables(tables: Sequence[Status]) -> None:
     if not tables:
         typer.echo("The store has no tables yet; create them with prism store init.")
     for table in tables:

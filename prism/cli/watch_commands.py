@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from collectors.cli.config_option import config_option
-from collectors.cli.errors import complaints
+from collectors.cli.errors import report_errors
 from collectors.cli.file_arguments import named_inputs
 from collectors.cli.option_values import MemoryOption
-from collectors.memory.limit import MEMORY, bounded
+from collectors.memory.limit import MEMORY, memory_limit
 
 ConfigOption = Annotated[str | None, config_option("prism")]
 TopologyOption = Annotated[
@@ -25,7 +25,7 @@ JobsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
-        help="Jobs of the scheduler: JSON of Slurm or of Kubernetes pods, a list of jobs, or where to ask; repeatable.",
+        help="Jobs of the scheduler: JSON of Slurm or of Kubernetes pods, a list of jobs, or sources to query; repeatable.",
     ),
 ]
 
@@ -61,7 +61,7 @@ def watch(
 
     Prints findings when they open, change and close, at the speed of the recording.
     """
-    with complaints("prism") as undo:
+    with report_errors("prism") as undo:
         if not replay:
             raise ValueError("files need --replay")
         from collectors.compilation.startup import begin
@@ -83,7 +83,7 @@ def watch(
             if not quiet:
                 typer.echo(f"prism: {line}", err=True)
 
-        with bounded(memory, files):
+        with memory_limit(memory, files):
             for text in play_files(inputs, placed, speed=times, warn=warn, **given):
                 typer.echo(text)
 
@@ -156,11 +156,11 @@ def serve(
     Also serves pages and REST, and sends alerts.
     Without --listen, analyse the records that collectors elsewhere write to the store.
     """
-    with complaints("prism"):
+    with report_errors("prism"):
         from collectors.operations import logs
         from prism.api.server.web_server import Wish as Pages
         from prism.app.booking_sources import Names, origins
-        from prism.app.serve import Shown, Wish, made, place
+        from prism.app.serve import ServeOptions, Shown, made, place
         from prism.app.serve import serve as run
         from prism.app.service_outputs import to_all
         from prism.app.store_status import folder as noted_in
@@ -177,7 +177,7 @@ def serve(
         known = read_hints(hints) if hints else None
         where = store or str(folder / "store")
         names = Names(origins(jobs)) if jobs else None
-        wish = Wish(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
+        wish = ServeOptions(where, folder / "spool", listen or (), placed, known, allow, scheduler=scheduler or "", names=names)
         bounds = Bounds(seconds=upload_seconds, memory=upload_memory << 20)
         pages = None if http == "none" else Pages(http, tokens, folder / "uploads", proxy or (), name or (), bounds)
         shown: list[Shown] = [to_all(pages, alerts, noted_in(wish.store, folder), perfetto=perfetto or "")]
@@ -185,11 +185,11 @@ def serve(
             command_of(on_hang)
             command, stacks, dry = on_hang, folder / "stacks", not act
             shown.append(lambda parts: acting(lambda r, s: parts.watch.boards.after(r, timeout_s=s), command, stacks, dry=dry))
-        run(wish, shown=shown, tell=typer.echo, as_json=json)
+        run(wish, shown=shown, on_line=typer.echo, as_json=json)
 
 
 def check_scheduler(address: str) -> None:
-    """Say at once that there can be no scheduler at an address, where one was given."""
+    """Check the address of a scheduler early, if one is given. Raises ValueError."""
     if address:
         from prism.workers.worker_cluster import checked
 
@@ -197,6 +197,6 @@ def check_scheduler(address: str) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give a program these commands."""
+    """Add the commands."""
     for command in (watch, serve):
         app.command()(command)

@@ -21,14 +21,14 @@ from prism.counters.counter_formats import parse
 from prism.counters.counter_samples import Gathering, Samples, joined
 
 OURS = ("time", "switch", "port", "in_octets", "out_octets")
-LARGEST = 4 << 30  # octets of a file, decompressed
+LARGEST = 4 << 30  # maximum octets of a file, decompressed
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 
 
 def read(paths: Sequence[str], mapping: Mapping[str, str] | None = None) -> Samples:
-    """Samples of all files. `mapping` is ours → theirs for the columns of tables, and `time_unit` (s, ms, us, ns).
+    """Read samples of all files. `mapping`: our column name → theirs, and `time_unit` (s, ms, us, ns).
 
-    Raises OSError where a file cannot be read, ValueError where it holds no counters.
+    Raises OSError if a file cannot be read, ValueError if it holds no counters.
     """
     wrong = set(mapping or ()) - {*OURS, "time_unit"}
     if wrong:

@@ -1,4 +1,4 @@
-"""Parse what collectors of port counters write: gNMI (gnmic events, Notifications), SNMP walks, Prometheus and telegraf JSON.
+"""Parse the output of counter collectors: gNMI (gnmic events, Notifications), SNMP walks, Prometheus and telegraf JSON.
 
 References: openconfig-interfaces (state/counters); RFC 2863 (ifHCInOctets, ifHCOutOctets, ifName); Prometheus HTTP API
 (query_range); gnmic's event format.
@@ -37,7 +37,7 @@ _SWITCH_TAGS = ("source", "agent_host", "instance", "host", "hostname", "switch"
 
 
 def parse(text: str, into: Gathering) -> bool:
-    """Take what a text holds; whether it was one of the formats."""
+    """Parse a text into `into`; return whether its format is known."""
     head = text.lstrip()[:1]
     if head in ("{", "["):
         return _documents(text, into)
@@ -54,7 +54,7 @@ def _documents(text: str, into: Gathering) -> bool:
 
 
 def _decoded(text: str) -> Iterator[Any]:
-    """JSON documents one after another, on lines of their own or not; ends at the first damage."""
+    """Yield consecutive JSON documents, also on one line; stops at the first damage."""
     decoder, at = json.JSONDecoder(), 0
     while at < len(text):
         while at < len(text) and text[at] in " \t\r\n,":
@@ -126,7 +126,7 @@ def _where(tags: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _time(value: Any) -> int:
-    """Nanoseconds since the epoch, from seconds, milliseconds, microseconds or nanoseconds by their size; 0 if it is none."""
+    """Convert seconds, milliseconds, microseconds or nanoseconds to ns since the epoch, by magnitude; 0 if invalid."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -149,7 +149,7 @@ def _add(into: Gathering, where: tuple[str, str], time_ns: int, kind: str, value
 
 
 def _walk(lines: Iterable[str], into: Gathering) -> bool:
-    """Walks of SNMP tables, each after a line `# SECONDS SWITCH`, which says when it was taken and of whom."""
+    """Parse walks of SNMP tables, each after a line `# SECONDS SWITCH` with time and switch."""
     before = len(into)
     time_ns, switch = 0, ""
     names: dict[tuple[str, str], str] = {}

@@ -1,4 +1,4 @@
-"""Turn counters into octets per bin on one time grid: wraps and restarts are undone, readings at odd times are shared out."""
+"""Convert counters to octets per bin on a common time grid: undo wraps and restarts, and interpolate readings."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from numpy.typing import NDArray
 from prism.counters.counter_samples import Samples
 
 WRAP_32 = 1 << 32
-BINS = 20_000  # of a grid; longer recordings get longer bins
-FEWEST = 16  # samples of a port
+BINS = 20_000  # maximum bins of a grid; longer recordings have longer bins
+FEWEST = 16  # minimum samples of a port
 
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Octets per bin: float32[ports, bins], both directions together where both are known. `unknown` bins have no reading."""
+    """Octets per bin: float32[ports, bins], both directions together if both are known. `unknown` bins have no reading."""
 
     ports: tuple[tuple[str, str], ...]
     start_ns: int
     bin_ns: int
     octets: NDArray[np.float32]
-    ingress: NDArray[np.float64]  # share of octets that came into the port
+    ingress: NDArray[np.float64]  # share of octets that entered the port
     wraps: int = 0
     restarts: int = 0
 
     @property
     def seconds(self) -> float:
-        """Length of a bin."""
+        """Duration of a bin, s."""
         return self.bin_ns / 1e9
 
     def part(self, low: int, high: int) -> Rates:
-        """Some bins only."""
+        """Select a range of bins."""
         return Rates(self.ports, self.start_ns + low * self.bin_ns, self.bin_ns, self.octets[:, low:high], self.ingress)
 
 
 def rates(samples: Samples, *, bin_ns: int = 0) -> Rates:
-    """One row for each port with enough samples. A bin is as long as the usual distance between samples, or `bin_ns`."""
+    """Compute one row for each port with enough samples. A bin has the median distance of samples, or `bin_ns`."""
     begins = np.searchsorted(samples.port, np.arange(len(samples.ports) + 1))
     counts = np.diff(begins)
     kept = np.flatnonzero(counts >= FEWEST)
@@ -64,7 +64,7 @@ def rates(samples: Samples, *, bin_ns: int = 0) -> Rates:
 
 
 def _grown(time: NDArray[np.int64], counter: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64], int, int]:
-    """Times, octets since the first, wraps of 32 bits, and restarts of a counter: after one it counts from 0."""
+    """Times, octets since the first reading, 32-bit wraps, and restarts of a counter, after which it counts from 0."""
     known = counter >= 0
     time, counter = time[known], counter[known]
     if len(time) < 2:

@@ -1,4 +1,4 @@
-"""What pollers saw: cumulative counters of ports, each with the time at which it was read."""
+"""Hold polled samples: cumulative counters of ports, each with its reading time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Counters as they stood. Arrays of equal length; -1 where a counter is unknown.
+    """Cumulative counters. Arrays of equal length; −1 if a counter is unknown.
 
-    `ports` names each port as (switch, port); `port` is the place in it. Counters of a port grow until they wrap or restart.
+    `ports` names each port as (switch, port); `port` is the index into it. Counters of a port grow until they wrap or restart.
     """
 
     ports: tuple[tuple[str, str], ...]
@@ -27,7 +27,7 @@ class Samples:
 
 
 class Gathering:
-    """Collects rows in any order; counters of a port that come apart are joined by their time."""
+    """Collect rows in any order; counters of a port that arrive separately are joined by time."""
 
     def __init__(self) -> None:
         self._ports: dict[tuple[str, str], int] = {}
@@ -46,14 +46,14 @@ class Gathering:
             row[1] = out_octets
 
     def samples(self) -> Samples:
-        """All that was added, by port and time."""
+        """Return all rows, ordered by port and time."""
         keys = sorted(self._rows)
         table = np.array([(*key, *self._rows[key]) for key in keys], np.int64).reshape(len(keys), 4)
         return Samples(tuple(self._ports), table[:, 0].astype(np.int32), table[:, 1], table[:, 2], table[:, 3])
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """Samples of several files; ports of one name are one port."""
+    """Join samples of several files; ports with one name are one port."""
     names: dict[tuple[str, str], int] = {}
     codes = [np.array([names.setdefault(name, len(names)) for name in one.ports], np.int32) for one in parts]
     port = [code[one.port] for code, one in zip(codes, parts, strict=True) if len(one)]

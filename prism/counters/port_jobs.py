@@ -1,4 +1,4 @@
-"""What groups of ports say: jobs with their period, changes of their pace, and the port that differs from its peers."""
+"""Find jobs in groups of ports: period, changes of pace, and ports that differ from their peers."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.counters.counter_rates import Rates
-from prism.counters.port_rhythms import Beats, beats
+from prism.counters.port_rhythms import PortGroups, port_groups
 from prism.counters.server_checks import Agreement, Port, agreement
 
-PEERS = 3  # other ports of equal volume that a port is compared with
-EQUAL = 0.1  # share by which volumes of one group differ at most
-ODD = 0.05  # share by which an odd port differs at least
+PEERS = 3  # ports of equal volume with which a port is compared
+EQUAL = 0.1  # largest relative difference of volumes in one group
+ODD = 0.05  # smallest relative difference of an odd port
 SIGMAS = 8.0
-CHANGE = 0.03  # share by which a change of pace differs at least
-WINDOW = 24  # windows into which a recording is cut for changes of pace
-SHORTEST = 2.5  # bins: a shorter period cannot be told from the polls
-STEPS = 12  # periods of a window in which the pace is read
-LIKELY = 0.6  # log of the ratio by which the period of a window may differ from the usual: less than a double
-HELD = 0.5  # autocorrelation of a period
+CHANGE = 0.03  # smallest relative change of pace
+WINDOW = 24  # windows per recording for changes of pace
+SHORTEST = 2.5  # bins: shorter periods cannot be resolved by the polls
+STEPS = 12  # periods of a window in which the pace is measured
+LIKELY = 0.6  # logarithm of the ratio of a window's period to the median: less than a factor of two
+HELD = 0.5  # lowest autocorrelation of a period
 
 
 @dataclass(frozen=True)
 class OddPort:
-    """A port that differs from its peers: `what` is volume, rhythm or peak; `ratio` is against the peers' median."""
+    """A port that differs from its peers: `what` is volume, rhythm or peak; `ratio` is relative to the peers' median."""
 
     port: tuple[str, str]
     what: str
@@ -36,7 +36,7 @@ class OddPort:
 
 @dataclass(frozen=True)
 class PaceChange:
-    """When the octets per second of a job changed, and to what part of what they were."""
+    """Time at which a job's octets per second changed, and the ratio to the rate before."""
 
     time_ns: int
     ratio: float
@@ -44,10 +44,10 @@ class PaceChange:
 
 @dataclass(frozen=True)
 class PortJob:
-    """Ports that beat together. `period_s` is NaN where polls are too far apart to see it.
+    """Ports with one rhythm. `period_s` is NaN if the polling interval is too long.
 
-    `roles` are groups of equal volume; `agreement` is the share of its ports that each half of the recording alone finds;
-    `servers` is how far the NICs of each server agree.
+    `roles`: groups of equal volume. `agreement`: share of its ports that each half of the recording finds on its own.
+    `servers`: agreement of the NICs of each server.
     """
 
     ports: tuple[tuple[str, str], ...]
@@ -62,10 +62,10 @@ class PortJob:
 
 
 def port_jobs(rates: Rates, servers: Mapping[Port, str] | None = None) -> tuple[PortJob, ...]:
-    """Jobs of at least two ports, the largest first. `servers` names the server at a port, where that is known."""
-    found = beats(rates)
+    """Find jobs of at least two ports, largest first. `servers`: server at each port, if known."""
+    found = port_groups(rates)
     half = rates.octets.shape[1] // 2
-    halves = [_sets(beats(part)) for part in (rates.part(0, half), rates.part(half, 2 * half))] if half >= 64 else []
+    halves = [_sets(port_groups(part)) for part in (rates.part(0, half), rates.part(half, 2 * half))] if half >= 64 else []
     jobs = []
     for number in np.unique(found.job[found.job >= 0]).tolist():
         places = np.flatnonzero(found.job == number)
@@ -73,7 +73,7 @@ def port_jobs(rates: Rates, servers: Mapping[Port, str] | None = None) -> tuple[
     return tuple(sorted(jobs, key=lambda one: (-len(one.ports), one.ports)))
 
 
-def _sets(found: Beats) -> list[set[int]]:
+def _sets(found: PortGroups) -> list[set[int]]:
     return [
         {int(port) for place in np.flatnonzero(found.job == number) for port in found.groups[place]}
         for number in np.unique(found.job[found.job >= 0])
@@ -82,7 +82,7 @@ def _sets(found: Beats) -> list[set[int]]:
 
 def _job(
     rates: Rates,
-    found: Beats,
+    found: PortGroups,
     places: NDArray[np.intp],
     halves: Sequence[list[set[int]]],
     servers: Mapping[Port, str],
@@ -116,7 +116,7 @@ def _agreement(members: set[int], other: Sequence[set[int]]) -> float:
 
 
 def period_of(series: NDArray[np.float32]) -> float:
-    """The period of a series in bins by its autocorrelation, refined over as many periods as hold; NaN where there is none."""
+    """Period of a series in bins from its autocorrelation, refined over several periods; NaN if there is none."""
     n = len(series)
     values = series.astype(np.float64) - series.mean()
     size = 1 << int(np.ceil(np.log2(2 * n)))
@@ -146,19 +146,19 @@ def period_of(series: NDArray[np.float32]) -> float:
 
 
 def _noise(auto: NDArray[np.float64]) -> float:
-    """How high a peak must be: less where the series is long."""
+    """Minimum height of a peak: lower for long series."""
     return max(0.2, min(1.0, 12 / float(np.sqrt(2 * len(auto)))))
 
 
 def _refined(auto: NDArray[np.float64], at: int) -> float:
-    """The top of the parabola through a peak and its neighbours."""
+    """Interpolate a peak with a parabola."""
     left, top, right = (float(one) for one in auto[at - 1 : at + 2])
     bend = left - 2 * top + right
     return at + float(0.5 * (left - right) / bend) if bend < 0 else float(at)
 
 
 def _roles(rates: Rates, group: NDArray[np.intp]) -> list[list[int]]:
-    """Ports of a group by volume: neighbours in size that differ by less than `EQUAL`."""
+    """Group ports by volume: neighbours in size differ by less than `EQUAL`."""
     volume = rates.octets[group].sum(axis=1)
     order = group[np.argsort(volume)]
     cuts = np.flatnonzero(np.diff(np.sort(volume)) > EQUAL * np.sort(volume)[:-1]) + 1
@@ -166,7 +166,7 @@ def _roles(rates: Rates, group: NDArray[np.intp]) -> list[list[int]]:
 
 
 def _odd(rates: Rates, group: NDArray[np.intp]) -> list[OddPort]:
-    """Ports of a group that differ from their peers in volume, or in how fast they move it."""
+    """Find ports that differ from their peers in volume, or in the speed at which they move it."""
     if len(group) <= PEERS:
         return []
     rows = rates.octets[group].astype(np.float64)
@@ -185,10 +185,11 @@ def _odd(rates: Rates, group: NDArray[np.intp]) -> list[OddPort]:
 
 
 def paces_of(series: NDArray[np.float32]) -> tuple[float, NDArray[np.float64]]:
-    """The usual period in bins, NaN where there is none, and the pace (1 / period) in windows of `STEPS` periods or more.
+    """Compute the median period in bins, NaN if there is none, and the pace (1 / period) in windows of at least `STEPS`
+    periods.
 
-    Pauses between steps do not count, as periods are read from the autocorrelation. Without a period the paces are the octets
-    per bin of each window.
+    Pauses between steps have no effect, because periods come from the autocorrelation. Without a period, paces are octets per
+    bin of each window.
     """
     whole = period_of(series)
     part = series[: max(len(series) // 4, 1)]
@@ -205,14 +206,15 @@ def paces_of(series: NDArray[np.float32]) -> tuple[float, NDArray[np.float64]]:
     if known.mean() < HELD:
         return whole, np.zeros(0)
     usual = float(np.median(own[known]))
-    own = np.where(known & (np.abs(np.log(np.where(known, own, 1) / usual)) < LIKELY), own, np.nan)  # multiples are no period
+    # Multiples of the period are excluded.
+    own = np.where(known & (np.abs(np.log(np.where(known, own, 1) / usual)) < LIKELY), own, np.nan)
     own = np.interp(np.arange(windows), np.flatnonzero(np.isfinite(own)), own[np.isfinite(own)])
     stable = float(np.ptp(own)) < CHANGE * usual
     return whole if stable and abs(whole / usual - 1) < CHANGE else usual, 1 / own
 
 
 def changes(paces: NDArray[np.float64], window_ns: int, start_ns: int) -> list[PaceChange]:
-    """Times from which on the pace of a job is another: by binary segmentation."""
+    """Find the times at which the pace of a job changes, by binary segmentation."""
     if len(paces) < 6:
         return []
     noise = 1.4826 * float(np.median(np.abs(np.diff(paces)))) / np.sqrt(2)

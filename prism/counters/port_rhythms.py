@@ -1,9 +1,9 @@
-"""Find ports with one rhythm: first among the ports of a switch, which one poller's clock reads, then over switches.
+"""Find ports with one rhythm: first on each switch, whose ports share one poller clock, then across switches.
 
-Two ports of one communicator move the same octets at the same times, so their series correlate. Clocks of pollers differ from
-switch to switch, and stages of a pipeline move one after another; so groups of different switches, and groups of other volume,
-are compared over lags. Unrelated jobs differ in period or in the jitter of their steps; how far unrelated groups correlate by
-chance is read from the data.
+Two ports of one communicator move equal octets at the same times, so their series correlate. Poller clocks differ between
+switches, and pipeline stages follow each other. So groups of different switches, and groups of different volume, are compared
+over lags. Unrelated jobs differ in period or in the jitter of their steps. The correlation of unrelated groups is estimated
+from the data.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from scipy.sparse.csgraph import connected_components
 from prism.counters.counter_rates import Rates
 
 Floats = NDArray[np.float32]
-ALIKE = 0.5  # correlation from which on ports of a switch have one rhythm: half of what moves is common
+ALIKE = 0.5  # correlation from which ports of a switch have one rhythm: half of the traffic is common
 LEAST = 0.35  # correlation over lags below which groups are never joined
-SAME = 0.7  # of the correlation that groups of one rhythm can reach; jobs with periods alike reach half of it
-CHANCE = 8.0  # robust sigmas above what unrelated groups reach
+SAME = 0.7  # share of the correlation that groups of one rhythm can reach; jobs with similar periods reach half of it
+CHANCE = 8.0  # robust sigmas above the correlation of unrelated groups
 IDLE = 1e-3  # share of the busiest port's octets below which a port is idle
-LAG_S = 120.0  # seconds by which pollers' clocks may differ, and stages follow one another
-CLIP = 6.0  # standard deviations: one burst of a backup must not outweigh the rhythm
+LAG_S = 120.0  # seconds: largest difference of poller clocks, plus the delay of stages
+CLIP = 6.0  # standard deviations: a single burst of a backup must not dominate the rhythm
 PAIRS = 60_000  # pairs of groups that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Beats:
-    """Groups of ports, as places in `Rates.ports`; `job` is the number of each group's job, -1 without one.
+class PortGroups:
+    """Groups of ports, as indices of `Rates.ports`. `job`: number of each group's job, −1 if none.
 
-    `lag` is the bins by which a group comes after the first group of its job; `cohesion` the correlation of each group with the
-    rest of its job, or of its ports with one another.
+    `lag`: bins by which a group follows the first group of its job. `cohesion`: correlation of each group with the rest of its
+    job, or of its ports with one another.
     """
 
     groups: tuple[NDArray[np.intp], ...]
@@ -45,7 +45,7 @@ class Beats:
 
 
 def standardised(octets: Floats) -> Floats:
-    """Rows of mean 0 and length 1, slow drift and single bursts removed; rows that do not vary are 0."""
+    """Normalize rows to mean 0 and length 1 without drift and single bursts; constant rows are 0."""
     rows = octets.astype(np.float32)
     rows = rows - _smooth(rows, max(rows.shape[1] // 20, 3))
     spread = rows.std(axis=1, keepdims=True)
@@ -57,33 +57,33 @@ def standardised(octets: Floats) -> Floats:
 
 
 def _smooth(rows: Floats, width: int) -> Floats:
-    """A moving mean along rows, shorter at the ends."""
+    """Moving mean along rows, shorter at the ends."""
     sums = np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1, dtype=np.float64)], axis=1)
     at = np.arange(rows.shape[1])
     low, high = np.maximum(at - width, 0), np.minimum(at + width + 1, rows.shape[1])
     return np.asarray((sums[:, high] - sums[:, low]) / (high - low), np.float32)
 
 
-def beats(rates: Rates, *, alike: float = ALIKE) -> Beats:
-    """Groups of the ports that carry traffic, and the jobs they form."""
+def port_groups(rates: Rates, *, alike: float = ALIKE) -> PortGroups:
+    """Group the ports with traffic, and join groups to jobs."""
     volume = rates.octets.sum(axis=1)
     busy = np.flatnonzero(volume > IDLE * volume.max()) if len(volume) else np.zeros(0, np.intp)
     if len(busy) < 2 or rates.octets.shape[1] < 32:
-        return Beats((), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), 0.0)
+        return PortGroups((), np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0), 0.0)
     rows = standardised(rates.octets[busy])
     switches = [rates.ports[i][0] for i in busy.tolist()]
     groups, means = [], []
     for switch in dict.fromkeys(switches):
         own = np.array([i for i, name in enumerate(switches) if name == switch])
-        for members in _one_rhythm(rows[own], alike):
+        for members in _correlated_rows(rows[own], alike):
             groups.append(busy[own[members]])
             means.append(rows[own[members]].mean(axis=0))
     job, lag, cohesion, chance = _jobs(np.stack(means), np.array([len(one) for one in groups]), rates.seconds)
-    return Beats(tuple(groups), job, lag, cohesion, chance)
+    return PortGroups(tuple(groups), job, lag, cohesion, chance)
 
 
-def _one_rhythm(rows: Floats, alike: float) -> list[NDArray[np.intp]]:
-    """Rows that correlate with one another, by average linkage."""
+def _correlated_rows(rows: Floats, alike: float) -> list[NDArray[np.intp]]:
+    """Group rows that correlate with one another, by average linkage."""
     if len(rows) == 1:
         return [np.zeros(1, np.intp)]
     apart = np.clip(1 - rows @ rows.T, 0, 2)
@@ -95,7 +95,7 @@ def _one_rhythm(rows: Floats, alike: float) -> list[NDArray[np.intp]]:
 def _jobs(
     means: Floats, sizes: NDArray[np.int64], seconds: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], float]:
-    """Join groups whose mean series correlate over some lag by more than chance does."""
+    """Join groups whose mean series correlate over some lag by more than chance."""
     n, length = len(means), means.shape[1]
     norm = np.sqrt((means * means).sum(axis=1, keepdims=True))
     means = np.divide(means, norm, out=np.zeros_like(means), where=norm > 0)
@@ -109,8 +109,8 @@ def _jobs(
     near = _same_spectrum(spectra, first, second)
     first, second = first[near], second[near]
     best, lags = _over_lags(spectra, first, second, size, most)
-    chance = _by_chance(best, n)
-    whole = np.sqrt(np.maximum(own, LEAST))  # what a group and one like it can reach, as their ports are not alike in all
+    chance = _chance_level(best, n)
+    whole = np.sqrt(np.maximum(own, LEAST))  # highest correlation of a group with a similar one, because its ports differ
     whole = np.where(sizes > 1, whole, 1.0)
     tied = best > np.maximum(max(LEAST, chance), SAME * whole[first] * whole[second])
     graph = coo_matrix((np.ones(int(tied.sum())), (first[tied], second[tied])), shape=(n, n))
@@ -134,7 +134,7 @@ def _jobs(
 
 
 def _same_spectrum(spectra: NDArray[np.complex64], first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Pairs whose spectra have so much in common that their series can correlate at all: the bound of Cauchy and Schwarz."""
+    """Select pairs whose spectra allow a correlation at all: the Cauchy-Schwarz bound."""
     power = np.abs(spectra)
     power[:, 1:] *= np.sqrt(2)
     length = np.sqrt((power * power).sum(axis=1, keepdims=True))
@@ -146,7 +146,7 @@ def _same_spectrum(spectra: NDArray[np.complex64], first: NDArray[np.intp], seco
 def _over_lags(
     spectra: NDArray[np.complex64], first: NDArray[np.intp], second: NDArray[np.intp], size: int, most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """The largest correlation of each pair over lags up to `most` bins, and its lag."""
+    """Largest correlation of each pair over lags up to `most` bins, and its lag."""
     best, lags = np.zeros(len(first)), np.zeros(len(first), np.int32)
     at = np.concatenate([np.arange(0, most + 1), np.arange(-most, 0)])
     chunk = max(PAIRS * 256 // size, 64)
@@ -159,9 +159,9 @@ def _over_lags(
     return best, lags
 
 
-def _by_chance(best: NDArray[np.float64], groups: int) -> float:
-    """What unrelated pairs reach: most pairs are unrelated where there are several jobs."""
-    if len(best) < 10 * groups:  # too few pairs to tell
+def _chance_level(best: NDArray[np.float64], groups: int) -> float:
+    """Correlation of unrelated pairs: with several jobs, most pairs are unrelated."""
+    if len(best) < 10 * groups:  # too few pairs for an estimate
         return LEAST
     low = best[best < np.quantile(best, 0.5)]
     middle = float(np.median(low)) if len(low) else 0.0

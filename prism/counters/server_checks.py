@@ -1,7 +1,7 @@
 """Check jobs from port counters against servers: the NICs of one server train in one job, so their ports must agree.
 
-A port that carries nothing says nothing. The check needs to know which ports lead to which server: from a topology, or because
-the counters are those of the NICs themselves.
+A port without traffic is ignored. The check needs the server of each port: from a topology, or because the counters are those
+of the NICs.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from prism.topology import Topology
 
 Port = tuple[str, str]
-QUIET = 0.1  # of the median volume of a job's ports: a port below it is not in use
-NAMED = 20  # servers that disagree, named at most
+QUIET = 0.1  # share of the median volume of a job's ports below which a port is unused
+NAMED = 20  # servers with a disagreement that are listed
 
 
 @dataclass(frozen=True)
 class Split:
-    """A server of which some NICs are in the job and others, which carry traffic, are not."""
+    """A server with some NICs in the job and other active NICs outside it."""
 
     server: str
     inside: tuple[Port, ...]
@@ -31,7 +31,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of a job's `servers` with two NICs or more in use, the `share` whose NICs are all in the job; NaN without any."""
+    """Of a job's `servers` with at least two active NICs, the `share` whose NICs are all in the job; NaN if there are none."""
 
     servers: int
     share: float
@@ -39,20 +39,20 @@ class Agreement:
 
 
 def by_topology(ports: Iterable[Port], topology: Topology) -> dict[Port, str]:
-    """The server at each port, where the topology names leaf and port of its addresses."""
+    """Server at each port, if the topology has leaf and port of its addresses."""
     known = {(place.leaf, place.port): place.host for place in topology.endpoints.values() if place.port and place.host}
     return {port: host for port in ports if (host := known.get(port)) is not None}
 
 
 def by_name(ports: Iterable[Port]) -> dict[Port, str]:
-    """The server of each port where the counters are of NICs: what names the switch elsewhere is the server."""
+    """Server of each port if the counters belong to NICs: the switch name is the server."""
     return {port: port[0] for port in ports}
 
 
 def agreement(
     members: Iterable[Port], ports: Sequence[Port], volume: NDArray[np.float64], servers: Mapping[Port, str]
 ) -> Agreement:
-    """How far the NICs of each server agree that they are in a job of these `members`; `volume` is octets by port."""
+    """Compute how well the NICs of each server agree about a job of these `members`; `volume`: octets by port."""
     own = set(members)
     usual = float(np.median([volume[i] for i, port in enumerate(ports) if port in own] or [0.0]))
     used = [port for i, port in enumerate(ports) if port in own or volume[i] > QUIET * usual]

@@ -1,4 +1,4 @@
-"""What is compared to tell causes: a job's new delays against its own quick steps, and against peers, with all candidates."""
+"""Compared values to tell causes: a job's new delays against its own quick steps, and against peers, with all candidates."""
 
 from __future__ import annotations
 

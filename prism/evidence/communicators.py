@@ -1,7 +1,7 @@
-"""Communicators: connected streams of equal volume, and how each looks.
+"""Find communicators: connected streams of equal volume, and the shape of each.
 
-Every edge of one collective carries the same, so equal streams that touch are one communicator and different ones fall apart
-by themselves. A pipeline's pairs carry the same too.
+All edges of one collective carry equal volumes. So equal streams that share an endpoint are one communicator, and different
+collectives separate. The pairs of a pipeline carry equal volumes, too.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
 from prism.evidence.turn_taking import lead, overlap
 
-Rhythms = Mapping[int, Rhythm]  # of streams, by their identity
+Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 Way = Literal["one", "two"]
 Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
 
 
 @dataclass(frozen=True, eq=False)
 class Communicator:
-    """Streams that move the same, `edges` their octets by directed pair. `way`: whether both directions of its pairs carry
-    about the same; if so, `overlap` says whether at once, `lead` how far one is ahead in the step.
+    """Streams with equal messages.
+
+    `edges`: octets by directed pair. `way`: "two" if both directions of its pairs carry similar octets; then `overlap` is the
+    share that moves at the same time, and `lead` how far one direction leads in the step.
     """
 
     streams: tuple[Stream, ...]
-    rhythms: tuple[Rhythm, ...]  # of the streams
+    rhythms: tuple[Rhythm, ...]  # one per stream
     edges: Mapping[Pair, float]
     members: frozenset[int]
     rhythm: Rhythm
@@ -45,29 +47,29 @@ class Communicator:
 
     @cached_property
     def octets(self) -> float:
-        """In both directions of all its pairs."""
+        """Octets in both directions of all pairs."""
         return sum(self.edges.values())
 
     @cached_property
     def size(self) -> float:
-        """The usual message, octets."""
+        """Median message size, octets."""
         return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
 
     @cached_property
     def joins(self) -> list[Pair]:
-        """Pairs that join all members, one fewer than they are: in place of the edges, where only who is joined counts."""
+        """Return the fewest pairs that connect all members. Use them where only connectivity matters."""
         own = sorted(self.members)
         return list(pairwise(own))
 
     def counts(self) -> Iterator[tuple[int, float]]:
-        """Messages in a step and octets of the streams of which most steps have the same number of messages."""
+        """Yield messages per step and octets of each stream, if most steps have the same number of messages."""
         for stream, rhythm in zip(self.streams, self.rhythms, strict=True):
             if stream.equal and rhythm.sure and rhythm.messages >= 1:
                 yield round(rhythm.messages), stream.volume
 
     @property
     def form(self) -> str:
-        """Way and shape in one word each."""
+        """Way and shape as two words, for example "one cycle"."""
         return f"{self.way} {self.shape}"
 
     @property
@@ -77,16 +79,17 @@ class Communicator:
 
     @property
     def equal(self) -> bool:
-        """Whether its messages are of one size."""
+        """Whether its messages have one size."""
         return 2 * sum(s.equal for s in self.streams) > len(self.streams)
 
 
 def communicators(
     streams: Sequence[Stream], rhythms: Rhythms, steps: Steps, hosts: Sequence[int], links: Sequence[Pair] = ()
 ) -> list[Communicator]:
-    """Components of each class of equal streams, largest first; `links` are ends that pass on to each other inside a host.
+    """Find communicators: the connected components of each class of equal streams, largest first.
 
-    `hosts` is the number of each member's host.
+    `rhythms` maps the identity of a stream to its rhythm. `hosts` is the number of each member's host. `links` are pairs of
+    members of one host that continue each other's communicators inside the host.
     """
     found = []
     for own in _classes(streams):
@@ -99,7 +102,7 @@ def communicators(
         found += [_of(together, rhythms) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
     merged = [formed(one, steps, hosts) for one in _merged(found, rhythms)]
-    return _absorbed(_shared_out(merged, rhythms, steps, hosts), rhythms, steps, hosts)
+    return _absorbed(_untangled(merged, rhythms, steps, hosts), rhythms, steps, hosts)
 
 
 def _of(streams: Sequence[Stream], rhythms: Rhythms) -> Communicator:
@@ -113,7 +116,7 @@ def _of(streams: Sequence[Stream], rhythms: Rhythms) -> Communicator:
 
 
 def _classes(streams: Sequence[Stream]) -> list[list[Stream]]:
-    """Streams that could be of one communicator: equal messages and equal volumes."""
+    """Group streams that may belong to one communicator: equal messages and equal volumes."""
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
     fixed = sorted((s for s in streams if s.equal), key=lambda s: s.size)
@@ -125,13 +128,13 @@ def _classes(streams: Sequence[Stream]) -> list[list[Stream]]:
     return out
 
 
-def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], near: float) -> list[list[Stream]]:
-    """Streams in order of a value, cut where its logarithm jumps by more than `near`."""
+def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:
+    """Group streams in order of a value, separated where its logarithm jumps by more than `max_jump`."""
     out: list[list[Stream]] = []
     last = np.nan
     for s in streams:
         now = np.log(value(s))
-        if now - last <= near:
+        if now - last <= max_jump:
             out[-1].append(s)
         else:
             out.append([s])
@@ -144,7 +147,7 @@ def _undirected(edges: Iterable[Pair]) -> set[Pair]:
 
 
 def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
-    """Those on the same edges, in a like rhythm, are of one group: its collectives of several sizes."""
+    """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
     usual = _usual(found)
@@ -164,7 +167,7 @@ def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
 
 
 def _usual(found: list[Communicator]) -> dict[tuple[int, int] | None, Rhythm]:
-    """The median rhythm of all that send as many messages of one size: merged are all of them or none."""
+    """Compute the median rhythm of all communicators with equal message size and count, so that all of them merge or none."""
     by: dict[tuple[int, int], list[Rhythm]] = defaultdict(list)
     for one in found:
         key = _counted(one)
@@ -187,7 +190,7 @@ def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared
 
 
 def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
-    """The same, with its form: which way its pairs are used, and the shape of its graph."""
+    """Add the form: whether both directions are used, and the shape of the graph."""
     pairs = _undirected(one.edges)
     unequal = c.TWO_WAYS if one.bursts or one.equal else c.TWO_WAYS_VARYING
     both = [p for p in pairs if p in one.edges and p[::-1] in one.edges and _within(one.edges[p], one.edges[p[::-1]], unequal)]
@@ -197,20 +200,20 @@ def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicato
     everywhere = len(one.members) > 3 and len(one.edges) > _across(one, hosts)  # more than half of all directed pairs
     if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not one.equal):
         both = both or [pair for pair in pairs if pair in one.edges and pair[::-1] in one.edges]
-        few = both[:: max(1, len(both) // c.PAIRS_TRIED)]
-        met = float(np.median([overlap(by[p], by[p[::-1]]) for p in few]))
-        ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in few]))
-        one = replace(one, way="two", overlap=met, lead=ahead)
+        sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
+        overlaps = float(np.median([overlap(by[p], by[p[::-1]]) for p in sample]))
+        ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample]))
+        one = replace(one, way="two", overlap=overlaps, lead=ahead)
     shape = _shape(one, pairs, hosts)
-    hidden = _closing(one, hosts) if shape == "path" and one.way == "one" else None
+    hidden = _closing_hop(one, hosts) if shape == "path" and one.way == "one" else None
     if hidden is not None:
         edges = {**one.edges, hidden: float(np.median(list(one.edges.values())))}
         return replace(one, shape="cycle", edges=edges)
     return replace(one, shape=shape)
 
 
-def _closing(one: Communicator, hosts: Sequence[int]) -> Pair | None:
-    """The hop inside a host that closes a one-way path to a ring: its last member is in the host of its first."""
+def _closing_hop(one: Communicator, hosts: Sequence[int]) -> Pair | None:
+    """Return the hop inside a host that closes a one-way path to a ring: its last and first members share a host."""
     if len(one.members) < 3:
         return None
     senders, receivers = ({pair[side] for pair in one.edges} for side in (0, 1))
@@ -222,7 +225,7 @@ def _closing(one: Communicator, hosts: Sequence[int]) -> Pair | None:
 
 
 def _across(one: Communicator, hosts: Sequence[int]) -> int:
-    """Pairs of members in different hosts: those inside a host are not on the wire."""
+    """Count pairs of members in different hosts; pairs inside a host are not on the wire."""
     n, by_host = len(one.members), Counter(hosts[member] for member in one.members)
     return (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2
 
@@ -252,7 +255,7 @@ def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
 
 
 def _halves(one: Communicator, pairs: set[Pair]) -> bool:
-    """Whether each member of a circle of four carries twice as much with one neighbour as with the other: rounds of halving."""
+    """Check whether each member of a ring of four moves twice as much with one neighbour as with the other, as in halving."""
     moved: dict[int, list[float]] = defaultdict(list)
     for pair in pairs:
         for end in pair:
@@ -260,8 +263,8 @@ def _halves(one: Communicator, pairs: set[Pair]) -> bool:
     return all(abs(np.log(max(own) / min(own)) - np.log(2)) < c.EQUAL_VOLUME for own in moved.values())
 
 
-def _shared_out(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
-    """Where streams of several groups are equal, what touches is no communicator: the edges of regular ones are theirs."""
+def _untangled(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+    """Assign tangled streams to regular communicators: equal streams of several groups can touch without being one group."""
     regular = sorted((one for one in found if one.shape not in ("other", "tree")), key=lambda one: len(one.edges))
     clean = {pair: one for one in regular for pair in one.edges}
     more: dict[int, list[Stream]] = defaultdict(list)
@@ -280,9 +283,10 @@ def _shared_out(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts
 
 
 def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
-    """What varies in size, varies: messages that were alike by chance belong to the exchange on whose edges they are.
+    """Merge communicators of equal messages into the exchange on whose edges they lie: sizes of an exchange may be equal by
+    chance.
 
-    What several pairs send in the same size, equally often in each step, is no chance.
+    Messages that several pairs send in the same size and number per step are not by chance.
     """
     alike = Counter(_counted(one) for one in found)
     owner = {pair: one for one in found if not one.equal and len(one.members) > 2 for pair in one.edges}
@@ -291,13 +295,13 @@ def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: 
     for one in found:
         own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
         whole = next(iter(own.values())) if len(own) == 1 else None
-        few = (
+        stray = (
             (not _counted(one) or alike[_counted(one)] == 1)
             and whole is not None
             and whole is not one
             and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
         )
-        if few and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
+        if stray and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
             more[id(whole)] += one.streams
         else:
             out.append(one)
@@ -305,13 +309,13 @@ def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: 
 
 
 def _counted(one: Communicator) -> tuple[int, int] | None:
-    """Size (rounded) and number of the messages in a step, where most steps have that many."""
+    """Size class and number of the messages per step; None if the number varies."""
     known = one.equal and one.rhythm.sure >= 1
     return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
 
 
 def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:
-    """Several communicators as one."""
+    """Join several communicators into one."""
     edges: dict[Pair, float] = defaultdict(float)
     for one in parts:
         for pair, octets in one.edges.items():
@@ -325,7 +329,7 @@ def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) ->
 
 
 def components(parts: Sequence[Communicator], members: int) -> list[list[Communicator]]:
-    """Communicators that touch, together."""
+    """Group communicators that share members."""
     part = connected(members, [pair for one in parts for pair in one.edges])
     by: dict[int, list[Communicator]] = defaultdict(list)
     for one in parts:

@@ -1,4 +1,4 @@
-"""Families: communicators of one form and rhythm. They are of one kind, whatever it is."""
+"""Group communicators of one form and rhythm into families. All communicators of a family have one kind."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from prism.evidence.step_period import Steps
 
 
 class Family(tuple[Communicator, ...]):
-    """Communicators of one form and rhythm, with what is often asked of all of them."""
+    """Communicators of one form and rhythm, with cached totals."""
 
     @cached_property
     def octets(self) -> float:
-        """Of all its communicators."""
+        """Octets of all its communicators."""
         return sum(one.octets for one in self)
 
     @cached_property
@@ -54,7 +54,7 @@ class Family(tuple[Communicator, ...]):
 
     @cached_property
     def counts(self) -> Counter[int]:
-        """Octets of its rings' streams by messages in a step."""
+        """Octets of the streams of its rings by messages per step."""
         out: Counter[int] = Counter()
         for one in self:
             if one.shape == "cycle" or (one.way == "one" and one.shape in ("pair", "path")):
@@ -64,7 +64,21 @@ class Family(tuple[Communicator, ...]):
 
 
 def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Families, those that carry most first."""
+    """Group communicators into families, largest first.
+
+    Parameters
+    ----------
+    found : sequence of Communicator
+        Communicators of one job.
+    steps : Steps
+        Steps of the job.
+    hosts : sequence of int
+        Number of the host of each member.
+
+    Returns
+    -------
+    list of Family
+    """
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
     for one in found:
         short = one.shape in ("pair", "path")
@@ -76,7 +90,7 @@ def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) 
 
 
 def _alike(own: list[Communicator]) -> list[Family]:
-    """Communicators that send about as many messages of about one size and take turns alike, or the very same messages."""
+    """Group communicators with similar messages (number and size) and alternation, or with equal messages."""
     messages = np.log([one.rhythm.messages for one in own])
     sizes = np.log([one.size for one in own])
     turn = np.array(
@@ -84,17 +98,17 @@ def _alike(own: list[Communicator]) -> list[Family]:
     )
     pairs: list[Pair] = []
     for i in range(1, len(own)):
-        apart, other = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
-        near = (apart < c.LIKE_MESSAGES) & (other < c.MAGNITUDE) & (turn[:i] == turn[i])
-        halved = np.abs(other - np.log(2) * np.maximum(np.round(other / np.log(2)), 1)) < c.ONE_CLASS_SIZE
-        near |= (apart < c.EQUAL_VOLUME) & ((other < c.ONE_CLASS_SIZE) | halved)  # equal, or rounds of halving
+        distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
+        near = (distance < c.LIKE_MESSAGES) & (size_distance < c.MAGNITUDE) & (turn[:i] == turn[i])
+        is_halved = np.abs(size_distance - np.log(2) * np.maximum(np.round(size_distance / np.log(2)), 1)) < c.ONE_CLASS_SIZE
+        near |= (distance < c.EQUAL_VOLUME) & ((size_distance < c.ONE_CLASS_SIZE) | is_halved)  # equal, or rounds of halving
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
 
 
 def _apart(family: Family) -> list[Family]:
-    """Groups of one kind share no member: where one-way communicators of several sizes do, they are of several kinds."""
+    """Split one-way communicators by size if they share members: groups of one kind share none."""
     if family[0].way == "two" or not _shares_members(family):
         return [family]
     by: dict[int, list[Communicator]] = defaultdict(list)
@@ -104,18 +118,18 @@ def _apart(family: Family) -> list[Family]:
 
 
 def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Groups of one dimension share no member: pairs that do are rounds of larger groups, or of several dimensions.
+    """Split a family whose groups share members: those are rounds of larger groups, or groups of several dimensions.
 
-    Those differ in form, in the number or size of messages, in volume, or in how they take turns.
+    Such groups differ in form, in number or size of messages, in volume, or in alternation.
     """
-    whole = _together(family, steps, hosts)
+    whole = _joined_parts(family, steps, hosts)
     if family[0].way == "one" or not _shares_members(whole):
         return [whole]
-    for sign in (_form_of, _messages_of, _sizes_of, _volumes_of, _turns_of):
+    for criterion in (_form_of, _messages_of, _sizes_of, _volumes_of, _turns_of):
         by: dict[object, list[Communicator]] = defaultdict(list)
-        for one, key in zip(family, sign(family), strict=True):
+        for one, key in zip(family, criterion(family), strict=True):
             by[key].append(one)
-        parts = [_together(Family(own), steps, hosts) for own in by.values()]
+        parts = [_joined_parts(Family(own), steps, hosts) for own in by.values()]
         if len(parts) > 1 and not any(map(_shares_members, parts)):
             return parts
     return [whole]
@@ -146,7 +160,7 @@ def _turns_of(family: Family) -> list[object]:
 
 
 def _classes(values: Sequence[float]) -> list[object]:
-    """The number of the class of each value, of those that are about equal."""
+    """Number the class of each value; about equal values share a class."""
     logarithms = np.log(values)
     order = np.argsort(logarithms)
     number = np.empty(len(values), np.int64)
@@ -154,8 +168,8 @@ def _classes(values: Sequence[float]) -> list[object]:
     return list(number.tolist())
 
 
-def _together(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
-    """Pairs and paths that make cliques (all to all in unequal sizes), cubes (halving) or longer chains are those."""
+def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
+    """Join pairs and paths that form cliques (all-to-all in unequal sizes), cubes (halving) or longer chains."""
     if len(family) < 2 or family[0].way != "two":
         return family
     parts = components(family, len(hosts))

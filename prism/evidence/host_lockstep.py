@@ -1,7 +1,7 @@
-"""Fine-scale lockstep: how far apart members of one host do the same thing, step after step.
+"""Measure lockstep: the offset between equal messages of members of one host, step after step.
 
-Tensor-parallel twins start their k-th message within a fraction of a millisecond of each other. Stages of a pipeline are apart
-by a fixed part of the step. Members of one collective are as close as their peers in other hosts, because its rounds join them.
+Tensor-parallel twins start their k-th message within a fraction of a millisecond of each other. Pipeline stages are offset by a
+fixed part of the step. Members of one collective are as close as its members in other hosts, because its rounds join them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from prism.evidence.communicators import Communicator
 from prism.evidence.streams import Stream
 
 Floats = NDArray[np.float64]
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 
 
 class Lockstep(NamedTuple):
-    """Pairs of members of one host that send as many messages of one size.
+    """Pairs of members of one host that send equal numbers of messages of one size.
 
-    `offset`: median time between their k-th messages; `jitter`: median deviation from it; both as shares of the step. Where a
-    pair sends several sizes, the largest counts. `peers`: the usual jitter between neighbours in one communicator.
+    `offset`: median time between their k-th messages. `jitter`: median deviation from it. Both are shares of the step; if a
+    pair sends several sizes, the largest value counts. `peers`: the median jitter between neighbours of one communicator.
     """
 
     first: NDArray[np.int64]
@@ -37,16 +37,16 @@ class Lockstep(NamedTuple):
 
 
 def lockstep_of(found: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
-    """Compare the k-th messages of members of one host; `period` is the step, ns."""
+    """Compare the k-th messages of members of one host; `period` is the step duration, ns."""
     sent: dict[tuple[int, int, int], dict[int, list[Stream]]] = defaultdict(lambda: defaultdict(list))
     for one in found:
         for s in one.streams:
             if s.equal and len(s.rows) >= c.FEW_SENDS:
                 sent[hosts[s.src], round(float(np.log(s.size)) / c.ONE_CLASS_SIZE), len(s.rows)][s.src].append(s)
-    looked_at = _some(sorted({host for host, _, _ in sent}), c.HOSTS_TRIED)
+    examined = _some(sorted({host for host, _, _ in sent}), c.HOSTS_TRIED)
     furthest: dict[tuple[int, int], tuple[float, float]] = {}
     for (host, _, _), own in sent.items():
-        if len(own) > 1 and host in looked_at:
+        if len(own) > 1 and host in examined:
             times = {member: np.sort(np.concatenate([s.start for s in streams])) for member, streams in sorted(own.items())}
             for a, b in combinations(list(times)[: c.TWINS_TRIED], 2):
                 if len(times[a]) == len(times[b]):
@@ -57,18 +57,18 @@ def lockstep_of(found: Sequence[Communicator], hosts: Sequence[int], period: flo
     return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], float(np.median(near)) if near else np.nan)
 
 
-def _some(values: list[Thing], most: int) -> list[Thing]:
-    return values[:: max(1, -(-len(values) // most))]
+def _some(values: list[Value], limit: int) -> list[Value]:
+    return values[:: max(1, -(-len(values) // limit))]
 
 
 def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float]:
-    apart = b - a
-    usual = float(np.median(apart))
-    return abs(usual) / period, float(np.median(np.abs(apart - usual))) / period
+    offset = b - a
+    median_offset = float(np.median(offset))
+    return abs(median_offset) / period, float(np.median(np.abs(offset - median_offset))) / period
 
 
 def _neighbours(one: Communicator, hosts: Sequence[int]) -> Iterator[tuple[Floats, Floats]]:
-    """The times of streams of one communicator that come from different hosts, equally often in one size: a few of them."""
+    """Yield times of equal streams of one communicator from different hosts, for at most `PEERS_TRIED` streams."""
     alike: dict[tuple[int, int], list[Stream]] = defaultdict(list)
     for s in one.streams:
         if s.equal and len(s.rows) >= c.FEW_SENDS:

@@ -1,4 +1,4 @@
-"""What evidence asks of small graphs of members: who is joined, and what stays with whom."""
+"""Compute properties of small graphs of members: components, and imbalance of octets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Pair = tuple[int, int]
 
 
 def connected(members: int, pairs: Iterable[Pair]) -> NDArray[np.int64]:
-    """The number of each member's component of a graph of `pairs`, which is that of its lowest member; int64[members].
+    """Number the component of each member of a graph of `pairs` by its lowest member; int64[members].
 
-    Union by index; graphs here have hundreds of edges, for which a sparse matrix takes longer to make than to walk.
+    Union by index. Graphs here have hundreds of edges, for which building a sparse matrix takes longer.
     """
     up = list(range(members))
     for one, other in pairs:
@@ -32,8 +32,9 @@ def connected(members: int, pairs: Iterable[Pair]) -> NDArray[np.int64]:
 
 
 def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:
-    """Share of the octets that enter a member (or a `place` of several) and do not leave it, or the reverse: so much goes on
-    unseen.
+    """Share of the octets that enter a member and do not leave it, or the reverse: they continue off the wire.
+
+    With `place`, members are merged into places (for example hosts) before octets are balanced.
     """
     net: dict[int, float] = defaultdict(float)
     for (src, dst), octets in edges.items():
@@ -44,7 +45,7 @@ def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -
 
 
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
-    """The value at which half of the weight is reached."""
+    """Return the value at which half of the weight is reached."""
     order = np.argsort(values)
     reached = np.cumsum(np.asarray(weights)[order])
     return float(np.asarray(values)[order][np.searchsorted(reached, reached[-1] / 2)])

@@ -1,6 +1,6 @@
-"""The step of a job, as far as evidence needs it: how long it is, and where each begins.
+"""Find the steps of a job for evidence: their period, and where each begins.
 
-No label is known yet: which operations reduce gradients is not, so a bound may lie elsewhere in the step than its end.
+No labels are known yet, also not which operations reduce gradients. So a bound may lie elsewhere than at the end of the step.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Where steps are. `bounds`: where each begins, ns; `period`, ns; `count`: how many periods the traffic holds; `regular`:
-    how well it repeats, 0 ... 1.
+    """The steps of a job.
+
+    `bounds`: begin of each step, ns. `period`: ns. `count`: periods in the traffic. `regular`: how well the traffic repeats, 0
+    ... 1.
     """
 
     bounds: Floats
@@ -31,24 +33,24 @@ class Steps:
     regular: float
 
     def places(self, times: Floats) -> Floats:
-        """Times as steps since the first bound."""
+        """Convert times to steps since the first bound."""
         return np.interp(times, self.bounds, np.arange(len(self.bounds)))
 
 
 def steps_of(streams: Sequence[Stream]) -> Steps | None:
-    """The steps of streams that belong to one job; None where nothing repeats."""
+    """Find the steps of streams of one job; None if nothing repeats."""
     sequences = sequences_of(streams)
     found = bounds.steps_of(sequences)
     if found is None or not found.whole.any():
         return None
     times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.whole]))
-    # The first step began before its first message, the last lasts beyond its last one.
+    # The first step began before its first message; the last step ends after its last message.
     times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
     return Steps(times + sequences.origin, period, found.count, found.regular)
 
 
 def _begun(bounds: Floats, sequences: Sequences) -> Floats:
-    """Bounds at the next message's start: there an operation has the same place in each step, however long the rest before."""
+    """Move bounds to the start of the next message, so that an operation has the same position in each step."""
     start = np.sort(sequences.start)
     after = np.searchsorted(start, bounds)
     begun = start[np.minimum(after, len(start) - 1)]
@@ -56,7 +58,7 @@ def _begun(bounds: Floats, sequences: Sequences) -> Floats:
 
 
 def sequences_of(streams: Sequence[Stream]) -> Sequences:
-    """The streams as sequences of a job: times in ns as theirs."""
+    """Convert streams to sequences of a job; times in ns."""
     counts = [len(s.rows) for s in streams]
     of = np.repeat(np.arange(len(streams)), counts)
     octets = np.concatenate([s.octets for s in streams])
@@ -67,6 +69,6 @@ def sequences_of(streams: Sequence[Stream]) -> Sequences:
     none = np.zeros(len(streams), np.bool_)
     weight = octets if bursts else np.ones(len(octets))
     begins = np.concatenate([[0], np.cumsum(counts)])
-    origin = min(int(start.min(initial=0)), 0)  # a message may have begun before the window, and ended in it
+    origin = min(int(start.min(initial=0)), 0)  # a message may begin before the window and end in it
     start, end = start - origin, end - origin
     return Sequences(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)

@@ -1,4 +1,4 @@
-"""How often, and when in its step, a stream moves."""
+"""Measure how often a stream moves in a step, and how widely it spreads over the step."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from prism.evidence.streams import Stream
 
 
 class Rhythm(NamedTuple):
-    """Of one stream in a step: `messages` (and whether most steps have that many: `sure`), `runs` without a rest, the share of
-    the step over which they are `spread`, and the coefficient of variation of its octets from step to step.
+    """Rhythm of one stream.
+
+    `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
+    the step in which it moves; `varies`: coefficient of variation of its octets from step to step.
     """
 
     messages: float
@@ -24,7 +26,7 @@ class Rhythm(NamedTuple):
 
 
 def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
-    """The rhythm of a stream whose steps are known."""
+    """Compute the rhythm of a stream whose steps are known."""
     place = steps.places(stream.start)
     number = np.floor(place).astype(np.int64)
     messages = np.bincount(number)
@@ -34,8 +36,8 @@ def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
     whole = len(place) / max(round(steps.count), 1)
     if not sure and abs(whole - round(whole)) * max(round(steps.count), 1) < c.HALF and whole >= 1:
         usual, sure = float(round(whole)), True
-    ended = np.maximum.accumulate(stream.end)  # rows are in order of their start
-    runs = int((stream.start[1:] - ended[:-1] > c.ONE_REST * steps.period).sum()) + 1
+    ended = np.maximum.accumulate(stream.end)  # rows are in order of start
+    runs = int((stream.start[1:] - ended[:-1] > c.NEW_RUN_GAP * steps.period).sum()) + 1
     moved = np.bincount((place % 1 * c.BINS_OF_SPREAD).astype(np.int64), stream.octets, c.BINS_OF_SPREAD)
     octets = np.bincount(number, stream.octets)
     octets = octets[octets > 0]

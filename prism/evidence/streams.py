@@ -1,8 +1,8 @@
-"""Streams: the messages of one directed pair of endpoints that belong together.
+"""Group the messages of one directed pair of endpoints into streams.
 
-With RDMA, a record is a message, and messages of one size that come all through the job are a stream that can be counted; what
-varies in size (experts' messages) is one stream per pair. With TCP a record is a burst, and a stream is one conversation: the
-connections of a pair whose bursts are alike.
+RDMA: a record is a message. Messages of one size that recur throughout the job are one stream and can be counted; messages of
+varying size (experts) are one stream per pair. TCP: a record is a burst. A stream is one conversation: the connections of a
+pair with similar bursts.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Messages from `src` to `dst` (places among the job's endpoints). Times in ns from the job's first record.
+    """Messages from `src` to `dst` (indices of the job's endpoints). Times in ns from the job's first record.
 
-    `equal`: all of one size, hence countable; `bursts`: records are bursts of TCP, not messages.
+    `equal`: all have one size, so they can be counted. `bursts`: records are bursts of TCP, not messages.
     """
 
     src: int
     dst: int
-    rows: Rows  # places in the flows
+    rows: Rows  # indices in the flows
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     octets: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Stream:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Who sends to whom."""
+        """Sender and receiver."""
         return self.src, self.dst
 
     def __post_init__(self) -> None:
@@ -47,25 +47,25 @@ class Stream:
         object.__setattr__(self, "volume", float(carried[-1]))
         object.__setattr__(self, "size", float(self.octets[order][np.searchsorted(carried, carried[-1] / 2)]))
 
-    volume: float = 0.0  # octets in all
-    size: float = 0.0  # the size of the message in which the median octet is
+    volume: float = 0.0  # total octets
+    size: float = 0.0  # size of the message with the median octet
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """The payload between members, in order of pair, then of time."""
+    """Payload records between members, in order of pair, then of time."""
 
     pair: Ints
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     octets: NDArray[np.float64]
-    lane: Ints  # the connection or queue pair
+    lane: Ints  # connection or queue pair
     bursts: NDArray[np.bool_]
     rows: Rows
 
 
 def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[Stream]:
-    """All streams with payload between members; times count from `origin`, ns."""
+    """Find all streams with payload between members; times count from `origin`, ns."""
     table = _table(flows, members, origin)
     out: list[Stream] = []
     n = len(members)
@@ -99,7 +99,7 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
 
 
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """The connections of a pair; those whose bursts are alike are one conversation, on connections in turn or renewed."""
+    """Group the connections of a pair; those with similar bursts are one conversation, alternating or renewed."""
     lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
     lanes.sort(key=lambda own: _median_octet(table.octets[own]))
     first = _median_octet(table.octets[lanes[0]])
@@ -121,29 +121,29 @@ def _median_octet(octets: NDArray[np.float64]) -> float:
 
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """Queue pairs of a pair that carry the same are used in turn and are one; of each, what comes steadily in one size."""
+    """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
     known = np.unique(table.lane[rows])
     if len(known) == 1:
         yield from _by_size(table, rows)
         return
     lanes = [rows[table.lane[rows] == lane] for lane in known]
-    signs = [_sign(table, own) for own in lanes]
+    all_traits = [_traits(table, own) for own in lanes]
     taken = np.zeros(len(lanes), np.bool_)
-    for i, sign in enumerate(signs):
+    for i, traits in enumerate(all_traits):
         if not taken[i]:
-            same = [k for k in range(i, len(lanes)) if not taken[k] and np.all(np.abs(sign - signs[k]) < c.ALIKE_LANES)]
+            same = [k for k in range(i, len(lanes)) if not taken[k] and np.all(np.abs(traits - all_traits[k]) < c.ALIKE_LANES)]
             taken[same] = True
             yield from _by_size(table, np.sort(np.concatenate([lanes[k] for k in same])) if len(same) > 1 else lanes[i])
 
 
-def _sign(table: _Table, rows: Rows) -> NDArray[np.float64]:
+def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
     octets, life = table.octets[rows], max(float(table.end.max()), 1.0)
     middle = float(np.median(table.start[rows])) / life
     return np.array([np.log(len(rows)), np.log(np.median(octets)), np.log(octets.sum()), middle])
 
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """Each size that comes steadily is a stream; what varies in size is one more for each magnitude."""
+    """Yield a stream for each steady size, and one for each magnitude of the other sizes."""
     order = rows[np.argsort(table.octets[rows], kind="stable")]
     octets = table.octets[order]
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
@@ -151,7 +151,7 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], life, len(rows))]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
-        fixed = [k for k in fixed if _stands_out(octets, int(begins[k]), int(begins[k + 1]))]
+        fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
         rest = np.ones(len(octets), np.bool_)
         for k in fixed:
             rest[begins[k] : begins[k + 1]] = False
@@ -172,8 +172,8 @@ def _is_steady(table: _Table, rows: Rows, life: tuple[float, float], whole: int)
     return whole < c.FEW_MESSAGES or len(np.unique(np.minimum(parts, c.PARTS_OF_LIFE - 1).astype(int))) >= c.PARTS_OF_LIFE - 1
 
 
-def _stands_out(octets: NDArray[np.float64], low: int, high: int) -> bool:
-    """Whether no other size of a pair is near, or a fifth of its messages have this one; `octets` in order."""
+def _is_distinct(octets: NDArray[np.float64], low: int, high: int) -> bool:
+    """Check whether no other size of the pair is near, or a fifth of its messages have this size; `octets` ascend."""
     below = low == 0 or octets[low - 1] * c.NEAR_SIZE <= octets[low]
     above = high == len(octets) or octets[high] >= octets[high - 1] * c.NEAR_SIZE
     return (below and above) or high - low >= c.A_FIFTH * len(octets)

@@ -1,9 +1,8 @@
-"""Configuration lines of vendors, each with the document in which the command was found.
+"""Configuration lines of vendors, each with the document that contains the command.
 
-Names, addresses and rates in the lines are examples. A limit that a document states and that matters here is in the line, after
-`!` or `#`. Where the text of the vendor's own manual could not be read, the document is another in which the command was: for
-Arista and NX-OS a data model that the vendor keeps, for IOS XE its test library or a book. The lines were not tried on
-switches.
+Names, addresses and rates in the lines are examples. A relevant limit from the document is in the line, after `!` or `#`. If
+the vendor's manual was not readable, the document is another source of the command: for Arista and NX-OS a data model that the
+vendor maintains, for IOS XE its test library or a book. The lines were not tried on switches.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _AVD = "aristanetworks/avd, eos_cli_config_gen: "
 
 
 class Line(NamedTuple):
-    """What to configure, and the document that describes it; "" where none was found."""
+    """A configuration line, and the document that describes it; "" if none was found."""
 
     text: str
     document: str
@@ -54,7 +53,7 @@ SAMPLED: Mapping[str, Line] = {
         "nv set system sflow sampling-rate speed-400g 1024\nnv config apply",
         "docs.nvidia.com/networking-ethernet-software/nvue-reference/Set-and-Unset-Commands/sFlow",
     ),
-    JUNOS: Line(  # EX takes egress and ingress, QFX one number
+    JUNOS: Line(  # EX accepts egress and ingress, QFX one number
         "set protocols sflow sample-rate ingress 1024   # QFX: sample-rate 1024",
         "juniper.net/documentation/en_US/junos13.2: sample-rate (EX Series); en_US/junos: sample-rate (QFX Series)",
     ),
@@ -64,7 +63,7 @@ SAMPLED: Mapping[str, Line] = {
     ),
 }
 LONG_RECORDS: Mapping[str, Line] = {
-    CISCO_XE: Line(  # 1 to 604,800 s; Catalyst 3650: 30 s at least for a normal cache
+    CISCO_XE: Line(  # 1 to 604,800 s; Catalyst 3650: at least 30 s for a normal cache
         "flow monitor PRISM\n cache timeout active 1   ! Catalyst: 30 at least; sample (sFlow) or mirror instead",
         "Cisco IOS Flexible NetFlow Commands: cache; Catalyst 3650 Command Reference 16.6: cache",
     ),
@@ -72,11 +71,11 @@ LONG_RECORDS: Mapping[str, Line] = {
         "flow timeout 5   ! Nexus 7000 and others with NetFlow",
         "Cisco Nexus 7000 Series NX-OS System Management Command Reference: flow timeout",
     ),
-    ARISTA: Line(  # milliseconds, 1,000 at least
+    ARISTA: Line(  # milliseconds, at least 1,000
         "flow tracking hardware\n tracker PRISM\n  record export on interval 1000",
         "arista.com/en/um-eos/eos-sampled-flow-tracking; " + _AVD + "flow_tracking, record_export.on_interval",
     ),
-    JUNOS: Line(  # 10 to 600 s, and exports come at multiples of 60 s
+    JUNOS: Line(  # 10 to 600 s; exports come at multiples of 60 s
         "set services flow-monitoring version-ipfix template PRISM flow-active-timeout 10"
         "   # 10 at least, may export each 60 s: sFlow shows more",
         _JUNIPER + "flow-monitoring/topics/ref/statement/flow-active-timeout-edit-forwarding-options.html",
@@ -91,7 +90,7 @@ WRONG_CLOCK: Mapping[str, Line] = {
     ),
 }
 LOST: Mapping[str, Line] = {
-    "this machine": Line("prism doctor --rate 20000   # says which receive buffer is needed", "prism doctor --help"),
+    "this machine": Line("prism doctor --rate 20000   # prints the required receive buffer", "prism doctor --help"),
 }
 NO_HEADERS: Mapping[str, Line] = {
     "any": Line(

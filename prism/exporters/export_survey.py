@@ -1,7 +1,7 @@
-"""What the records of each exporter show of how it exports.
+"""Infer export settings from the records of each exporter.
 
-The active timeout is seen where many records last equally long: an exporter that ends flows that go on cuts them at that
-length. The clock offset is how long after its end a record arrives at least; a negative one is a clock that is ahead.
+Active timeout: an exporter cuts continuing flows at this length, so many records have the same duration. Clock offset: the
+minimum delay between the end of a record and its arrival; a negative value means that the clock is ahead.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from collectors.columns.record import Flows
 
 S = 1_000_000_000
-CUT = 0.1  # share of records that last about as long as the longest, from which on a timeout cuts them
-NEAR = 0.05  # how much their lengths differ: exporters look for flows to end once a second or so
-SHORTEST_NS = S  # a timeout below does not matter: steps take longer
+MIN_CUT_SHARE = 0.1  # minimum share of records near the maximum duration for which a timeout is inferred
+DURATION_SPREAD = 0.05  # relative spread of cut durations: exporters check about once a second
+MIN_TIMEOUT_NS = S  # shorter timeouts do not matter, because steps take longer
 ROCE = 4791
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What one exporter sent in some time; `offset_ns` is None where arrivals are not known, `timeout_ns` 0 where none is seen.
+    """Export settings and counts of one exporter. `offset_ns`: None without arrival times; `timeout_ns`: 0 if none was seen.
 
-    `rates`: sampling rates by number of records, 0 unknown. `roce` are records of RoCE, `queues` those that name a queue pair,
-    `packets` those that count packets, `paths` those that name the switches on their way.
+    `rates`: number of records by sampling rate, 0 unknown. `roce`: records of RoCE; `queues`: records with a queue pair;
+    `packets`: records with a packet count; `paths`: records with the switches on their way.
     """
 
     records: int = 0
@@ -42,12 +42,12 @@ class Sent:
 
     @property
     def rate(self) -> float:
-        """Records a second."""
+        """Records per second."""
         return self.records / max((self.last_ns - self.first_ns) / S, 1.0)
 
 
 def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
-    """What each exporter of some records sent; `arrived_ns` is when they arrived."""
+    """Survey the exporters of some records; `arrived_ns`: arrival time of the records."""
     names = flows.exporters or ("",)
     out = {}
     for code in np.unique(flows.exporter).tolist() if len(flows) else ():
@@ -60,7 +60,7 @@ def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
             octets=int(own.octets.sum()),
             first_ns=int(own.start_ns.min()),
             last_ns=int(own.end_ns.max()),
-            timeout_ns=timeout(own),
+            timeout_ns=active_timeout(own),
             offset_ns=None if arrived_ns is None else arrived_ns - int(own.end_ns.max()),
             rates={int(rates[i]): int(counts[i]) for i in most.tolist()},
             roce=int(roce.sum()),
@@ -71,18 +71,18 @@ def survey(flows: Flows, arrived_ns: int | None = None) -> dict[str, Sent]:
     return out
 
 
-def timeout(flows: Flows) -> int:
-    """The length at which records are cut, ns; 0 where none is seen."""
+def active_timeout(flows: Flows) -> int:
+    """Infer the active timeout from record durations, ns; 0 if none is visible."""
     length = flows.end_ns - flows.start_ns
     if len(length) < 20:
         return 0
     longest = float(np.percentile(length, 99))
-    near = np.abs(length - longest) <= NEAR * longest
-    return int(np.median(length[near])) if longest >= SHORTEST_NS and near.mean() >= CUT else 0
+    near = np.abs(length - longest) <= DURATION_SPREAD * longest
+    return int(np.median(length[near])) if longest >= MIN_TIMEOUT_NS and near.mean() >= MIN_CUT_SHARE else 0
 
 
-def together(before: Sent, now: Sent) -> Sent:
-    """Two surveys of one exporter as one."""
+def merge_surveys(before: Sent, now: Sent) -> Sent:
+    """Merge two surveys of one exporter."""
     if not before.records:
         return now
     rates = dict(before.rates)

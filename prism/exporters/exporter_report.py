@@ -1,19 +1,19 @@
-"""Exporters and interfaces as plain values, as REST answers them."""
+"""Convert exporters and interfaces to plain values for REST."""
 
 from __future__ import annotations
 
 from prism.exporters.export_survey import Sent
 from prism.exporters.exporter_silence import Heard
 from prism.exporters.live_survey import Port
-from prism.exporters.missing_fields import lacks
+from prism.exporters.missing_fields import missing_fields
 from prism.views.board_views import Json, finite, ns
 
-MOST_PORTS = 512  # of one exporter
+MAX_PORTS = 512  # interfaces listed per exporter
 
 
-def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | None, now_ns: int) -> Json:
-    """An exporter as plain values."""
-    own, lost = sent or Sent(last_ns=heard.at_ns if heard else 0), heard.lost if heard else 0
+def exporter(name: str, sent: Sent | None, ports: list[Port], reception: Heard | None, now_ns: int) -> Json:
+    """Convert an exporter to plain values."""
+    own, lost = sent or Sent(last_ns=reception.at_ns if reception else 0), reception.lost if reception else 0
     return {
         "name": name or "(no name)",
         "records": own.records,
@@ -25,13 +25,13 @@ def exporter(name: str, sent: Sent | None, ports: list[Port], heard: Heard | Non
         "offset_s": finite(own.offset_ns / 1e9) if own.offset_ns is not None else None,
         "lost": lost,
         "last_ns": ns(own.last_ns),
-        "lacks": [one.to_json() for one in lacks(own, now_ns=now_ns, lost=lost)],
-        "interfaces": [interface(port) for port in ports[:MOST_PORTS]],
+        "lacks": [one.to_json() for one in missing_fields(own, now_ns=now_ns, lost=lost)],
+        "interfaces": [interface(port) for port in ports[:MAX_PORTS]],
     }
 
 
 def interface(port: Port) -> Json:
-    """An interface as plain values."""
+    """Convert an interface to plain values."""
     rates = {f"{way}_gbit_s": _finite(getattr(port, f"{way}_gbit_s")) for way in ("in", "out")}
     bad = {"discards": port.discards, "errors": port.errors, "seen_ns": ns(port.at_ns)}
     return {"interface": port.interface, "speed_gbit_s": _finite(port.speed / 1e9), "up": port.up, **rates, **bad}

@@ -1,4 +1,4 @@
-"""A live survey: of each exporter what it sent lately, and of its interfaces what they count; in bounded memory."""
+"""Survey exporters live in bounded memory: their recent traffic, and the counters of their interfaces."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 
 from collectors.columns.record import Flows
 from collectors.exports.evidence import Counters
-from prism.exporters.export_survey import S, Sent, survey, together
+from prism.exporters.export_survey import S, Sent, merge_surveys, survey
 
-SPAN_NS = 300 * S  # of two spans one is always whole
-MOST, MOST_PORTS = 1000, 4096  # exporters, interfaces in all
+SPAN_NS = 300 * S  # length of a span; one of the two kept spans is always complete
+MAX_EXPORTERS, MAX_PORTS = 1000, 4096  # exporters, interfaces in total
 
 
 @dataclass(frozen=True)
 class Port:
-    """An interface as it stood first and last in a span; -1: not counted."""
+    """First and last counters of an interface in a span; -1: not counted."""
 
     interface: int
     speed: int
@@ -34,7 +34,7 @@ class Port:
 
 
 class Survey:
-    """What exporters sent in the last five to ten minutes. From any thread."""
+    """Traffic of exporters in the last five to ten minutes. Thread-safe."""
 
     def __init__(self, *, clock: Callable[[], int] = time.time_ns) -> None:
         self._clock, self._lock = clock, threading.Lock()
@@ -43,18 +43,18 @@ class Survey:
         self._ports: OrderedDict[tuple[str, int], Port] = OrderedDict()
 
     def add(self, flows: Flows, arrived_ns: int) -> None:
-        """Records that arrived."""
+        """Add records that arrived."""
         found = survey(flows, arrived_ns)
         with self._lock:
             if arrived_ns - self._since > SPAN_NS:
                 self._spans, self._since = [{}, self._spans[0]], arrived_ns
             now = self._spans[0]
             for name, sent in found.items():
-                if name in now or len(now) < MOST:
-                    now[name] = together(now.get(name, Sent()), sent)
+                if name in now or len(now) < MAX_EXPORTERS:
+                    now[name] = merge_surveys(now.get(name, Sent()), sent)
 
     def count(self, rows: Iterable[Counters]) -> None:
-        """Counters of interfaces that arrived."""
+        """Add interface counters that arrived."""
         with self._lock:
             for part in rows:
                 for i in range(len(part)):
@@ -73,18 +73,18 @@ class Survey:
             ins, outs = ((now - old) * 8 / seconds / 1e9 if now >= old >= 0 else None for now, old in grown)
             made = replace(made, since_ns=before.since_ns, in_gbit_s=ins, out_gbit_s=outs)
         self._ports[name, number] = made
-        if len(self._ports) > MOST_PORTS:
+        if len(self._ports) > MAX_PORTS:
             self._ports.popitem(last=False)
 
     def sent(self) -> dict[str, Sent]:
-        """What each exporter sent, by name."""
+        """Return the survey of each exporter by name."""
         with self._lock:
             now, before = self._spans
             every = {**before, **now}
-            return {name: together(before.get(name, Sent()), now[name]) if name in now else before[name] for name in every}
+            return {name: merge_surveys(before.get(name, Sent()), now[name]) if name in now else before[name] for name in every}
 
     def ports(self) -> dict[str, list[Port]]:
-        """The interfaces of each exporter, by number."""
+        """Return the interfaces of each exporter by number."""
         out: dict[str, list[Port]] = {}
         with self._lock:
             for (name, _), port in self._ports.items():

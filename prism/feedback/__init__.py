@@ -1,8 +1,8 @@
-"""What people do about findings: remarks, silences and actions.
+"""Store remarks, silences and actions of people on findings.
 
-1. **remark** (`remarks`): somebody acknowledges a finding, says that it is right or false, or notes something; what was known
-   then is kept with it, so that marked findings are labelled data;
-2. **keep** (`remark_journal`): remarks are in the store, and only ever added to;
-3. **act** (`actions`, `action_runner`): an action is proposed, approved by a person, and posted to a hook, signed, as a dry
-   run by default; each change of its state is kept.
+1. **remark** (`remarks`): acknowledge a finding, mark it as right or false, or add a note. The state of the finding is kept
+with the remark, so that marked findings are labelled data;
+2. **keep** (`remark_journal`): append remarks to the store;
+3. **act** (`actions`, `action_runner`): propose an action, let a person approve it, and post it to a hook, signed, as a dry run
+by default. Each change of its state is kept.
 """

@@ -1,4 +1,4 @@
-"""Runs actions: keeps each change of state before it counts, posts what a person approved, once."""
+"""Run approved actions: store each change of state before it takes effect, and post each action once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collectors.clickhouse.drivers import Database, StoreError, Table, TableColu
 from collectors.operations.logs import say
 from prism.alerts.alert_settings import Hook, Limits
 from prism.alerts.receivers.delivery_results import Delivery
-from prism.feedback.actions import Action, Change, from_rows, landed, post, targets
+from prism.feedback.actions import Action, Change, after_post, from_rows, post, targets
 from prism.notify.webhooks import deliver
 from prism.report.json_report import finding_json
 from prism.tracking.board import Case
@@ -33,12 +33,12 @@ ACTIONS = Table(
     keep_s=730 * 86_400,
     replacing="version",
 )
-MOST = 2000  # actions in memory
-OPEN = 200  # that wait for approval at a time
+MAX_ACTIONS = 2000  # actions in memory
+MAX_PENDING = 200  # actions that wait for approval
 
 
-class Desk:
-    """Actions of some hooks. From any thread. Methods raise StoreError, and ValueError for what is not possible."""
+class ActionRunner:
+    """Actions of the configured hooks. Thread-safe. Methods raise StoreError, and ValueError for impossible requests."""
 
     def __init__(
         self,
@@ -69,22 +69,22 @@ class Desk:
                 say("an action in the store cannot be read", id=row[0])
         for one in [one for one in self._known.values() if one.state == "approved"]:
             why = "the service ended before the hook answered; look there whether it was done"
-            self._keep(one.changed("failed", self._clock(), "prism", why))  # never posted twice by itself
+            self._keep(one.changed("failed", self._clock(), "prism", why))  # never posted again without a person
 
     def close(self) -> None:
-        """Wait for what is being posted."""
+        """Wait for running posts."""
         self._pool.shutdown()
 
     def all(self) -> tuple[Action, ...]:
-        """All actions, the newest first."""
+        """List all actions, newest first."""
         return tuple(sorted(self._known.values(), key=lambda one: (-one.trail[0].at_ns, one.id)))
 
     def get(self, id_: str) -> Action | None:
-        """The action of an id."""
+        """Find an action by id."""
         return self._known.get(id_)
 
     def propose(self, hook: str, case: Case, *, by: str, dry_run: bool = True) -> Action:
-        """An action on a case, which waits for approval."""
+        """Propose an action on a case; it waits for approval."""
         known = self.hooks.get(hook)
         if known is None:
             raise ValueError(
@@ -93,8 +93,8 @@ class Desk:
         if known.dry_run and not dry_run:
             raise ValueError(f"hook {hook} makes dry runs only; dry_run: false in the alerts file lets it act")
         with self._lock:
-            if sum(one.state == "proposed" for one in self._known.values()) >= OPEN:
-                raise ValueError(f"{OPEN} actions wait for approval; approve or reject some first")
+            if sum(one.state == "proposed" for one in self._known.values()) >= MAX_PENDING:
+                raise ValueError(f"{MAX_PENDING} actions wait for approval; approve or reject some first")
             now = self._clock()
             finding: dict[str, Any] = finding_json(case.finding)
             made = Action(
@@ -110,7 +110,7 @@ class Desk:
         return made
 
     def decide(self, id_: str, *, approved: bool, by: str) -> Action:
-        """Approve an action, which is posted then, or reject it. Raises KeyError where there is none of that id."""
+        """Approve an action, which posts it, or reject it. Raises KeyError for an unknown id."""
         with self._lock:
             made = self._known[id_].changed("approved" if approved else "rejected", self._clock(), by)
             hook = self.hooks.get(made.hook)
@@ -125,10 +125,10 @@ class Desk:
         try:
             made = post(action, hook, self._clock())
             went = deliver(made, allow=hook.allow, limits=self._limits, ca_file=hook.ca_file, hidden=hook.hidden)
-        except Exception as error:  # whatever it is: the trail has to say that it failed
+        except Exception as error:  # any error at all must appear in the trail
             went = Delivery(False, f"internal error {type(error).__name__}")
         with self._lock:
-            over = landed(action, went, self._clock())
+            over = after_post(action, went, self._clock())
             self._known[over.id] = over
             try:
                 self._keep(over)
@@ -148,5 +148,5 @@ class Desk:
             }
             self._database.insert(ACTIONS, row, token=f"actions {action.id} {len(action.trail)}", again=False)
         self._known[action.id] = action
-        while len(self._known) > MOST:
+        while len(self._known) > MAX_ACTIONS:
             del self._known[next(iter(self._known))]

@@ -1,7 +1,7 @@
 """Actions on a finding ("drain this host"): proposed, approved or rejected by a person, posted to a hook.
 
 The body is a Standard Webhooks payload, signed: {"type": "action.requested", "timestamp", "data": {"id", "action", "dry_run",
-"targets", "finding", "proposed_by", "approved_by"}}. With `dry_run` the hook says what it would do, and does nothing.
+"targets", "finding", "proposed_by", "approved_by"}}. With `dry_run` the hook only reports what it would do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OVER: tuple[State, ...] = ("done", "failed", "rejected")
 
 @dataclass(frozen=True)
 class Change:
-    """A change of an action's state: the audit trail."""
+    """A change of an action's state, for the audit trail."""
 
     state: State
     at_ns: int
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Action:
-    """What is to be done about a case: by which hook, to which targets. `finding` is what was known when it was proposed."""
+    """An action on a case: its hook and targets. `finding`: state of the finding when the action was proposed."""
 
     id: str
     hook: str
@@ -45,30 +45,30 @@ class Action:
 
     @property
     def state(self) -> State:
-        """How far it is."""
+        """Return the current state."""
         return self.trail[-1].state
 
     def changed(self, state: State, at_ns: int, by: str, text: str = "") -> Action:
-        """The action one state further. Raises ValueError where it cannot get there from where it is."""
+        """Return the action in its next state. Raises ValueError for a transition that is not allowed."""
         allowed: Mapping[State, tuple[State, ...]] = {"proposed": ("approved", "rejected"), "approved": ("done", "failed")}
         if state not in allowed.get(self.state, ()):
             raise ValueError(f"action {self.id} is {self.state}; it cannot become {state}")
         return replace(self, trail=(*self.trail, Change(state, at_ns, by, text)))
 
     def to_json(self) -> dict[str, Any]:
-        """As REST tells it."""
+        """Convert to plain values for REST."""
         trail = [{"state": one.state, "at_ns": str(one.at_ns), "by": one.by, "text": one.text} for one in self.trail]
         own = {"id": self.id, "hook": self.hook, "finding": self.case, "targets": list(self.targets), "dry_run": self.dry_run}
         return own | {"state": self.state, "trail": trail}
 
 
 def targets(finding: Finding) -> tuple[str, ...]:
-    """What an action is about: the hosts to isolate, else the parts, else what the finding names."""
+    """List the targets of an action: the hosts to isolate, else the parts, else the ids of the finding."""
     return finding.isolate.hosts or finding.isolate.parts or finding.ids
 
 
 def post(action: Action, hook: Hook, now_ns: int) -> Post:
-    """The request to a hook, signed. The id is the action's, so that a repeated one is known."""
+    """Build the signed request to a hook. The id of the action lets the hook recognise repeated requests."""
     by = {one.state: one.by for one in action.trail}
     data = {
         "id": action.id,
@@ -87,13 +87,13 @@ def post(action: Action, hook: Hook, now_ns: int) -> Post:
     return Post(str(hook.url), tuple(headers), body)
 
 
-def landed(action: Action, went: Delivery, now_ns: int) -> Action:
-    """The action after its hook answered, or did not."""
+def after_post(action: Action, went: Delivery, now_ns: int) -> Action:
+    """Update the action after its hook answered or failed."""
     return action.changed("done" if went.ok else "failed", now_ns, "hook", went.why)
 
 
 def from_rows(rows: Sequence[tuple[str, str]]) -> dict[str, Action]:
-    """Actions of rows (id, JSON), the newest row of an id last. Raises ValueError, TypeError, KeyError."""
+    """Restore actions from rows (id, JSON), the newest row of an id last. Raises ValueError, TypeError, KeyError."""
     found = {}
     for id_, told in rows:
         fields = json.loads(told)

@@ -1,4 +1,4 @@
-"""What people say of a finding: acknowledged, right, false, a note; and what that comes to."""
+"""Remarks of people on findings (acknowledged, right, false, note), and their summary."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Literal, get_args
 
 Act = Literal["acknowledge", "release", "right", "false", "note"]
 ACTS: tuple[Act, ...] = get_args(Act)
-LONGEST = 4000  # characters of a note
+MAX_CHARACTERS = 4000  # characters of a note
 MARKS = ("right", "false")
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What `by` said of a case at a time (wall clock, ns).
+    """A remark of a person on a case (`at_ns`: wall clock).
 
-    `release` takes an acknowledgment back. `known` is the finding and its job as they were then, plain values.
+    `release` takes an acknowledgment back. `known`: the finding and its job at that time, as plain values.
     """
 
     id: str
@@ -29,13 +29,13 @@ class Remark:
 
     @property
     def severity(self) -> str:
-        """How bad the finding was then."""
+        """Severity of the finding at that time."""
         return str(self.known.get("finding", {}).get("severity", ""))
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What remarks on one case come to: who takes care of it, whether it is right or false, notes; each the newest."""
+    """Summary of the remarks on a case: newest acknowledgment, newest verdict, all notes."""
 
     acknowledged: Remark | None = None
     verdict: Remark | None = None
@@ -43,27 +43,27 @@ class Standing:
 
 
 def standing(remarks: Iterable[Remark]) -> Standing:
-    """The standing of a case, of its remarks."""
+    """Summarise the remarks of a case."""
     ordered = tuple(sorted(remarks, key=lambda one: (one.at_ns, one.id)))
     care = next((one for one in reversed(ordered) if one.act in ("acknowledge", "release")), None)
     mark = next((one for one in reversed(ordered) if one.act in MARKS), None)
     return Standing(care if care is not None and care.act == "acknowledge" else None, mark, ordered)
 
 
-def cleaned(text: str) -> str:
-    """A note without control characters but line ends, at most `LONGEST` characters."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:LONGEST])
+def clean_note(text: str) -> str:
+    """Clean a note: no control characters except line ends, at most `MAX_CHARACTERS` characters."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:MAX_CHARACTERS])
 
 
 def to_json(one: Remark) -> dict[str, Any]:
-    """A remark as REST tells it."""
+    """Convert a remark to plain values for REST."""
     return {"id": one.id, "act": one.act, "at_ns": str(one.at_ns), "by": one.by, "text": one.text}
 
 
-def labelled(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
-    """Findings that were marked, one row each with the newest mark: what they claimed, and whether that was right.
+def labelled_findings(remarks: Iterable[Remark]) -> list[dict[str, Any]]:
+    """List marked findings with their newest mark, as labelled data for calibration.
 
-    For calibration: `confidence` is what was said, `right` what was so; `evidence` is what the detector saw.
+    `confidence`: the claim; `right`: the truth; `evidence`: of the detector.
     """
     by_case: dict[str, list[Remark]] = {}
     for one in remarks:

@@ -1,6 +1,6 @@
-"""One incident from two witnesses: what the logs of a run say, and what its flows show.
+"""Join the logs of a failed run with its flows.
 
-Reading order: `first_silence` (who fell silent first, and whether the network was at fault) and `node_mapping` (which node is
-which endpoint) → `log_flow_checks` (what logs and flows disagree about) → `incident` (the joint verdict) → `incident_page`
-(one page). `log_hints` writes what logs say as hints for the layout.
+Reading order: `first_silence` (which endpoint stopped first, and whether the network failed) and `node_mapping` (nodes to
+endpoints) → `log_flow_checks` (contradictions) → `incident` (joint verdict) → `incident_page` (HTML page). `log_hints` writes
+facts from logs as hints for the layout.
 """

@@ -1,7 +1,7 @@
-"""Find who fell silent first when a job stopped, and whose traffic was sent again and again without an answer.
+"""Find the endpoint that stopped sending first when a job stopped, and endpoints that no longer answered.
 
-When a rank stops, the others go on until they need it: so the rank whose last payload is the earliest stopped first. How far it
-must be ahead of the second is read from the job itself: in a healthy step ranks finish sending in some order, too.
+When a rank stops, the others continue until they need it. So the rank with the earliest last payload stopped first. The
+required margin over the second comes from the job itself, because ranks end healthy steps at different times too.
 """
 
 from __future__ import annotations
@@ -15,18 +15,20 @@ from numpy.typing import NDArray
 from collectors.columns.record import FIN, RST, Flows
 from prism.model import JobDiagnosis
 
-UNANSWERED = 3  # retransmissions to an endpoint after its last payload: TCP doubles its time-out, so three take a second
-APART = 3.0  # times those to any other endpoint
-FEWEST = 3  # healthy steps
-STEPS = 60  # the last steps
+MIN_RETRANSMITS = (
+    3  # retransmissions to an endpoint after its last payload: with TCP's doubling time-out, three take about a second
+)
+MIN_RATIO = 3.0  # minimum ratio to the retransmissions to any other endpoint
+MIN_STEPS = 3  # minimum number of healthy steps
+LAST_STEPS = 60  # number of last steps to look at
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Endpoints by their last payload, ns; the first of them stopped first with `confidence` 0 … 1.
+    """Endpoints by their last payload, ns; the first one stopped first with `confidence` 0 … 1.
 
-    `unanswered` are endpoints to which others sent again in vain: the NIC, the link or the host is gone. `closed` are endpoints
-    that ended a connection before anybody else did: their process ended.
+    `unanswered`: endpoints to which others retransmitted in vain; the NIC, link or host is down. `closed`: endpoints that
+    closed a connection first; their process ended.
     """
 
     order: tuple[tuple[str, int], ...]
@@ -37,12 +39,12 @@ class Silence:
 
     @property
     def first(self) -> str:
-        """The endpoint that stopped first, or empty."""
+        """Endpoint that stopped first, or empty."""
         return self.order[0][0] if self.order else ""
 
 
-def fell_silent(flows: Flows, job: JobDiagnosis) -> Silence:
-    """Who of a job stopped first, at the end of its traffic. The empty answer where nobody sends payload."""
+def find_first_silence(flows: Flows, job: JobDiagnosis) -> Silence:
+    """Find the endpoint of a job that stopped first at the end of its traffic; an empty result without payload."""
     members = {address: code for code, address in enumerate(flows.endpoints)}
     codes = np.array([members[one] for one in job.job.endpoints if one in members], np.int64)
     if not len(codes):
@@ -57,7 +59,7 @@ def fell_silent(flows: Flows, job: JobDiagnosis) -> Silence:
         return Silence(tuple((flows.endpoints[codes[i]], int(last[i])) for i in order), 0, 0.0, (), ())
     margin = int(last[order[1]] - last[order[0]])
     usual = _usual_margins(flows, paid, codes, job)
-    confidence = float((usual < margin).mean()) if len(usual) >= FEWEST else 0.5
+    confidence = float((usual < margin).mean()) if len(usual) >= MIN_STEPS else 0.5
     return Silence(
         tuple((flows.endpoints[codes[i]], int(last[i])) for i in order),
         margin,
@@ -74,8 +76,8 @@ def _last(times: NDArray[np.int64], src: NDArray[np.int32], endpoints: int) -> N
 
 
 def _usual_margins(flows: Flows, paid: NDArray[np.intp], codes: NDArray[np.int64], job: JobDiagnosis) -> NDArray[np.int64]:
-    """By how much the first rank that had sent all was ahead of the second in each step that ended."""
-    ends = next((own[:, 1] for own in job.timeline.steps if len(own)), np.zeros(0, np.int64))[-STEPS - 1 :]
+    """Measure the lead of the first rank over the second at the end of each completed step, ns."""
+    ends = next((own[:, 1] for own in job.timeline.steps if len(own)), np.zeros(0, np.int64))[-LAST_STEPS - 1 :]
     out = []
     for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
         rows = paid[(flows.end_ns[paid] > low) & (flows.end_ns[paid] <= high)]
@@ -86,7 +88,7 @@ def _usual_margins(flows: Flows, paid: NDArray[np.intp], codes: NDArray[np.int64
 
 
 def _unanswered(flows: Flows, inside: NDArray[np.bool_], codes: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[str, ...]:
-    """Endpoints that others sent to again and again after they had sent their last."""
+    """List the endpoints that still received retransmissions after their last own payload."""
     again = []
     for code, after in zip(codes.tolist(), last.tolist(), strict=True):
         rows = inside & (flows.dst == code) & (flows.end_ns > after)
@@ -95,13 +97,13 @@ def _unanswered(flows: Flows, inside: NDArray[np.bool_], codes: NDArray[np.int64
     out = []
     for place, count in enumerate(again):
         rest = np.delete(counts, place)
-        if count >= UNANSWERED and count > APART * rest.max(initial=0):
+        if count >= MIN_RETRANSMITS and count > MIN_RATIO * rest.max(initial=0):
             out.append(flows.endpoints[int(codes[place])])
     return tuple(out)
 
 
 def _closed(flows: Flows, inside: NDArray[np.bool_]) -> tuple[str, ...]:
-    """The endpoint that closed or reset a connection first."""
+    """Find the endpoint that closed or reset a connection first."""
     rows = np.flatnonzero(inside & ((flows.tcp_flags & (FIN | RST)) != 0))
     if not len(rows):
         return ()
@@ -109,6 +111,6 @@ def _closed(flows: Flows, inside: NDArray[np.bool_]) -> tuple[str, ...]:
     return (flows.endpoints[int(flows.src[first])],)
 
 
-def joined(parts: Sequence[Silence]) -> Silence | None:
-    """Of several jobs, the one that is surest."""
+def most_confident(parts: Sequence[Silence]) -> Silence | None:
+    """Choose the most confident result of several jobs."""
     return max((one for one in parts if one.order), key=lambda one: one.confidence, default=None)

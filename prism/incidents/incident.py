@@ -1,4 +1,4 @@
-"""Join the verdict of the logs with that of the flows: which node, which cause, how sure."""
+"""Join the verdict of the logs with that of the flows: node, cause, confidence."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.incidents.first_silence import Silence, fell_silent
-from prism.incidents.log_flow_checks import Check, checks
-from prism.incidents.node_mapping import Places, places
+from prism.incidents.first_silence import Silence, find_first_silence
+from prism.incidents.log_flow_checks import Check, compare_facts
+from prism.incidents.node_mapping import NodeMap, map_nodes
 from prism.logs.patterns.log_diagnosis import LogDiagnosis
 from prism.model import Diagnosis, Finding, JobDiagnosis
 from prism.topology import Topology
 
-STRONG = ("only", "silent", "behind")  # rules by which logs name a node themselves
-SURE = 0.5  # confidence from which on the order of silence counts
-SYMPTOMS = ("peer", "killed", "unknown")  # causes of which logs know no more than that somebody was gone
+DIRECT_RULES = ("only", "silent", "behind")  # log rules that identify a node directly
+MIN_ORDER_CONFIDENCE = 0.5  # minimum confidence of the order of silence
+SYMPTOM_CAUSES = ("peer", "killed", "unknown")  # log causes that only show that a peer was gone
 
 
 @dataclass(frozen=True)
 class Incident:
-    """What happened to one job. `node` is as the logs call it, `endpoints` as the flows do; `witnesses` say what each knows."""
+    """A failed run of one job. `node` is a name from the logs, `endpoints` are addresses; `witnesses`: facts of each source."""
 
     failed: bool
     job: str
@@ -31,7 +31,7 @@ class Incident:
     cause: str
     why: str
     confidence: float
-    agrees: bool | None  # whether both name the same node; None where one of them names none
+    agrees: bool | None  # logs and flows name the same node; None if one of them names none
     witnesses: tuple[str, ...]
     silence: Silence | None
     checks: tuple[Check, ...]
@@ -40,35 +40,37 @@ class Incident:
     assumed: bool
 
 
-def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
-    """The incident of the job in the logs. Of several jobs in the flows the one with the ranks that the logs know is taken."""
-    job = _job(said, seen)
+def join_incident(log_diagnosis: LogDiagnosis, flow_diagnosis: Diagnosis, flows: Flows, topology: Topology | None) -> Incident:
+    """Join the logs of a run with its flows. Of several jobs in the flows, the job with the ranks in the logs is used."""
+    job = _job(log_diagnosis, flow_diagnosis)
     if job is None:
-        first = said.suspects[0] if said.suspects else None
+        first = log_diagnosis.suspects[0] if log_diagnosis.suspects else None
         return Incident(
-            said.failed,
+            log_diagnosis.failed,
             "",
             first.name if first else "",
             (),
-            said.cause,
-            said.why,
-            said.confidence,
+            log_diagnosis.cause,
+            log_diagnosis.why,
+            log_diagnosis.confidence,
             None,
             ("flows: no training job was recognised",),
             None,
             (),
             (),
-            said,
+            log_diagnosis,
             assumed=False,
         )
-    placed = places(job.job.endpoints, said.facts, topology)
-    own = tuple(one for one in seen.findings if one.job == job.job.id and one.severity != "info")
-    quiet = fell_silent(_until_it_stopped(flows, job, own), job)
-    told = checks(job, said.facts, said.marks, placed)
-    if not said.failed:
-        return Incident(False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, said, assumed=placed.assumed)
-    node, endpoints, confidence, agrees = _node(said, quiet, placed)
-    cause, why = _cause(said, quiet, endpoints)
+    placed = map_nodes(job.job.endpoints, log_diagnosis.facts, topology)
+    own = tuple(one for one in flow_diagnosis.findings if one.job == job.job.id and one.severity != "info")
+    quiet = find_first_silence(_until_it_stopped(flows, job, own), job)
+    told = compare_facts(job, log_diagnosis.facts, log_diagnosis.marks, placed)
+    if not log_diagnosis.failed:
+        return Incident(
+            False, job.job.id, "", (), "", "", 0.0, None, (), quiet, told, own, log_diagnosis, assumed=placed.assumed
+        )
+    node, endpoints, confidence, agrees = _node(log_diagnosis, quiet, placed)
+    cause, why = _cause(log_diagnosis, quiet, endpoints)
     return Incident(
         True,
         job.job.id,
@@ -78,17 +80,17 @@ def join(said: LogDiagnosis, seen: Diagnosis, flows: Flows, topology: Topology |
         why,
         confidence,
         agrees,
-        tuple(_witnesses(said, quiet, placed)),
+        tuple(_witnesses(log_diagnosis, quiet, placed)),
         quiet,
         told,
         own,
-        said,
+        log_diagnosis,
         assumed=placed.assumed,
     )
 
 
 def _until_it_stopped(flows: Flows, job: JobDiagnosis, findings: Sequence[Finding]) -> Flows:
-    """The records up to the last hang after which the job went on: who stopped it fell silent before that, not at the end."""
+    """Select the records before the last hang from which the job recovered, since the culprit fell silent before it."""
     over = [one for one in findings if one.kind == "hang" and one.end_ns < job.job.end_ns]
     if not over:
         return flows
@@ -96,55 +98,55 @@ def _until_it_stopped(flows: Flows, job: JobDiagnosis, findings: Sequence[Findin
     return flows.take(np.flatnonzero(flows.start_ns < (last.start_ns + last.end_ns) // 2))
 
 
-def _job(said: LogDiagnosis, seen: Diagnosis) -> JobDiagnosis | None:
-    world = said.facts.sizes.get("world", 0)
-    named = set(said.facts.addresses.values())
+def _job(log_diagnosis: LogDiagnosis, flow_diagnosis: Diagnosis) -> JobDiagnosis | None:
+    world = log_diagnosis.facts.sizes.get("world", 0)
+    named = set(log_diagnosis.facts.addresses.values())
     return max(
-        seen.jobs,
+        flow_diagnosis.jobs,
         key=lambda one: (len(named & set(one.job.endpoints)), len(one.job.endpoints) == world, len(one.job.endpoints)),
         default=None,
     )
 
 
-def _node(said: LogDiagnosis, quiet: Silence, placed: Places) -> tuple[str, tuple[str, ...], float, bool | None]:
-    """The node of the stronger witness; both together are surer than one."""
-    first = said.suspects[0] if said.suspects else None
+def _node(log_diagnosis: LogDiagnosis, silence: Silence, placed: NodeMap) -> tuple[str, tuple[str, ...], float, bool | None]:
+    """Choose the node with the stronger evidence; agreement of both raises the confidence."""
+    first = log_diagnosis.suspects[0] if log_diagnosis.suspects else None
     mine = placed.endpoints(first.name, first.ranks) if first else ()
-    seen = quiet.first if quiet.confidence >= SURE else ""
-    if first is None or (seen and first.how not in STRONG and seen not in mine):
+    seen = silence.first if silence.confidence >= MIN_ORDER_CONFIDENCE else ""
+    if first is None or (seen and first.how not in DIRECT_RULES and seen not in mine):
         node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen) if seen else ""
-        return node, (seen,) if seen else (), quiet.confidence if seen else 0.0, False if first and seen else None
+        return node, (seen,) if seen else (), silence.confidence if seen else 0.0, False if first and seen else None
     if not seen or not mine:
         return first.name, mine, first.confidence, None
     if seen in mine:
-        sure = 1 - (1 - first.confidence) * (1 - quiet.confidence)
+        sure = 1 - (1 - first.confidence) * (1 - silence.confidence)
         return first.name, mine, round(min(sure, 0.99), 3), True
-    if first.how == "silent" and quiet.confidence > first.confidence:
+    if first.how == "silent" and silence.confidence > first.confidence:
         node = next((name for name, own in placed.of_node.items() if own == (seen,)), seen)
-        return node, (seen,), round(quiet.confidence / 2, 3), False
-    return first.name, mine, round(first.confidence * (1 - quiet.confidence / 2), 3), False
+        return node, (seen,), round(silence.confidence / 2, 3), False
+    return first.name, mine, round(first.confidence * (1 - silence.confidence / 2), 3), False
 
 
-def _cause(said: LogDiagnosis, quiet: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
-    """The cause of the logs; where they know only that somebody was gone, the flows say how."""
-    if said.cause not in SYMPTOMS or not endpoints:
-        return said.cause, said.why
-    if set(endpoints) & set(quiet.unanswered):
+def _cause(log_diagnosis: LogDiagnosis, silence: Silence, endpoints: tuple[str, ...]) -> tuple[str, str]:
+    """Return the cause from the logs; if they only show that a peer was gone, derive it from the flows."""
+    if log_diagnosis.cause not in SYMPTOM_CAUSES or not endpoints:
+        return log_diagnosis.cause, log_diagnosis.why
+    if set(endpoints) & set(silence.unanswered):
         return "network", "others sent to it again and again without an answer: its NIC, link or host was gone"
-    if set(endpoints) & set(quiet.closed):
+    if set(endpoints) & set(silence.closed):
         return "killed", "its connections closed before any other: its process ended"
-    if said.cause == "peer":
+    if log_diagnosis.cause == "peer":
         return "peer", "it fell silent with its connections open: its program or its GPU hangs, the network answered"
-    return said.cause, said.why
+    return log_diagnosis.cause, log_diagnosis.why
 
 
-def _witnesses(said: LogDiagnosis, quiet: Silence, placed: Places) -> list[str]:
-    out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in said.suspects[:3]]
-    if quiet.order:
-        rank = placed.rank.get(quiet.first)
-        who = quiet.first + (f", rank {rank}" if rank is not None else "")
-        ahead = quiet.margin_ns / 1e6
-        out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({quiet.confidence:.0%})")
-    out += [f"flows: what was sent to {one} was sent again without an answer" for one in quiet.unanswered]
-    out += [f"flows: {one} closed its connections first" for one in quiet.closed]
+def _witnesses(log_diagnosis: LogDiagnosis, silence: Silence, placed: NodeMap) -> list[str]:
+    out = [f"logs: {one.name} ({one.how}, {one.confidence:.0%}): {one.why}" for one in log_diagnosis.suspects[:3]]
+    if silence.order:
+        rank = placed.rank.get(silence.first)
+        who = silence.first + (f", rank {rank}" if rank is not None else "")
+        ahead = silence.margin_ns / 1e6
+        out.append(f"flows: {who} sent its last payload {ahead:.3g} ms before any other ({silence.confidence:.0%})")
+    out += [f"flows: data sent to {one} was sent again without an answer" for one in silence.unanswered]
+    out += [f"flows: {one} closed its connections first" for one in silence.closed]
     return out

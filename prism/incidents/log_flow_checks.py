@@ -1,4 +1,4 @@
-"""Compare what logs say with what flows show: step time, layout, number of ranks, ring neighbours. Disagreement is shown."""
+"""Compare facts from logs with facts from flows: step time, layout, number of ranks, ring neighbours."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism.incidents.node_mapping import Places
+from prism.incidents.node_mapping import NodeMap
 from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts
 from prism.model import JobDiagnosis
 
-STEP = 0.05  # share by which step times differ at most
-FEWEST = 8  # steps that both must know: medians of fewer differ by more than `STEP` by chance
-SURE = 0.5  # confidence of a layout from which on it can disagree
+MAX_STEP_DIFFERENCE = 0.05  # maximum relative difference of step times
+MIN_STEPS = 8  # minimum steps in both: medians of fewer differ by more than `MAX_STEP_DIFFERENCE` by chance
+MIN_LAYOUT_CONFIDENCE = 0.5  # minimum confidence of a layout that may contradict the logs
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that both say. `agrees` is None where one of them does not know."""
+    """A fact from both sources. `agrees` is None if one of them lacks it."""
 
     what: str
     logs: str
@@ -27,25 +27,26 @@ class Check:
     agrees: bool | None
 
 
-def checks(job: JobDiagnosis, facts: Facts, marks: Mapping[str, Sequence[Mark]], placed: Places) -> tuple[Check, ...]:
-    """All checks of one job."""
+def compare_facts(job: JobDiagnosis, facts: Facts, marks: Mapping[str, Sequence[Mark]], placed: NodeMap) -> tuple[Check, ...]:
+    """Make all checks of one job."""
     return (_steps(job, marks), _ranks(job, facts), *_sizes(job, facts), *_rings(job, facts, placed))
 
 
 def step_s(marks: Mapping[str, Sequence[Mark]]) -> float:
-    """The step time that logs say, s: durations that they name, else the slope of their times; NaN without either.
+    """Estimate the step time from logs, s: logged durations, else the slope of the time stamps; NaN without either.
 
-    Times of whole seconds need several steps between them: the slope is the median over pairs of marks half the log apart.
+    Time stamps of whole seconds need several steps between them: the slope is the median over pairs of marks half the log
+    apart.
     """
     named = [mark.step_s for own in marks.values() for mark in own if mark.step_s > 0]
-    if len(named) >= FEWEST:
+    if len(named) >= MIN_STEPS:
         return float(np.median(named))
     slopes = []
     for own in marks.values():
         timed = {mark.iteration: mark.time_ns for mark in own if mark.time_ns is not None and mark.iteration >= 0}
         steps = sorted(timed)
         apart = max(len(steps) // 2, 1)
-        pairs = zip(steps, steps[apart:], strict=False) if len(steps) >= FEWEST else ()
+        pairs = zip(steps, steps[apart:], strict=False) if len(steps) >= MIN_STEPS else ()
         slopes += [(timed[high] - timed[low]) / 1e9 / (high - low) for low, high in pairs]
     return float(np.median(slopes)) if slopes else float("nan")
 
@@ -53,10 +54,10 @@ def step_s(marks: Mapping[str, Sequence[Mark]]) -> float:
 def _steps(job: JobDiagnosis, marks: Mapping[str, Sequence[Mark]]) -> Check:
     said = step_s(marks)
     seen = job.timeline.durations_ms() / 1e3
-    middle = float(np.median(seen)) if len(seen) >= FEWEST else float("nan")
+    middle = float(np.median(seen)) if len(seen) >= MIN_STEPS else float("nan")
     named = any(mark.step_s > 0 for own in marks.values() for mark in own)
     known = np.isfinite(said) and np.isfinite(middle)
-    agrees = bool(abs(said / middle - 1) <= (STEP if named else 3 * STEP)) if known else None
+    agrees = bool(abs(said / middle - 1) <= (MAX_STEP_DIFFERENCE if named else 3 * MAX_STEP_DIFFERENCE)) if known else None
     return Check("step time", _seconds(said), _seconds(middle), agrees)
 
 
@@ -75,12 +76,12 @@ def _sizes(job: JobDiagnosis, facts: Facts) -> Iterator[Check]:
     for kind in ("dp", "pp", "tp", "cp", "ep"):
         said, seen = facts.sizes.get(kind), getattr(layout, kind)
         if said is not None:
-            sure = layout.confidence >= SURE
+            sure = layout.confidence >= MIN_LAYOUT_CONFIDENCE
             yield Check(kind.upper(), str(said), f"{seen} ({layout.confidence:.0%})", said == seen if sure else None)
 
 
-def _rings(job: JobDiagnosis, facts: Facts, placed: Places) -> Iterator[Check]:
-    """Whether neighbours of the rings that NCCL built exchange data; hops inside hosts are not on the wire."""
+def _rings(job: JobDiagnosis, facts: Facts, placed: NodeMap) -> Iterator[Check]:
+    """Check that neighbours in NCCL's rings exchange data; hops inside hosts are not visible."""
     address = {rank: one for one, rank in placed.rank.items()}
     seen = {(pair.src, pair.dst) for pair in job.parallelism.pairs}
     for channel, ring in sorted(facts.rings.items())[:1]:

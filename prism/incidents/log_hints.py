@@ -1,18 +1,18 @@
-"""Turn what logs say into hints for the layout (`--hints`): sizes, members, library. A prior, as any hint is."""
+"""Convert facts from logs to hints for the layout (`--hints`): sizes, members, library. Hints are priors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from prism.incidents.node_mapping import Places
+from prism.incidents.node_mapping import NodeMap
 from prism.logs.parsing.log_facts import Facts
 
 SIZES = ("dp", "pp", "tp", "ep", "cp")
 
 
-def hints(facts: Facts, endpoints: Sequence[str], placed: Places) -> dict[str, Any]:
-    """A hints document of one job: its endpoints and the sizes that its arguments name. Sizes that do not fit are left out."""
+def hints(facts: Facts, endpoints: Sequence[str], placed: NodeMap) -> dict[str, Any]:
+    """Build the hints document of one job: its endpoints and the sizes from its arguments. Inconsistent sizes are left out."""
     world = facts.sizes.get("world", 0)
     sizes = {kind: facts.sizes[kind] for kind in SIZES if kind in facts.sizes}
     product = 1

@@ -1,4 +1,4 @@
-"""Map nodes that logs name to endpoints that flows name: by topology, by addresses in the logs, else by order."""
+"""Map node names in logs to endpoints in flows: by topology, by addresses in the logs, else by order."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from prism.topology import Topology
 
 
 @dataclass(frozen=True)
-class Places:
-    """Endpoints of a node and rank of an endpoint. `assumed`: ranks are taken for the order of addresses, nobody said so."""
+class NodeMap:
+    """Endpoints by node, and rank by endpoint. `assumed`: ranks follow the order of addresses, without confirmation."""
 
     of_node: Mapping[str, tuple[str, ...]]
     rank: Mapping[str, int]
     assumed: bool
 
     def endpoints(self, node: str, ranks: Sequence[int] = ()) -> tuple[str, ...]:
-        """Endpoints of a node that a log names, narrowed to some of its ranks where these are known."""
+        """List the endpoints of a node in the logs, restricted to some of its ranks if these are known."""
         own = self.of_node.get(node, ())
         narrow = tuple(one for one in own if self.rank.get(one) in set(ranks))
         if narrow or own:
@@ -27,8 +27,8 @@ class Places:
         return tuple(address for address, rank in self.rank.items() if rank in set(ranks))
 
 
-def places(endpoints: Sequence[str], facts: Facts, topology: Topology | None) -> Places:
-    """Where the ranks of a job are. A host with several endpoints has its ranks in their order."""
+def map_nodes(endpoints: Sequence[str], facts: Facts, topology: Topology | None) -> NodeMap:
+    """Map ranks of a job to endpoints. A host with several endpoints has its ranks in their order."""
     ordered = sorted(endpoints, key=lambda one: ipaddress.ip_address(one).packed)
     of_node: dict[str, list[str]] = {}
     for address in ordered:
@@ -50,4 +50,4 @@ def places(endpoints: Sequence[str], facts: Facts, topology: Topology | None) ->
         found = [address for address, own in rank.items() if own == number]
         if found:
             of_node.setdefault(host, found)
-    return Places({node: tuple(own) for node, own in of_node.items()}, rank, assumed)
+    return NodeMap({node: tuple(own) for node, own in of_node.items()}, rank, assumed)

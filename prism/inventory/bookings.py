@@ -1,8 +1,8 @@
-"""What a scheduler says of a job: its name, user and queue, and which hosts it has, since when.
+"""Parse scheduler jobs (bookings): name, user, queue, hosts, and begin.
 
 The neutral form is a JSON or YAML document: `{"jobs": [{"id": "4711", "name": "llama-70b", "user": "ada", "queue": "gpu",
 "hosts": ["server0", "server1"], "endpoints": ["10.0.0.1"], "start": "2026-11-20T22:42:00Z", "end": null}]}`. Each job needs an
-id, or a name, and hosts or endpoints. `hosts` may be a host list of Slurm. Reading the file is the caller's business.
+id or a name, and hosts or endpoints. `hosts` may be a host list of Slurm. The caller reads the file.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from prism.inventory.host_lists import expanded
 from prism.inventory.operator_hints import check_keys
 from prism.topology import is_name, normal_address, shown
 
-MOST = 50_000  # jobs of a document
-LONGEST = 200  # characters of a name
+MOST = 50_000  # maximum jobs of a document
+LONGEST = 200  # maximum characters of a name
 FIELDS = ("id", "name", "user", "queue", "hosts", "endpoints", "start", "end")
 
 
 @dataclass(frozen=True)
 class Booking:
-    """A job of a scheduler. `hosts` and `endpoints` are what it has; `end_ns` is 0 while it goes on, `start_ns` where unknown.
+    """A job of a scheduler. `hosts` and `endpoints`: its resources. `end_ns` is 0 while it runs; `start_ns` is 0 if unknown.
 
-    `source` names the scheduler. Of one source an id names one job.
+    `source`: name of the scheduler. Within one source, an id identifies one job.
     """
 
     id: str
@@ -42,15 +42,14 @@ class Booking:
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """Name for users."""
         return self.name or self.id
 
 
 def parse(text: str, name: str) -> tuple[Booking, ...]:
-    """The bookings in `text`: of Slurm (`scontrol show job --json`, `squeue --json`, REST), of Kubernetes (a list of pods), or
-    of the neutral form; told apart by content. `name` is its file, for errors.
-
-    Raises ValueError, one line with file and position, on anything else.
+    """Parse bookings of Slurm (`scontrol show job --json`, `squeue --json`, REST), of Kubernetes (a list of pods), or of
+    the neutral form; the content decides. `name` is the file, for errors. Raises ValueError, one line with file and
+    position.
     """
     text = text.removeprefix("\ufeff")
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
@@ -83,7 +82,7 @@ def _neutral(document: Mapping[str, Any], name: str) -> Iterable[Booking]:
             raise ValueError(f"{where}: the id {texts['id']!r} is that of {seen[texts['id']]}, too")
         hosts, endpoints = _hosts(row.get("hosts"), f"{where}.hosts"), _endpoints(row.get("endpoints"), f"{where}.endpoints")
         if not hosts and not endpoints:
-            raise ValueError(f'{where}: needs "hosts" or "endpoints": without them nobody knows which job is meant')
+            raise ValueError(f'{where}: needs "hosts" or "endpoints": without them the job cannot be identified')
         start, end = (moment(row.get(key), f"{where}.{key}") for key in ("start", "end"))
         if end and end <= start:
             raise ValueError(f"{where}: ends before it starts")
@@ -119,7 +118,7 @@ def _listed(value: Any, where: str) -> list[tuple[str, Any]]:
 
 
 def moment(value: Any, where: str) -> int:
-    """A time, ns: of RFC 3339 text or of seconds since the epoch; 0 where none is given. Raises ValueError."""
+    """Parse a time, ns: RFC 3339 text or seconds since the epoch; 0 if none is given. Raises ValueError."""
     if value in (None, "", 0, "0", "null"):
         return 0
     try:
@@ -135,9 +134,11 @@ def moment(value: Any, where: str) -> int:
     return round(seconds * 1e6) * 1000
 
 
-def merged(known: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, most: int = MOST) -> tuple[Booking, ...]:
-    """What one source said before and says now: a job that it no longer lists has ended; at most `most`, the newest."""
+def merged(
+    known: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, max_bookings: int = MOST
+) -> tuple[Booking, ...]:
+    """Merge earlier and new bookings of a source: jobs that are no longer listed have ended; keep the newest `max_bookings`."""
     listed = {one.id for one in newest}
-    gone = [one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in known if one.id not in listed]
-    every = sorted([*gone, *newest], key=lambda one: (one.end_ns == 0, one.start_ns, one.id))
-    return tuple(every[-most:])
+    ended = [one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in known if one.id not in listed]
+    every = sorted([*ended, *newest], key=lambda one: (one.end_ns == 0, one.start_ns, one.id))
+    return tuple(every[-max_bookings:])

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-MOST = 100_000  # hosts of a list
+MOST = 100_000  # maximum hosts of a list
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 def expanded(text: str, where: str) -> tuple[str, ...]:
-    """The hosts of a list in its order, each once. Raises ValueError that says where, for lists that are none or too long."""
+    """Expand a list to its hosts in order, each once. Raises ValueError with `where` if it is invalid or too long."""
     found: dict[str, None] = {}
     for part in _parts(text, where):
         for host in _hosts(part, where):
@@ -23,7 +23,7 @@ def expanded(text: str, where: str) -> tuple[str, ...]:
 
 
 def _parts(text: str, where: str) -> list[str]:
-    """The list cut at commas outside brackets."""
+    """Split the list at commas outside brackets."""
     parts, depth, begin = [], 0, 0
     for i, sign in enumerate(text):
         depth += (sign == "[") - (sign == "]")
@@ -38,7 +38,7 @@ def _parts(text: str, where: str) -> list[str]:
 
 
 def _hosts(part: str, where: str) -> list[str]:
-    """The hosts of one part, in which each bracket multiplies."""
+    """Expand one part; brackets multiply."""
     out = [""]
     for i, piece in enumerate(re.split(r"[\[\]]", part)):
         choices = _numbers(piece, where) if i % 2 else [piece]

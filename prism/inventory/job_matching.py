@@ -1,6 +1,6 @@
-"""Which booking of a scheduler a job that the traffic shows is: by its hosts, or its addresses, and its time.
+"""Match jobs in the traffic with bookings of schedulers: by hosts, or addresses, and time.
 
-Wrong where hosts are shared by several jobs that a scheduler does not tell apart by address.
+Wrong if several jobs share hosts and the scheduler does not list their addresses.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from prism.inventory.bookings import Booking
 from prism.model import Job
 from prism.topology import Topology
 
-MOSTLY = 0.5  # a job is a booking's where that has more than so much of the job's endpoints: of two that share none, one has
+MOSTLY = 0.5  # a booking matches with more than this share of the job's endpoints: of two disjoint bookings only one can
 
 
 def joined(jobs: Iterable[Job], bookings: Sequence[Booking], topology: Topology | None) -> dict[str, Booking]:
-    """The booking of each job by the job's id; jobs without one are left out."""
+    """Return the booking of each job, by the job's id; jobs without a booking are left out."""
     index = _Index(bookings)
     found = {job.id: index.of(job, topology) for job in jobs} if bookings else {}
     return {id_: booking for id_, booking in found.items() if booking is not None}
 
 
 def booking_of(job: Job, bookings: Sequence[Booking], topology: Topology | None) -> Booking | None:
-    """The booking of one job; None where none has most of its endpoints in its time."""
+    """Return the booking of one job; None if none has most of its endpoints at its time."""
     return _Index(bookings).of(job, topology)
 
 
 class _Index:
-    """Bookings by what they have, so that many jobs are joined to many bookings quickly."""
+    """Index bookings by host and address, to match many jobs with many bookings."""
 
     def __init__(self, bookings: Sequence[Booking]) -> None:
         self._by_name: dict[str, list[Booking]] = {}
@@ -36,7 +36,9 @@ class _Index:
                 self._by_name.setdefault(name, []).append(one)
 
     def of(self, job: Job, topology: Topology | None) -> Booking | None:
-        """The booking that has most of a job's endpoints; of several the one that shares most time, then the smallest."""
+        """Return the booking with most of a job's endpoints; of several the one with the longest common time, then the
+        smallest.
+        """
         held: dict[tuple[str, str], tuple[Booking, int]] = {}
         for endpoint in job.endpoints:
             host = topology.host(endpoint) if topology is not None else None
@@ -48,13 +50,13 @@ class _Index:
 
 
 def shared_ns(job: Job, booking: Booking) -> int:
-    """For how long both go on, ns; a job that was seen at one moment only shares 1."""
+    """Common time of both, ns; 1 for a job that was observed at one moment only."""
     end = min(job.end_ns, booking.end_ns or job.end_ns)
     return max(end - max(job.start_ns, booking.start_ns), 0) + int(booking.start_ns <= job.end_ns and end >= job.start_ns)
 
 
 def followed_by(booking: Booking, bookings: Mapping[str, Booking] | Sequence[Booking], now_ns: int) -> Booking | None:
-    """The booking that has the hosts of one that is over now; None where there is none."""
+    """Return the booking that has the hosts of an ended one; None if there is none."""
     if not booking.end_ns or booking.end_ns > now_ns:
         return None
     every = bookings.values() if isinstance(bookings, Mapping) else bookings
@@ -70,6 +72,6 @@ def followed_by(booking: Booking, bookings: Mapping[str, Booking] | Sequence[Boo
 
 
 def short(host: str) -> str:
-    """The host's own name, without its domain: schedulers and topologies write either. An address stays whole."""
+    """Host name without its domain: schedulers and topologies use either. An address is unchanged."""
     first = host.partition(".")[0]
     return first.lower() if first and not first.isdigit() else host.lower()

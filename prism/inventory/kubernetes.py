@@ -1,8 +1,8 @@
-"""Read the jobs behind the pods of Kubernetes: `kubectl get pods -A -o json`, or `GET /api/v1/pods`.
+"""Read jobs from the pods of Kubernetes: `kubectl get pods -A -o json`, or `GET /api/v1/pods`.
 
-A job is what the pods with GPUs share: the label of its operator (Kubeflow, JobSet, LeaderWorkerSet, Volcano, Ray, Job), else
-the owner, else the pod itself. Addresses come from the pod's status, and those of secondary networks (RDMA) from the annotation
-of Multus (https://github.com/k8snetworkplumbingwg/multus-cni, network-status).
+A job is the common label of its GPU pods (Kubeflow, JobSet, LeaderWorkerSet, Volcano, Ray, Job), else their owner, else the pod
+itself. Addresses come from the pod's status, and those of secondary networks (RDMA) from the annotation of Multus
+(https://github.com/k8snetworkplumbingwg/multus-cni, network-status).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LONGEST = 200
 
 
 def is_pods(document: Mapping[str, Any]) -> bool:
-    """Whether a document is a list of pods."""
+    """Check whether a document is a list of pods."""
     return isinstance(document.get("items"), list) and str(document.get("kind", "")).endswith("List")
 
 
 def jobs(document: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """The fields of a booking of each job. Raises ValueError with the pod's place."""
+    """Yield the booking fields of each job. Raises ValueError with the pod's place."""
     parts: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for i, pod in enumerate(document["items"]):
         where = f"{name}: items[{i}]"
@@ -80,7 +80,7 @@ def _pod(pod: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _addresses(pod: Mapping[str, Any], where: str) -> Iterator[str]:
-    """The pod's own addresses; those of its host are not its own."""
+    """Yield the pod's own addresses, without those of its host."""
     status, about = pod["status"], pod["metadata"]
     if not pod["spec"].get("hostNetwork"):
         for one in status.get("podIPs") or ():
@@ -96,12 +96,12 @@ def _addresses(pod: Mapping[str, Any], where: str) -> Iterator[str]:
 
 
 def _gpus(spec: Mapping[str, Any]) -> bool:
-    """Whether a pod asks for GPUs or the like."""
+    """Check whether a pod requests GPUs or similar accelerators."""
     for one in spec.get("containers") or ():
         resources = one.get("resources") if isinstance(one, dict) else None
         for kind in ("limits", "requests"):
-            asked = resources.get(kind) if isinstance(resources, dict) else None
-            if isinstance(asked, dict) and any(_is_gpu(key) and value not in ("0", 0) for key, value in asked.items()):
+            amounts = resources.get(kind) if isinstance(resources, dict) else None
+            if isinstance(amounts, dict) and any(_is_gpu(key) and value not in ("0", 0) for key, value in amounts.items()):
                 return True
     return False
 
@@ -111,7 +111,7 @@ def _is_gpu(resource: str) -> bool:
 
 
 def _end(status: Mapping[str, Any], where: str) -> int:
-    """When the last container of a finished pod ended; 0 while it goes on."""
+    """End of the last container of a finished pod; 0 while it runs."""
     if status.get("phase") not in ("Succeeded", "Failed"):
         return 0
     ends = [_moment(one, f"{where}.status.containerStatuses") for one in _finished(status.get("containerStatuses") or ())]

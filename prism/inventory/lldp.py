@@ -1,7 +1,7 @@
-"""Complete a topology by what hosts and switches say of their neighbours: `lldpctl -f json`.
+"""Complete a topology with neighbours that hosts and switches report: `lldpctl -f json`.
 
-https://lldpd.github.io/usage.html. The document does not name the device that wrote it: the caller says who that is. Lists with
-one entry may be an object instead, and an entry may be keyed by its name (`json`) or say it inside (`json0`).
+https://lldpd.github.io/usage.html. The document does not name its device: the caller does. A list with one entry may be an
+object instead. An entry may have its name as key (`json`) or as a field (`json0`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collectors.files.documents import load_json
 from prism.inventory.job_matching import short
 from prism.topology import Endpoint, Topology, is_name, shown
 
-MOST = 100_000  # neighbours of a document
+MOST = 100_000  # maximum neighbours of a document
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Neighbour:
 
 
 def parse(text: str, name: str, device: str) -> tuple[Neighbour, ...]:
-    """The neighbours that `device` sees, of the output of lldpctl. Raises ValueError, one line with file and place."""
+    """Parse the neighbours of `device` from the output of lldpctl. Raises ValueError, one line with file and place."""
     document = load_json(text.removeprefix("\ufeff"), name)
     if not isinstance(document, dict) or "lldp" not in document:
         raise ValueError(f'{name}: is not the output of lldpctl -f json: "lldp" is missing')
@@ -50,7 +50,7 @@ def parse(text: str, name: str, device: str) -> tuple[Neighbour, ...]:
 
 
 def _named(parent: Any, key: str, where: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Things of one kind with their place and name, in either of the forms of lldpctl."""
+    """Yield entries of one kind with their place and name, in either form of lldpctl."""
     if not isinstance(parent, dict):
         raise ValueError(f"{where}: must be an object, not {shown(parent)}")
     value = parent.get(key, [])
@@ -72,7 +72,7 @@ def _unlisted(value: Any) -> Any:
 
 
 def _value(value: Any, where: str) -> str:
-    """A text in any of its forms: plain, {"value": …}, [{"value": …}]; empty where there is none."""
+    """Return a text in any of its forms: plain, {"value": …}, [{"value": …}]; empty if there is none."""
     value = _unlisted(value)
     if isinstance(value, dict):
         value = value.get("value", "")
@@ -84,10 +84,11 @@ def _value(value: Any, where: str) -> str:
 
 
 def completed(topology: Topology, neighbours: Sequence[Neighbour]) -> tuple[Topology, tuple[str, ...]]:
-    """The topology with the leaves and ports of endpoints and the links between switches; and what did not fit, in words.
+    """Add leaves and ports of endpoints, and links between switches, to a topology; also return messages about what did not
+    fit.
 
-    An endpoint stands at its host's neighbour of the same place: NICs by rail, ports by name (eth2 before eth10). Where their
-    numbers differ, only a leaf that is the only one of the host is taken. What the topology says itself stays.
+    An endpoint gets its host's neighbour at the same position: NICs by rail, ports by name (eth2 before eth10). If their
+    numbers differ, only a leaf that is the host's only one is used. Existing entries of the topology stay.
     """
     hosts = {short(host): host for host in topology.hosts()}
     ports: dict[str, dict[str, tuple[str, str]]] = {}
@@ -126,7 +127,7 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def to_json(topology: Topology) -> dict[str, Any]:
-    """The topology as the document that `prism.topology.parse` reads."""
+    """Convert the topology to the document that `prism.topology.parse` reads."""
     endpoints = {address: _known(place) for address, place in topology.endpoints.items()}
     speeds = {"gbit": dict(topology.gbit)} if topology.gbit else {}
     return {"endpoints": endpoints, "links": [list(link) for link in topology.links], **speeds}
@@ -137,7 +138,7 @@ def _known(place: Endpoint) -> dict[str, Any]:
 
 
 def devices(files: Iterable[str]) -> dict[str, str]:
-    """Who wrote each file: DEVICE=FILE says it, else the file's name does (leaf0.json, server3.lldp.json)."""
+    """Device of each file: from DEVICE=FILE, else from the file name (leaf0.json, server3.lldp.json)."""
     out = {}
     for text in files:
         device, given, path = text.partition("=")

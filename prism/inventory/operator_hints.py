@@ -1,8 +1,7 @@
-"""What the operator knows of the site and its jobs: priors for the analysis, never facts that overrule clear traffic.
+"""Parse hints of the operator about the site and its jobs: priors for the analysis that never overrule clear traffic.
 
 A document is JSON or YAML: `{"site": {"gpus_per_host": 8, "library": "nccl", "algorithms": ["ring"], "tp": [8]}, "jobs":
-[{"name": "llama-70b", "endpoints": ["10.0.0.1", ...], "tp": 8, "pp": 4}]}`. All of it is optional. Reading the file is the
-caller's business.
+[{"name": "llama-70b", "endpoints": ["10.0.0.1", ...], "tp": 8, "pp": 4}]}`. All of it is optional. The caller reads the file.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from prism.topology import Topology, is_name, normal_address, shown
 LIBRARIES = ("nccl", "rccl", "hccl", "gloo", "mpi", "msccl", "oneccl")
 ALGORITHMS = ("ring", "tree", "halving-doubling", "recursive-doubling", "bruck", "direct", "pairwise")
 SIZES = ("dp", "pp", "tp", "ep", "cp")
-MOST = 1 << 20  # the largest size of a dimension that can be meant, and the most endpoints of a host
-MINE = 0.5  # share of the endpoints of both that a job and a hint have in common, from which on they are the same job
-SURE = 0.8  # confidence of a layout from which on it contradicts a hint
+MOST = 1 << 20  # largest valid size of a dimension, and most endpoints of a host
+MINE = 0.5  # share of common endpoints from which a job and a hint are the same job
+SURE = 0.8  # confidence of a layout from which it contradicts a hint
 
 
 @dataclass(frozen=True)
 class JobHints:
-    """What is known of one job; `sizes` are those of its parallel dimensions that were given."""
+    """Hints about one job; `sizes`: its parallel dimensions that are given."""
 
     name: str = ""
     endpoints: frozenset[str] = frozenset()
@@ -55,12 +54,12 @@ class Hints:
     jobs: tuple[JobHints, ...] = ()
 
     def only(self, endpoints: Collection[str]) -> Hints:
-        """The hints for the site and for the job of some endpoints, without those for other jobs."""
+        """Select the hints for the site and for the job of some endpoints."""
         own = self.job(endpoints)
         return replace(self, jobs=() if own is None else (own,))
 
     def job(self, endpoints: Collection[str]) -> JobHints | None:
-        """The hints of the job that has most of some endpoints, if they are the same job."""
+        """Return the hints of the job with most of some endpoints, if it is the same job."""
         own = frozenset(endpoints)
         near = max(self.jobs, key=lambda one: _alike(own, one.endpoints), default=None)
         return near if near is not None and _alike(own, near.endpoints) >= MINE else None
@@ -71,9 +70,9 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def parse(text: str, name: str) -> Hints:
-    """The hints in `text`; `name` is its file, for the format (.json, .yaml, else by content) and for errors.
+    """Parse hints; `name` is the file, for the format (.json, .yaml, else by content) and for errors.
 
-    Raises ValueError, one line with file and position, on anything that cannot be meant.
+    Raises ValueError, one line with file and position, for invalid values.
     """
     text = text.removeprefix("\ufeff")
     is_json = name.lower().endswith(".json") or text.lstrip().startswith(("{", "["))
@@ -106,7 +105,7 @@ def _jobs(value: Any, where: str) -> tuple[JobHints, ...]:
         if name and names.setdefault(name, at) != at:
             raise ValueError(f"{at}.name: {name!r} is the name of {names[name]}, too")
         if "endpoints" not in own:
-            raise ValueError(f'{at}: "endpoints" is missing: without them, nobody knows which job is meant')
+            raise ValueError(f'{at}: "endpoints" is missing: without them, the job cannot be identified')
         endpoints = [normal_address(one, place) for place, one in _listed(own["endpoints"], f"{at}.endpoints")]
         if not endpoints:
             raise ValueError(f"{at}.endpoints: must name at least one address")
@@ -119,7 +118,7 @@ def _jobs(value: Any, where: str) -> tuple[JobHints, ...]:
 
 
 def _with_numbers(value: Any) -> Any:
-    """A YAML document, all text, with digits as numbers."""
+    """Convert digits in a YAML document, which is all text, to numbers."""
     if isinstance(value, dict):
         return {key: own if key in ("name", "endpoints") else _with_numbers(own) for key, own in value.items()}
     if isinstance(value, list):
@@ -128,7 +127,7 @@ def _with_numbers(value: Any) -> Any:
 
 
 def check_keys(value: Any, where: str, known: Sequence[str]) -> None:
-    """Raises ValueError, which says `where`, unless a value is an object with no key twice and none but `known` ones."""
+    """Check that a value is an object with only `known` keys, each once. Raises ValueError with `where`."""
     if not isinstance(value, dict):
         raise ValueError(f"{where}: must be an object, not {shown(value)}")
     if isinstance(value, Object) and value.twice is not None:
@@ -157,7 +156,7 @@ def _one_of(value: Any, known: Sequence[str], where: str) -> str:
 
 
 def named(job: Job, hints: Hints) -> Job:
-    """A job with the name that the operator gave it, if any."""
+    """Give a job the operator's name, if any."""
     own = hints.job(job.endpoints)
     return replace(job, name=own.name) if own is not None and own.name else job
 
@@ -165,7 +164,7 @@ def named(job: Job, hints: Hints) -> Job:
 def contradictions(
     hints: Hints, found: Sequence[JobDiagnosis], talkers: Collection[str], topology: Topology | None
 ) -> Iterator[str]:
-    """What the traffic shows otherwise than the hints say, in words. `talkers` are all endpoints with records."""
+    """Yield messages about contradictions between hints and traffic. `talkers`: all endpoints with records."""
     heard = frozenset(talkers)
     for hinted in hints.jobs:
         own = next((one for one in found if hints.job(one.job.endpoints) is hinted), None)
@@ -187,21 +186,21 @@ def contradictions(
 
 
 def _called(hinted: JobHints) -> str:
-    return f"job {hinted.name}" if hinted.name else f"the job of {_few(sorted(hinted.endpoints), most=1)}"
+    return f"job {hinted.name}" if hinted.name else f"the job of {_shown(sorted(hinted.endpoints), limit=1)}"
 
 
 def _other_members(hinted: JobHints, own: JobDiagnosis) -> Iterator[str]:
     members, given = frozenset(own.job.endpoints), hinted.endpoints
     absent, more = sorted(given - members), sorted(members - given)
     if absent:
-        yield f"hints: {len(absent)} of the {len(given)} endpoints of {_called(hinted)} do not train with it: {_few(absent)}"
+        yield f"hints: {len(absent)} of the {len(given)} endpoints of {_called(hinted)} do not train with it: {_shown(absent)}"
     if more:
-        yield f"hints: {len(more)} endpoints train with {_called(hinted)}, but are not among its endpoints: {_few(more)}"
+        yield f"hints: {len(more)} endpoints train with {_called(hinted)}, but are not among its endpoints: {_shown(more)}"
 
 
-def _few(addresses: Sequence[str], *, most: int = 4) -> str:
-    more = len(addresses) - most
-    return ", ".join(addresses[:most]) + (f" and {more} more" if more > 0 else "")
+def _shown(addresses: Sequence[str], *, limit: int = 4) -> str:
+    more = len(addresses) - limit
+    return ", ".join(addresses[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def _other_sizes(hinted: JobHints, own: JobDiagnosis) -> Iterator[str]:

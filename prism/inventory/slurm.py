@@ -1,7 +1,7 @@
-"""Read the jobs that Slurm lists: `scontrol show job --json`, `squeue --json`, and `GET /slurm/v0.0.NN/jobs` of its REST.
+"""Read the jobs of Slurm: `scontrol show job --json`, `squeue --json`, and `GET /slurm/v0.0.NN/jobs` of its REST.
 
 https://slurm.schedmd.com/rest_api.html. Since data_parser/v0.0.39 a number is an object with `set`, `infinite` and `number`,
-and a state a list; before, both are plain.
+and a state is a list; before, both are plain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ S = 1_000_000_000
 
 
 def is_jobs(document: Mapping[str, Any]) -> bool:
-    """Whether a document is a list of jobs from Slurm; one without jobs has `meta` or `last_update`."""
+    """Check whether a document is a list of Slurm jobs; an empty one has `meta` or `last_update`."""
     rows = document.get("jobs")
     if not isinstance(rows, list):
         return False
@@ -28,7 +28,7 @@ def is_jobs(document: Mapping[str, Any]) -> bool:
 
 
 def jobs(document: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """The fields of a booking of each job that has hosts, or had some. Raises ValueError with the job's place."""
+    """Yield the booking fields of each job that has, or had, hosts. Raises ValueError with the job's place."""
     seen: set[str] = set()
     for i, row in enumerate(document["jobs"]):
         where = f"{name}: jobs[{i}]"
@@ -41,7 +41,7 @@ def jobs(document: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
         if not isinstance(nodes, str):
             raise ValueError(f"{where}.nodes: must be a host list, not {shown(nodes)}")
         id_ = _id(row, where)
-        if id_ in seen:  # restarted under the same number: the newest comes last
+        if id_ in seen:  # restarted with the same number: the newest is last
             continue
         seen.add(id_)
         runs = any(state in WITH_HOSTS for state in states)
@@ -59,7 +59,7 @@ def jobs(document: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _id(row: Mapping[str, Any], where: str) -> str:
-    """The number of a job; of a task of an array, array_task."""
+    """Number of the job; of a task of an array: array_task."""
     number = _number(row.get("job_id"), f"{where}.job_id")
     array, task = (row.get(key) for key in ("array_job_id", "array_task_id"))
     if isinstance(task, dict) and task.get("set") and _number(array, f"{where}.array_job_id"):
@@ -80,7 +80,7 @@ def _states(value: Any, where: str) -> tuple[str, ...]:
 
 
 def _number(value: Any, where: str) -> int:
-    """A number in either form; 0 where none is set or it is infinite."""
+    """Parse a number in either form; 0 if it is unset or infinite."""
     if isinstance(value, dict):
         value = value.get("number", 0) if value.get("set", True) and not value.get("infinite") else 0
     if value is None:

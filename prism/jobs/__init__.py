@@ -1,4 +1,4 @@
-"""Which endpoints train together: jobs are recognised from flow records, before anything is known of their layout."""
+"""Recognise jobs in flow records: which endpoints train together. No layout is known yet."""
 
 from prism.jobs.job_records import around, largest_first, naming, rows_of
 from prism.jobs.recognition import recognize

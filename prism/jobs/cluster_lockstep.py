@@ -1,4 +1,4 @@
-"""Join clusters to jobs: those that run in lockstep, and those between which a ring goes on inside hosts."""
+"""Join clusters to jobs: clusters in lockstep, and clusters between which a ring continues inside hosts."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from networkx.utils import UnionFind
 
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import VAGUE, Beat, locked
-from prism.jobs.clusters import Members, homes
+from prism.jobs.cluster_periods import VAGUE, ClusterRhythm, in_step
+from prism.jobs.clusters import Members, cluster_numbers
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
 
@@ -20,24 +20,39 @@ Pair = tuple[int, int]
 
 def in_lockstep(
     clusters: Sequence[Members],
-    beats: Sequence[Beat],
+    rhythms: Sequence[ClusterRhythm],
     host: Ints | None,
-    known: Sequence[Pair],
+    joined_pairs: Sequence[Pair],
     owner: Sequence[int] | None = None,
 ) -> list[Pair]:
-    """Pairs of clusters that are one job: the `known` ones, and those in lockstep.
+    """Return pairs of clusters that belong to one job: `joined_pairs`, and pairs in lockstep.
 
-    `host` is the host of each endpoint, -1 where unknown: only clusters that share one are compared. Without hosts all are,
-    each with one cluster of each job, those of its own period first. `owner` is the job that the operator's hints say a cluster
-    belongs to, -1 where they do not: clusters of two of these are two jobs, and those of one are one unless clear marks say no.
+    Parameters
+    ----------
+    clusters : sequence of frozenset
+        Endpoint codes of each cluster.
+    rhythms : sequence of ClusterRhythm
+        One per cluster.
+    host : int[endpoints] or None
+        Host of each endpoint, −1 if unknown. Only clusters that share a host are compared. Without hosts, each cluster is
+        compared with one cluster of each job, those of similar period first.
+    joined_pairs : sequence of pair
+        Pairs that are known to belong together.
+    owner : sequence of int or None
+        Hinted job of each cluster, −1 if none. Clusters of two hinted jobs stay apart. Clusters of one are joined unless clear
+        step marks contradict.
+
+    Returns
+    -------
+    list of pair
     """
     found = UnionFind(range(len(clusters)))
-    out = list(known)
-    for one, other in known:
+    out = list(joined_pairs)
+    for one, other in joined_pairs:
         found.union(one, other)
-    together = _Judge(beats, owner)
+    same_job = _Judge(rhythms, owner)
     if host is None:
-        _among_all(beats, together, found, out)
+        _among_all(rhythms, same_job, found, out)
         return out
     tried: set[Pair] = set()
     for sharing in _by_host(clusters, host):
@@ -45,7 +60,7 @@ def in_lockstep(
             for j in sharing[k + 1 :]:
                 if (i, j) not in tried and found[i] != found[j]:
                     tried.add((i, j))
-                    if together(i, j):
+                    if same_job(i, j):
                         found.union(i, j)
                         out.append((i, j))
     return out
@@ -61,28 +76,28 @@ def _by_host(clusters: Sequence[Members], host: Ints) -> Iterator[list[int]]:
 
 
 class _Judge:
-    """Whether two clusters are one job, with what the operator's hints say of them."""
+    """Decide whether two clusters belong to one job, with the operator's hints."""
 
-    def __init__(self, beats: Sequence[Beat], owner: Sequence[int] | None) -> None:
-        self._beats, self._owner = beats, owner
+    def __init__(self, rhythms: Sequence[ClusterRhythm], owner: Sequence[int] | None) -> None:
+        self._beats, self._owner = rhythms, owner
 
     def __call__(self, i: int, j: int) -> bool:
         one, other = self._beats[i], self._beats[j]
         if self._owner is not None and min(self._owner[i], self._owner[j]) >= 0:
             if self._owner[i] != self._owner[j]:
                 return False
-            return min(one.quality, other.quality) < VAGUE or locked(one, other)
-        return locked(one, other)
+            return min(one.quality, other.quality) < VAGUE or in_step(one, other)
+        return in_step(one, other)
 
 
-def _among_all(beats: Sequence[Beat], together: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
-    """Compare each cluster with the first of each job found so far."""
-    period = np.array([float(np.median(np.diff(b.marks))) if len(b.marks) > 1 else np.inf for b in beats])
+def _among_all(rhythms: Sequence[ClusterRhythm], same_job: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
+    """Compare each cluster with the first cluster of each job found so far."""
+    period = np.array([float(np.median(np.diff(b.marks))) if len(b.marks) > 1 else np.inf for b in rhythms])
     firsts: list[int] = []
-    for i in sorted(range(len(beats)), key=lambda i: (-beats[i].clear, i)):
-        apart = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}
-        for j in sorted(firsts, key=lambda j: apart[j]):
-            if found[i] != found[j] and together(i, j):
+    for i in sorted(range(len(rhythms)), key=lambda i: (-rhythms[i].regularity, i)):
+        distance = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}
+        for j in sorted(firsts, key=lambda j: distance[j]):
+            if found[i] != found[j] and same_job(i, j):
                 found.union(i, j)
                 out.append((j, i))
                 break
@@ -92,11 +107,11 @@ def _among_all(beats: Sequence[Beat], together: Callable[[int, int], bool], foun
 
 
 def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> list[Pair]:
-    """Pairs of clusters between which a ring goes on inside hosts: what enters a host in one cluster leaves it in the other.
+    """Return pairs of clusters between which a ring continues inside hosts: octets enter in one cluster and leave in the other.
 
-    Two clusters are joined where at a host their surpluses cancel and those of no other two there do.
+    Two clusters are joined if their surpluses at a host cancel and no other pair's surpluses there do.
     """
-    home = homes(clusters, len(host))
+    home = cluster_numbers(clusters, len(host))
     own = (home[steady.src] == home[steady.dst]) & (home[steady.src] >= 0)
     src, dst, volume = steady.src[own], steady.dst[own], steady.volume[own].astype(np.float64)
     enters, leaves = (np.bincount(ends, volume, len(host)) for ends in (dst, src))

@@ -1,4 +1,4 @@
-"""The beat of a cluster: a sample of its traffic, and marks of its steps."""
+"""Estimate the rhythm of a cluster: a sample of its traffic, and marks at the ends of its steps."""
 
 from __future__ import annotations
 
@@ -15,62 +15,63 @@ from prism.jobs.repetition import Floats, Ints, consistency, offsets, parts_of, 
 from prism.loops.arrays.edges import Edge
 from prism.loops.periods.stream_rhythm import Rhythm, choices, rhythm
 
-CLEAR = 0.9  # quality at which no better marks are looked for; 1 is the most there can be
-SIZES = 3  # sizes of messages of one pair that are looked at
+CLEAR = 0.9  # quality at which the search for better marks stops; 1 is the maximum
+SIZES = 3  # message sizes of one pair that are examined
 HALF = 0.5
 VAGUE = 0.7  # quality below which every level of rhythm is tried
 
 
 @dataclass(frozen=True, eq=False)
-class Beat:
-    """Sampled `edges` of a cluster; the `times` of their records, ns, and each one's share of its edge's octets (`weight`).
+class ClusterRhythm:
+    """Sampled `edges` of a cluster; `times` of their records, ns; `weight`: share of each record in its edge's octets.
 
-    `marks`: when steps end, ns, empty where none are seen; `clear`: how consistent the traffic is between them, 0 ... 1, times
-    the share of it that they span; `constant`: share of the octets on edges of which as many move in each step.
+    `marks`: ends of steps, ns, empty if none were found. `regularity`: consistency of the traffic between marks, 0 ... 1, times
+    the share of traffic between the first and the last. `constant`: share of the octets on edges with equal octets in each
+    step.
     """
 
     edges: tuple[Edge, ...]
     times: Ints
     weight: Floats
     marks: Ints
-    clear: float = 0.0
+    regularity: float = 0.0
     constant: float = 0.0
 
     @property
     def quality(self) -> float:
-        """How good the marks are, 0 ... 1: traffic that varies in volume may still be as regular."""
-        return self.clear * (1 + self.constant) / 2
+        """Quality of the marks, 0 ... 1: traffic of varying volume may still be regular."""
+        return self.regularity * (1 + self.constant) / 2
 
 
-def beat_of(edges: Sequence[Edge]) -> Beat:
-    """The beat of a cluster from some of its edges, at least one."""
+def cluster_rhythm(edges: Sequence[Edge]) -> ClusterRhythm:
+    """Estimate the rhythm of a cluster from at least one of its edges."""
     edges = tuple(sorted(edges, key=lambda edge: -edge.volume))
     times = np.concatenate([edge.start for edge in edges])
     weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
-    best = Beat(edges, times, weight, np.zeros(0, np.int64))
+    best = ClusterRhythm(edges, times, weight, np.zeros(0, np.int64))
     for enough, marks_of in ((CLEAR, _first_marks), (VAGUE, _marks_of_levels), (VAGUE, _periodic_marks)):
         if best.quality >= enough:
             break
         for by, marks in marks_of(edges):
-            best = max(best, _judged(best, by, marks), key=lambda one: one.quality)
+            best = max(best, _with_marks(best, by, marks), key=lambda one: one.quality)
             if best.quality >= CLEAR:
                 break
     return best
 
 
-def _judged(best: Beat, by: int, marks: Ints) -> Beat:
-    """The beat with other marks, which edge `by` shows."""
+def _with_marks(best: ClusterRhythm, by: int, marks: Ints) -> ClusterRhythm:
+    """Evaluate other marks, which edge number `by` shows."""
     spanned = best.weight[(best.times >= marks[0]) & (best.times < marks[-1])].sum() / best.weight.sum()
     shape = shapes(marks, best.times, best.weight, 2 * c.BINS)
-    clear = float(spanned) * consistency(shape)  # the rounds of one collective span little of the traffic
-    if clear <= best.quality:
-        return replace(best, marks=marks, clear=0.0)
+    regularity = float(spanned) * consistency(shape)  # the rounds of one collective span little of the traffic
+    if regularity <= best.quality:
+        return replace(best, marks=marks, regularity=0.0)
     rounds = _are_rounds(best.edges, marks)
-    return replace(best, marks=marks, clear=clear, constant=0.0 if rounds else constant(best.edges, marks, by))
+    return replace(best, marks=marks, regularity=regularity, constant=0.0 if rounds else constant(best.edges, marks, by))
 
 
 def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
-    """Whether the traffic between marks is one round of a ring: one equal message of each edge, one way. A step has more."""
+    """Check whether the traffic between marks is a single round of a ring: one equal message per edge, in one direction."""
     pairs = {(edge.src, edge.dst) for edge in edges}
     if any(pair[::-1] in pairs for pair in pairs):
         return False
@@ -78,28 +79,28 @@ def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
     return all(np.ptp(edge.octets) == 0 and np.median(count) == 1 for edge, count in zip(edges, counts, strict=True))
 
 
-def _tried(edges: Sequence[Edge]) -> list[int]:
+def _examined_edges(edges: Sequence[Edge]) -> list[int]:
     return sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
 
 
 def _first_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Step ends that some edges show, and the number of the edge: of whole edges, then of their messages of one size."""
-    for i in _tried(edges):
+    """Yield step ends that some edges show, and the number of the edge: whole edges, then their messages of one size."""
+    for i in _examined_edges(edges):
         yield from _ends(i, [rhythm(*edges[i].moved)])
-    for i in _tried(edges):
+    for i in _examined_edges(edges):
         for part in parts_by_size(edges[i]):
             yield from _ends(i, [rhythm(*part.moved)])
 
 
 def _marks_of_levels(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """The same of every level of their rhythms."""
-    for i in _tried(edges):
+    """Yield step ends of every level of the edges' rhythms."""
+    for i in _examined_edges(edges):
         for part in (edges[i], *parts_by_size(edges[i])):
             yield from _ends(i, choices(*part.moved))
 
 
 def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Step boundaries at the period at which most edges repeat."""
+    """Yield step bounds at the period at which most edges repeat."""
     origin = int(min(edge.start[0] for edge in edges))
     steps = steps_of([_stream(part, origin) for edge in edges for part in parts_by_size(edge) or [edge]])
     if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
@@ -107,9 +108,9 @@ def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
 
 
 def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
-    """Share of the octets on edges that carry as many in each step, of all edges but the one that shows the marks.
+    """Share of the octets on edges with equal octets in each step, without the edge that shows the marks.
 
-    0 where these carry less than half of the octets and touch less than half of the endpoints: a few are equal by chance.
+    0 if these carry less than half of the octets and touch less than half of the endpoints: a few are equal by chance.
     """
     whole = _equal(edges, marks)
     volume = np.array([edge.volume for edge in edges], np.int64)
@@ -125,7 +126,7 @@ def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Which edges move as many octets in each step."""
+    """Select edges with equal octets in each step."""
     steps = len(marks) - 1
     number = np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges])
     step = np.searchsorted(marks, np.concatenate([edge.start for edge in edges]), "right") - 1
@@ -142,13 +143,13 @@ def _ends(by: int, found: Iterable[Rhythm]) -> Iterator[tuple[int, Ints]]:
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
-    """An edge's messages by their size, for the sizes that carry most, if it has several: each belongs to one collective."""
+    """Split an edge by message size, for the sizes with most octets. Each size belongs to one collective."""
     sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
-    often = np.flatnonzero(counts > c.MIN_STEPS)
-    if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(often):
+    frequent = np.flatnonzero(counts > c.MIN_STEPS)
+    if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(frequent):
         return []
-    often = often[np.argsort(-(sizes * counts)[often], kind="stable")][:SIZES]
-    return [edge.only(number == k) for k in often.tolist()]
+    frequent = frequent[np.argsort(-(sizes * counts)[frequent], kind="stable")][:SIZES]
+    return [edge.only(number == k) for k in frequent.tolist()]
 
 
 def _stream(edge: Edge, low: int) -> Stream:
@@ -157,13 +158,13 @@ def _stream(edge: Edge, low: int) -> Stream:
     return Stream(edge.src, edge.dst, edge.rows, start, end, octets, equal, bursts=not equal)
 
 
-def locked(one: Beat, other: Beat) -> bool:
-    """Whether two clusters run in lockstep: the traffic of one repeats at the steps of the other, and does not drift."""
+def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
+    """Check whether two clusters run in lockstep: traffic of one repeats at the steps of the other without drift."""
     return _follows(one, other) or _follows(other, one)
 
 
-def _follows(leader: Beat, follower: Beat) -> bool:
-    if len(leader.marks) <= c.MIN_STEPS or leader.clear <= 0:
+def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
+    if len(leader.marks) <= c.MIN_STEPS or leader.regularity <= 0:
         return False
     bins = parts_of(leader.marks, follower.marks)
     own = consistency(shapes(leader.marks, leader.times, leader.weight, bins))
@@ -176,7 +177,7 @@ def _follows(leader: Beat, follower: Beat) -> bool:
 
 
 def _alike(one: Ints, other: Ints) -> bool:
-    """Whether the steps of two clusters are long and short at the same times."""
+    """Check whether the steps of two clusters are long and short at the same times."""
     if not 0.5 < len(one) / max(len(other), 1) < 2:
         return False
     near = np.interp(one, other, np.arange(float(len(other))))

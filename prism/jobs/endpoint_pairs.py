@@ -1,8 +1,7 @@
-"""Pairs of endpoints with what they moved, as a database sums them up, and the parts of a cluster that have nothing in common.
+"""Sum flows by pair of endpoints, and split a cluster into independent parts.
 
-Two endpoints may be of one job only if a chain of pairs that keep moving something, or of shared hosts, leads from one to the
-other. So a cluster falls into parts, and what is told of one part does not depend on the others: each can be analysed alone,
-on any machine.
+Two endpoints can belong to one job only if a chain of recurrent pairs or of shared hosts joins them. So the cluster falls into
+parts that can be analysed independently, on any machine.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from collectors.compilation.compiled import compiled
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.topology import Topology
 
-LEAST = 3  # records by which a pair may be said to keep moving something: `edges.recurring`
+LEAST = 3  # records of a pair that recurs: `edges.recurring`
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Directed pairs of endpoints, in any order, each once: octets, records that have some, first start and last end, ns."""
+    """Directed pairs of endpoints, each once, in any order: octets, records with octets, first start and last end, ns."""
 
     src: Codes
     dst: Codes
@@ -42,12 +41,12 @@ class Pairs:
 
     @property
     def window(self) -> tuple[int, int]:
-        """When the first record starts and the last ends, ns; (0, 1) without any."""
+        """First start and last end of the records, ns; (0, 1) if there are none."""
         return (int(self.first_ns.min()), int(self.last_ns.max())) if len(self) else (0, 1)
 
 
 def pairs_of(flows: Flows) -> Pairs:
-    """The pairs of flows in memory."""
+    """Sum flow records by directed pair."""
     number, at = numbered(flows.src, flows.dst)
     summed = _summed(number, len(at), flows.start_ns, flows.end_ns, flows.octets)
     return Pairs(flows.src[at], flows.dst[at], *summed, tuple(flows.endpoints))
@@ -55,7 +54,7 @@ def pairs_of(flows: Flows) -> Pairs:
 
 @compiled
 def _summed(number: Codes, n: int, start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """What each of n pairs moved, how many of its records have octets, the least start and the greatest end."""
+    """Sum octets and records with octets, and find the first start and the last end, of each of n pairs."""
     moved, records, last = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
     first = np.full(n, np.iinfo(np.int64).max)
     for i in range(len(number)):
@@ -68,9 +67,21 @@ def _summed(number: Codes, n: int, start: Ints, end: Ints, octets: Ints) -> tupl
 
 
 def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
-    """The codes of the endpoints of each part, those with most octets first. What is in no part is in no job.
+    """Split endpoints into independent parts, largest first. Endpoints in no part belong to no job.
 
-    Without a topology, clusters of one job may have nothing in common but their beat: all that keeps moving is one part.
+    Without a topology, clusters of one job may only have their rhythm in common: all recurrent endpoints form one part.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Octets and records by pair.
+    topology : Topology, optional
+        Hosts of the endpoints.
+
+    Returns
+    -------
+    tuple of intp[n]
+        Endpoint codes of each part.
     """
     n = len(pairs.endpoints)
     known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)
@@ -94,53 +105,55 @@ def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.in
     return tuple(members[begins[k] : begins[k + 1]] for k in order[: np.count_nonzero(moved)].tolist())
 
 
-def divided(flows: Flows, own: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
-    """The records around each of some parts, as `jobs.around` a job: with an end in it, in the same order.
+def split_by_part(flows: Flows, part_codes: Sequence[NDArray[np.intp]]) -> Iterator[Flows]:
+    """Yield the records of each part, in order, as `jobs.around` does for a job: those with one end in it.
 
-    The records are laid out part by part once. Who does not hold on to `flows` meanwhile, needs no memory for them twice.
+    The records are sorted by part once. Release `flows` while iterating, so that they are not in memory twice.
     """
-    if len(own) == 1 and len(own[0]) == len(flows.endpoints):
+    if len(part_codes) == 1 and len(part_codes[0]) == len(flows.endpoints):
         yield flows.narrowed()
         return
-    if not own:
+    if not part_codes:
         return
-    label = np.full(len(flows.endpoints), len(own), np.int32)
-    for i, members in enumerate(own):
+    label = np.full(len(flows.endpoints), len(part_codes), np.int32)
+    for i, members in enumerate(part_codes):
         label[members] = i
-    first, mixed = _firsts(label, len(own) + 1, flows.src, flows.dst)
-    if mixed[:-1].any():
-        flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(own))
-    place, begins = _places(first, len(own) + 1)
+    first, is_shared = _first_parts(label, len(part_codes) + 1, flows.src, flows.dst)
+    if is_shared[:-1].any():
+        flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(part_codes))
+    place, begins = _places(first, len(part_codes) + 1)
     del first
-    code, names = np.arange(len(flows.endpoints), dtype=np.int32), [tuple(flows.endpoints)] * len(own)
-    for i in np.flatnonzero(~mixed[:-1]).tolist():
-        code[own[i]] = np.arange(len(own[i]), dtype=np.int32)
-        names[i] = tuple(flows.endpoints[member] for member in own[i].tolist())
+    code, names = np.arange(len(flows.endpoints), dtype=np.int32), [tuple(flows.endpoints)] * len(part_codes)
+    for i in np.flatnonzero(~is_shared[:-1]).tolist():
+        code[part_codes[i]] = np.arange(len(part_codes[i]), dtype=np.int32)
+        names[i] = tuple(flows.endpoints[member] for member in part_codes[i].tolist())
     columns: dict[str, Any] = {c.name: getattr(flows, c.name) for c in COLUMNS}
     more: dict[str, Any] = {"exporters": flows.exporters, "paths": flows.paths}
     del flows
     columns |= {"src": code.take(columns["src"]), "dst": code.take(columns["dst"])}
     for name in columns:
-        columns[name] = _laid(columns[name], place)
+        columns[name] = _reordered(columns[name], place)
     for i, (low, high) in enumerate(pairwise(begins[:-1].tolist())):
         part = {name: column[low:high] for name, column in columns.items()}
         yield Flows(**part, **more, endpoints=names[i]).narrowed()
 
 
 @compiled
-def _firsts(label: Codes, n: int, src: Codes, dst: Codes) -> tuple[Codes, NDArray[np.bool_]]:
-    """The first of the parts (0 … n − 1) at each record's ends, and which parts have records that name others' endpoints."""
-    out, mixed = np.empty(len(src), np.int32), np.zeros(n, np.bool_)
+def _first_parts(label: Codes, n: int, src: Codes, dst: Codes) -> tuple[Codes, NDArray[np.bool_]]:
+    """For each record, find the lower part (0 … n − 1) of its ends; and mark parts whose records name endpoints of other
+    parts.
+    """
+    out, is_shared = np.empty(len(src), np.int32), np.zeros(n, np.bool_)
     for i in range(len(src)):
         one, other = label[np.uint64(src[i])], label[np.uint64(dst[i])]
         out[i] = min(one, other)
         if one != other:
-            mixed[one] = mixed[other] = True
-    return out, mixed
+            is_shared[one] = is_shared[other] = True
+    return out, is_shared
 
 
 def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Codes]:
-    """The records, those between two of the parts twice, and the part of each; the parts of their ends are given."""
+    """Duplicate records between two of the parts, and return the part of each record."""
     first, second = np.minimum(src, dst), np.maximum(src, dst)
     both = (first != second) & (second < parts)
     rows = np.repeat(np.arange(len(flows)), 1 + both)
@@ -151,7 +164,7 @@ def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Cod
 
 @compiled
 def _places(part: Codes, n: int) -> tuple[Codes, NDArray[np.intp]]:
-    """The place of each record where records lie part by part (0 … n − 1), in order; and where each part begins, n + 1."""
+    """Compute the place of each record if records are sorted by part (0 … n − 1), and where each part begins; [n + 1]."""
     begins = np.zeros(n + 1, np.intp)
     for k in part:
         begins[np.uint64(k) + np.uint64(1)] += 1
@@ -165,13 +178,13 @@ def _places(part: Codes, n: int) -> tuple[Codes, NDArray[np.intp]]:
     return out, begins
 
 
-def _laid(column: NDArray[Any], place: Codes) -> NDArray[Any]:
-    """The values of a column, each at its place."""
-    return column if column.strides == (0,) else _laid_out(np.ascontiguousarray(column), place)
+def _reordered(column: NDArray[Any], place: Codes) -> NDArray[Any]:
+    """Return the column's values, each at its place."""
+    return column if column.strides == (0,) else _scatter(np.ascontiguousarray(column), place)
 
 
 @compiled
-def _laid_out(column: NDArray[Any], place: Codes) -> NDArray[Any]:
+def _scatter(column: NDArray[Any], place: Codes) -> NDArray[Any]:
     out = np.empty_like(column)
     for i in range(len(column)):
         out[np.uint64(place[i])] = column[i]

@@ -1,10 +1,10 @@
-"""Split and join groups of endpoints by the job ids that their packets carry (Ultra Ethernet).
+"""Split and join clusters by the job ids that their packets carry (Ultra Ethernet).
 
-The fabric's manager gives each job an id, and every request carries it. Endpoints of two ids are of two jobs, even if both talk
-to the same storage. Groups of one id are one job, though nothing on the wire joins them: but only if several ids were seen.
-Where all traffic has the same id, it may be a default that says nothing.
+The fabric manager gives each job an id, and every request carries it. Endpoints with two ids belong to two jobs, even if both
+use the same storage. Clusters of one id are one job, even without traffic between them, but only if several ids were seen: a
+single id may be a default.
 
-Wrong where two jobs share a NIC (it counts for the one that moves more octets), and where a job has several ids.
+Wrong if two jobs share a NIC (the job with more octets gets it), or if a job has several ids.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collectors.columns.record import Flows, Ints
 
 
 def main_job_ids(flows: Flows) -> Ints:
-    """The job id of most octets that each endpoint sent or was sent, 0 where none has one. int64[endpoints]."""
+    """Job id with most octets of each endpoint, 0 if none. int64[endpoints]."""
     n = len(flows.endpoints)
     out = np.zeros(n, np.int64)
     rows = np.flatnonzero((flows.job_id > 0) & (flows.octets > 0)) if flows.holds("job_id") else np.zeros(0, np.intp)
@@ -33,18 +33,15 @@ def main_job_ids(flows: Flows) -> Ints:
 
 
 def by_job_id(flows: Flows, clusters: list[frozenset[int]]) -> list[frozenset[int]]:
-    """Groups of endpoints (codes), of which none has two job ids and, if there are several ids, no two have the same.
-
-    Endpoints without an id stay with the largest part of their group.
-    """
-    mine = main_job_ids(flows)
-    if not mine.any():
+    """Split and join groups of endpoints (codes) so that none has two job ids and, with several ids, no two have the same."""
+    job_ids = main_job_ids(flows)
+    if not job_ids.any():
         return clusters
     parts: list[tuple[int, frozenset[int]]] = []
     for members in clusters:
         own = defaultdict[int, set[int]](set)
         for member in members:
-            own[int(mine[member])].add(member)
+            own[int(job_ids[member])].add(member)
         silent = own.pop(0, set[int]())
         largest = max(own, key=lambda job: (len(own[job]), -job), default=0)
         own[largest] |= silent

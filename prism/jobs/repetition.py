@@ -1,8 +1,8 @@
-"""How well traffic repeats from one mark to the next: the test whether two clusters run in lockstep.
+"""Measure how well traffic repeats from mark to mark: the test whether two clusters run in lockstep.
 
-The marks are the step boundaries of one cluster. The traffic of the other one is laid over these steps. If both belong to one
-job, its shape is the same in every step; traffic of another period, or of the same period with a clock of its own, is smeared.
-This is the peri-event histogram of spike-train analysis. It needs no threshold in seconds, and marks of one cluster only.
+The marks are the step bounds of one cluster. The traffic of the other is folded over these steps. If both belong to one job,
+its shape is the same in every step. Traffic of another period, or of the same period with its own clock, is smeared. This is
+the peri-event histogram of spike-train analysis. It needs no threshold in seconds, and marks of one cluster only.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from prism.jobs import constants as c
 
-FLAT = 1 - 1e-6  # likeness by chance, 0 ... 1, of traffic that is spread so evenly over the step that it has no shape
+FLAT = 1 - 1e-6  # similarity by chance, 0 ... 1, above which traffic is spread too evenly over the step to have a shape
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
-    """The shape of the traffic in each step, unit length; float64[steps with traffic, bins]."""
+    """Compute the shape of the traffic in each step, unit length; float64[steps with traffic, bins]."""
     steps = len(marks) - 1
     inside = (times >= marks[0]) & (times < marks[-1])
     place = np.interp(times[inside], marks, np.arange(steps + 1.0))
@@ -33,7 +33,7 @@ def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
 
 
 def consistency(shape: Floats) -> float:
-    """How alike the steps are beyond chance: 1 the same in every step, 0 as if each step were shifted at random."""
+    """Similarity of the steps beyond chance: 1 if all are equal, 0 if each step is shifted at random."""
     steps, bins = shape.shape
     if steps < c.MIN_STEPS:
         return 0.0
@@ -44,7 +44,7 @@ def consistency(shape: Floats) -> float:
 
 
 def offsets(shape: Floats) -> Floats:
-    """By how much each step is shifted against the others, in steps, -0.5 ... 0.5."""
+    """Shift of each step relative to the others, in steps, −0.5 ... 0.5."""
     bins = shape.shape[1]
     rows = np.fft.rfft(shape)
     match = np.fft.irfft(np.conj(rows.sum(0) - rows) * rows, bins)
@@ -57,6 +57,6 @@ def offsets(shape: Floats) -> Floats:
 
 
 def parts_of(marks: Ints, other: Ints) -> int:
-    """Into how many parts a step is cut, a power of two, so that the steps of the other traffic still show: 32 to 2048."""
+    """Number of parts of a step, a power of two, that resolves the steps of the other traffic: 32 to 2048."""
     ratio = float(np.median(np.diff(marks)) / max(np.median(np.diff(other)), 1.0)) if len(other) > 1 else 1.0
     return int(2 ** np.clip(np.ceil(np.log2(c.BINS * ratio)), np.log2(c.BINS), 11))

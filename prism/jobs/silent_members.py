@@ -1,8 +1,8 @@
-"""Members of a job that never speak on the wire: their part of a ring or tree stays inside the host.
+"""Find silent members of a job: endpoints without traffic, because their part of a ring or tree stays inside the host.
 
-Two kinds of evidence. Hosts of a job give it equally many GPUs, so a host at which fewer speak has silent ones. A ring that
-enters a host at one endpoint and leaves it at another passes the GPUs between; the number of messages in a step then tells
-how many ranks the ring has: a multiple of n - 1, or of n where a library sends the own block too.
+There are two kinds of evidence. Hosts of a job give it equal numbers of GPUs, so a host with fewer endpoints on the wire has
+silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between; then the number of
+messages per step shows the number of ranks: a multiple of n − 1, or of n if a library also sends the own block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import Beat
+from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import Members
 from prism.loops.arrays.pair_volumes import Carried
 from prism.topology import Topology
@@ -22,12 +22,12 @@ from prism.topology import Topology
 def silent_members(
     names: Sequence[str],
     members: Members,
-    beats: Sequence[Beat],
+    rhythms: Sequence[ClusterRhythm],
     steady: Carried,
     topology: Topology,
     busy: Collection[str],
 ) -> tuple[str, ...]:
-    """Those of the endpoints at the hosts of `members` (codes into `names`) that belong to the same job, and are not `busy`."""
+    """Return the endpoints on the hosts of `members` (codes of `names`) that belong to the same job and are not `busy`."""
     at: dict[str, list[int]] = defaultdict(list)
     for member in members:
         host = topology.host(names[member])
@@ -35,8 +35,8 @@ def silent_members(
             at[host].append(member)
     speaking = {names[member] for member in members}.union(busy)
     free = {host: [address for address in topology.at[host] if address not in speaking] for host in at}
-    rest = [address for own in free.values() for address in own]
-    if not rest:
+    candidates = [address for own in free.values() for address in own]
+    if not candidates:
         return ()
     width = max(map(len, at.values()))
     rails = {topology.rail(names[member]) for member in members}
@@ -49,11 +49,15 @@ def silent_members(
         return tuple(missing)
     if not _passes_through(at, steady):
         return ()
-    return tuple(rest) if _rounds_fit(beats, len(members) + len(rest)) >= _rounds_fit(beats, len(members)) else ()
+    return (
+        tuple(candidates)
+        if _edges_that_fit(rhythms, len(members) + len(candidates)) >= _edges_that_fit(rhythms, len(members))
+        else ()
+    )
 
 
 def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
-    """Whether at most hosts octets enter at other endpoints than they leave."""
+    """Check whether on most hosts octets enter at other endpoints than they leave."""
     ends = max(int(steady.src.max()), int(steady.dst.max())) + 1
     leaves = np.bincount(steady.src, steady.volume, ends)
     enters = np.bincount(steady.dst, steady.volume, ends)
@@ -61,12 +65,12 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
     return 2 * sum(bool(one_way[own].any()) for own in at.values()) > len(at)
 
 
-def _rounds_fit(beats: Sequence[Beat], ranks: int) -> int:
-    """On how many edges the number of messages in a step suits a ring of so many ranks."""
+def _edges_that_fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> int:
+    """Count the edges whose messages per step fit a ring of this number of ranks."""
     fits = 0
-    for beat in beats:
-        for edge in beat.edges if len(beat.marks) > c.MIN_STEPS else ():
-            counts = np.diff(np.searchsorted(edge.start, beat.marks))
+    for rhythm in rhythms:
+        for edge in rhythm.edges if len(rhythm.marks) > c.MIN_STEPS else ():
+            counts = np.diff(np.searchsorted(edge.start, rhythm.marks))
             usual = int(np.median(counts))
             fits += usual > 0 and (usual % max(ranks - 1, 1) == 0 or usual % ranks == 0)
     return fits

@@ -1,5 +1,6 @@
-"""Whole-job hypotheses: how a job may be parallelised, and how probable each layout is, given all of its evidence.
+"""List the possible layouts of a job and compute the probability of each from all evidence.
 
-`hypotheses` lists them, `likelihood` and `scoring` weigh them, `posterior` reports probabilities and alternatives. `labels`
-labels communicators one by one; `comparison` compares the layout that follows from the labels with all hypotheses.
+`hypotheses` enumerates complete layouts. `likelihood` and `scoring` compute their log-likelihoods. `posterior` turns them into
+probabilities and alternatives. `labels` labels communicators one by one; `comparison` compares the labelled layout with all
+hypotheses.
 """

@@ -1,6 +1,4 @@
-"""Compare the layout that `prism.layout.labels.parallelism` inferred with all hypotheses: its probability, and which layout is
-likelier.
-"""
+"""Compare the layout of `prism.layout.labels.parallelism` with all hypotheses: its probability and the alternatives."""
 
 from __future__ import annotations
 
@@ -25,63 +23,82 @@ NOT_EXPLAINED = "no layout explains all of the traffic; this one explains part o
 
 @dataclass(frozen=True, eq=False)
 class Weighed:
-    """Confidence in the reported layout, and alternatives. `instead` is set if another replaces the inferred layout."""
+    """Confidence in the reported layout, and the alternatives. `instead` is set if another layout replaces the inferred one."""
 
     confidence: float
     alternatives: tuple[Alternative, ...]
     instead: Explained | None = None
 
 
-def weigh(flows: Flows, job: Job, told: Parallelism, topology: Topology | None, hints: Hints | None = None) -> Weighed | None:
-    """Compute the probability of an inferred layout (`told`) from the job's flow records. None if they do not allow it.
+def weigh(
+    flows: Flows, job: Job, labelled: Parallelism, topology: Topology | None, hints: Hints | None = None
+) -> Weighed | None:
+    """Compute the probability of an inferred layout. None if the records do not allow it.
 
-    The likeliest hypothesis replaces it where another layout, or other groups, explain the records better. It is kept, with
-    less confidence, for samples and for records of several messages each: they cannot be counted.
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job, or of more jobs; at most `MOST_RECORDS`.
+    job : Job
+        The job with at most `MOST_MEMBERS` ranks.
+    labelled : Parallelism
+        The layout that `prism.layout.labels.parallelism` inferred from the same records.
+    topology : Topology or None
+        Host and rail of the ranks.
+    hints : Hints or None
+        What the operator knows; used as a prior.
+
+    Returns
+    -------
+    Weighed or None
+        The likeliest hypothesis replaces the labelled layout if it, or its groups, explain the records better. For sampled
+        records and for records of several messages the labelled layout stays, with less confidence: their messages cannot be
+        counted.
     """
     if len(job.endpoints) > c.MOST_MEMBERS or not 0 < len(flows) <= c.MOST_RECORDS:
         return None
     if 2 * np.count_nonzero(flows.messages > 1) > len(flows) or np.any(flows.sampling_rate != 1):
-        return Weighed(min(told.layout.confidence, c.UNCOUNTED), ())
+        return Weighed(min(labelled.layout.confidence, c.UNCOUNTED), ())
     problem = problem_of(flows, job.endpoints, topology)
     if problem is None:
         return None
-    layout = told.layout
+    layout = labelled.layout
     sizes = _of(layout)
     in_bursts = all(s.bursts for s in problem.streams)
-    believed = None if hints is None else lambda layout: prior(hints, layout, job.endpoints)
-    found = _agreeing(answers(problem, believed), told, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
-    if not found:
+    hint_prior = None if hints is None else lambda layout: prior(hints, layout, job.endpoints)
+    ranked = _agreeing(answers(problem, hint_prior), labelled, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
+    if not ranked:
         return None
-    first = found[0]
-    sure = first.probability * first.explains
-    if _sizes(first) == sizes and (_is_whole(told, len(job.endpoints)) or _groups_of(told) == _groups(problem, first)):
-        return Weighed(first.probability * max(first.explains, c.EVEN), _alternatives(found))
-    absent = in_bursts and sure < c.SURE and all(_sizes(one) != sizes for one in found)
+    first = ranked[0]
+    confidence = first.probability * first.explains
+    if _sizes(first) == sizes and (_is_whole(labelled, len(job.endpoints)) or _groups_of(labelled) == _groups(problem, first)):
+        return Weighed(first.probability * max(first.explains, c.EVEN), _alternatives(ranked))
+    absent = in_bursts and confidence < c.SURE and all(_sizes(one) != sizes for one in ranked)
     if absent and layout.dp * layout.pp * layout.tp * layout.cp == len(job.endpoints):
-        others = (one for one in _alternatives([first, *found]) if _of(one.layout) != sizes)
+        others = (one for one in _alternatives([first, *ranked]) if _of(one.layout) != sizes)
         return Weighed(min(layout.confidence, c.EVEN), tuple(replace(one, why=NOT_EXPLAINED) for one in others))
     if first.explains < c.EVEN:
-        less = tuple(replace(one, why=NOT_EXPLAINED) for one in _alternatives(found))
-        return Weighed(sure, less, explained(problem, first.best, sure, flows))
-    return Weighed(sure, _alternatives(found), explained(problem, first.best, sure, flows))
+        less = tuple(replace(one, why=NOT_EXPLAINED) for one in _alternatives(ranked))
+        return Weighed(confidence, less, explained(problem, first.best, confidence, flows))
+    return Weighed(confidence, _alternatives(ranked), explained(problem, first.best, confidence, flows))
 
 
-def _agreeing(found: Sequence[Answer], told: Parallelism, odds: float) -> list[Answer]:
-    """The answers, where what `prism.layout.labels.parallelism` inferred by other means is one more piece of evidence.
+def _agreeing(ranked: Sequence[Answer], labelled: Parallelism, odds: float) -> list[Answer]:
+    """Multiply the odds of answers that agree with the labelled layout, which is one more piece of evidence.
 
-    It compares the pace of a host's members only where they hand over: elsewhere it does not know what goes on inside hosts,
-    and answers that differ in nothing else keep their odds.
+    `labels` compares the pace of ranks in one host only at hand-overs. It cannot see other traffic inside hosts. Answers that
+    differ only in that keep their odds.
     """
-    layout = told.layout
+    layout = labelled.layout
     sizes = _of(layout)
-    tensor = any(group.kind == "tp" and group.evidence == "traffic" for group in told.groups)
+    tensor = any(group.kind == "tp" and group.evidence == "traffic" for group in labelled.groups)
     wire = layout.pp, layout.ep, layout.cp, tensor
     inside = c.AGREES_INSIDE if layout.pp > 1 else 1.0
-    factors = [(odds if _on_wire(one) == wire else 1.0) * (inside if _sizes(one) == sizes else 1.0) for one in found]
-    weights = [one.probability * factor for one, factor in zip(found, factors, strict=True)]
+    factors = [(odds if _on_wire(one) == wire else 1.0) * (inside if _sizes(one) == sizes else 1.0) for one in ranked]
+    weights = [one.probability * factor for one, factor in zip(ranked, factors, strict=True)]
     whole = sum(weights) or 1.0
-    again = [one._replace(probability=weight / whole) for one, weight in zip(found, weights, strict=True)]
-    return sorted(again, key=lambda one: -one.probability)
+    updated = [one._replace(probability=weight / whole) for one, weight in zip(ranked, weights, strict=True)]
+    return sorted(updated, key=lambda one: -one.probability)
 
 
 def _on_wire(one: Answer) -> tuple[int, int, int, bool]:
@@ -89,17 +106,17 @@ def _on_wire(one: Answer) -> tuple[int, int, int, bool]:
     return layout["pp"], layout["ep"], layout["cp"], "tp" in one.best.kinds
 
 
-def _is_whole(told: Parallelism, ranks: int) -> bool:
-    """Whether every rank is in a group of each dimension, of its size."""
-    sizes = {kind: getattr(told.layout, kind) for kind in ("dp", "pp", "tp", "cp")}
-    held: Counter[str] = Counter()
-    for group in told.groups:
-        held[group.kind] += len(group.members) * (len(group.members) == sizes.get(group.kind))
-    return all(held[kind] >= ranks for kind, size in sizes.items() if size > 1)
+def _is_whole(labelled: Parallelism, ranks: int) -> bool:
+    """Check whether every rank is in a group of each dimension, and the group has the dimension's size."""
+    sizes = {kind: getattr(labelled.layout, kind) for kind in ("dp", "pp", "tp", "cp")}
+    count: Counter[str] = Counter()
+    for group in labelled.groups:
+        count[group.kind] += len(group.members) * (len(group.members) == sizes.get(group.kind))
+    return all(count[kind] >= ranks for kind, size in sizes.items() if size > 1)
 
 
-def _groups_of(told: Parallelism) -> set[tuple[str, frozenset[str]]]:
-    return {(group.kind, frozenset(group.members)) for group in told.groups if len(group.members) > 1}
+def _groups_of(labelled: Parallelism) -> set[tuple[str, frozenset[str]]]:
+    return {(group.kind, frozenset(group.members)) for group in labelled.groups if len(group.members) > 1}
 
 
 def _groups(problem: Problem, one: Answer) -> set[tuple[str, frozenset[str]]]:
@@ -114,15 +131,15 @@ def _sizes(one: Answer) -> tuple[int, ...]:
     return tuple(one.best.layout[kind] for kind in ("dp", "pp", "tp", "ep", "cp"))
 
 
-def _alternatives(found: Sequence[Answer]) -> tuple[Alternative, ...]:
+def _alternatives(ranked: Sequence[Answer]) -> tuple[Alternative, ...]:
     return tuple(
-        Alternative(Layout(**one.best.layout, confidence=round(one.probability * one.explains, 3)), _why(found[0], one))
-        for one in alternatives(found)
+        Alternative(Layout(**one.best.layout, confidence=round(one.probability * one.explains, 3)), _why(ranked[0], one))
+        for one in alternatives(ranked)
     )
 
 
 def _why(best: Answer, other: Answer) -> str:
-    """Why the traffic fits both layouts."""
+    """Describe why the traffic fits both layouts."""
     a, b = best.best, other.best
     if a.kinds == b.kinds and a.families == b.families:
         return "the traffic between hosts is the same; what the GPUs of a host do among themselves is not seen"

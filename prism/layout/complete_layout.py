@@ -1,4 +1,4 @@
-"""A hypothesis as a complete statement: the layout with its groups, and the features that speak for and against it."""
+"""A hypothesis: a complete layout with its groups and the features for and against it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Members = frozenset[int]
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """A layout with its groups, and `features`: what speaks for and against it, by the names of `WEIGHTS`."""
+    """A layout with its groups. `features` maps the names of `WEIGHTS` to values; a weight's sign says for or against."""
 
     layout: Mapping[str, int]
     groups: tuple[tuple[Kind, Members], ...]
@@ -27,16 +27,18 @@ class Hypothesis:
 
     @property
     def terms(self) -> dict[str, float]:
-        """What each feature adds to the log-likelihood."""
+        """Contribution of each non-zero feature to the log-likelihood."""
         return {name: c.WEIGHTS[name] * value for name, value in self.features.items() if value}
 
     @property
     def cut(self) -> Cut:
-        """How hosts are cut."""
+        """How each host's endpoints are divided: tensor × data × pipeline."""
         return self.placing.cut
 
     def hidden(self) -> Iterator[Hypothesis]:
-        """The same with context parallel inside hosts, where data-parallel ranks share them: its traffic is not seen."""
+        """Yield variants in which part of the data-parallel ranks of a host are context parallel; that traffic stays inside
+        hosts.
+        """
         if self.layout["cp"] > 1 or not self.placing.regular:
             return
         hosts = self.placing.hosts
@@ -50,5 +52,5 @@ class Hypothesis:
 
     @property
     def score(self) -> float:
-        """The log-likelihood, up to a constant of the job."""
+        """Log-likelihood, up to a constant of the job."""
         return sum(self.terms.values())

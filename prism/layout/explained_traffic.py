@@ -1,4 +1,4 @@
-"""A hypothesis as the rest of the analysis reads it: groups, stages, and what each record was for."""
+"""Convert a hypothesis for the rest of the analysis: groups, stages, and the stream of each record."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "p
 
 @dataclass(frozen=True, eq=False)
 class Explained:
-    """The groups and stages of a hypothesis, and `of`: the number of the stream of each record, −1 of none; int32[records]."""
+    """Groups and stages of a hypothesis. `of` is the number of the stream of each record, −1 for none; int32[records]."""
 
     layout: Layout
     groups: tuple[Group, ...]
@@ -35,7 +35,7 @@ class Explained:
     of: NDArray[np.int32]
 
     def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
-        """The same of `flows`, which may be others than those that were looked at: bursts of them, `of` those streams."""
+        """Return the result for other records, for example bursts: `of` assigns each of `flows` to one of the streams."""
         streams = tuple(Stream(kind, who, np.flatnonzero(of == i)) for i, (kind, who) in enumerate(self.streams))
         return Parallelism(self.layout, self.groups, tuple(self._pairs(flows, of)), self.stages, streams)
 
@@ -53,13 +53,13 @@ class Explained:
 
 
 def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows) -> Explained:
-    """What a hypothesis says of the flow records that were looked at."""
+    """Convert a hypothesis to groups, stages and streams of the records from which the problem was built."""
     served = [(SERVES[kind], c) for family, kind in zip(one.families, one.kinds, strict=True) if kind != "none" for c in family]
-    joined: dict[GroupKind, NDArray[np.int64]] = {
+    component_of: dict[GroupKind, NDArray[np.int64]] = {
         kind: connected(len(problem.members), [pair for k, c in served if k == kind for pair in c.joins])
         for kind in {kind for kind, _ in served}
     }
-    groups = tuple(_group(problem, SERVES[kind], members, joined, confidence) for kind, members in one.groups)
+    groups = tuple(_group(problem, SERVES[kind], members, component_of, confidence) for kind, members in one.groups)
     of = np.full(len(flows), -1, np.int32)
     streams: list[tuple[GroupKind, tuple[str, ...]]] = []
     for kind, members, own in _streams(one, served):
@@ -71,37 +71,39 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
 
 
 def _group(
-    problem: Problem, kind: GroupKind, members: Members, joined: dict[GroupKind, NDArray[np.int64]], confidence: float
+    problem: Problem, kind: GroupKind, members: Members, component_of: dict[GroupKind, NDArray[np.int64]], confidence: float
 ) -> Group:
     own = sorted(members)
-    seen = kind in joined and len(np.unique(joined[kind][own])) < len(own)
+    seen = kind in component_of and len(np.unique(component_of[kind][own])) < len(own)
     return Group(kind, tuple(problem.members[m] for m in own), "traffic" if seen else "placement", round(confidence, 3))
 
 
 def _streams(
     one: Hypothesis, served: Sequence[tuple[GroupKind, Communicator]]
 ) -> Iterator[tuple[GroupKind, list[int], list[Traffic]]]:
-    """What moves in one way: all of a group's collectives of one kind; each direction of a pipeline's pair."""
+    """Yield the streams: all collectives of a group of one kind; each direction of a pipeline's pair."""
     sets: dict[GroupKind, list[Members]] = defaultdict(list)
     for kind, members in one.groups:
         sets[SERVES[kind]].append(members)
     together: dict[tuple[GroupKind, Members], list[Traffic]] = defaultdict(list)
-    handed: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
+    by_pair: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
     for kind, c in served:
         if kind == "pp":
             for s in c.streams:
-                handed[s.pair].append(s)
+                by_pair[s.pair].append(s)
         else:
             within = [group for group in sets[kind] if c.members <= group]
             together[kind, min(within, key=len, default=c.members)] += c.streams
     for (kind, members), own in together.items():
         yield kind, sorted(members), own
-    for pair, own in handed.items():
+    for pair, own in by_pair.items():
         yield "pp", list(pair), own
 
 
 def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind, Communicator]]) -> dict[str, int]:
-    """The stage of each member of a pipeline: activations go from the first to the last, ahead of their gradients."""
+    """Compute the stage of each member of a pipeline. Activations lead their gradients, so they run from the first stage to the
+    last.
+    """
     ahead: dict[tuple[int, int], float] = {}
     for kind, c in served:
         if kind == "pp":
@@ -120,7 +122,7 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
 
 
 def _chain(members: list[int], ahead: dict[tuple[int, int], float]) -> list[int]:
-    """Members from stage to stage. Where the pairs make no chain, by how far each is ahead of the others."""
+    """Order members from stage to stage. If the pairs form no chain, order them by how far each leads the others."""
     own = {pair: lead for pair, lead in ahead.items() if pair[0] in members and pair[1] in members}
     graph: nx.Graph[int] = nx.Graph(list(own))
     ends = [m for m in graph if graph.degree[m] == 1]

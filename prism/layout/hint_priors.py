@@ -1,4 +1,4 @@
-"""The operator's hints as a prior over layouts: log-odds that are added to those of the traffic."""
+"""Compute a prior over layouts from the operator's hints: log-odds added to those of the traffic."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from math import log2
 
 from prism.inventory.operator_hints import Hints
 
-GIVEN = 4.0  # log-odds against a size other than the one given for the job: e^-4, an operator errs once in fifty
-USUAL = 2.0  # against a TP size that is not among those of the site: e^-2, one job in eight is unusual
-HALF_HOST = 1.0  # against tensor parallelism over a part of a host or an uneven number of hosts, for each; a weak habit
+GIVEN = 4.0  # log-odds against a size other than the one given for the job: e^-4, one hint in fifty is wrong
+USUAL = 2.0  # log-odds against a TP size that is not among those of the site: e^-2, one job in eight is unusual
+HALF_HOST = 1.0  # log-odds against tensor parallelism over part of a host, or over an uneven number of hosts
 
 
 def prior(hints: Hints, layout: Mapping[str, int], endpoints: Collection[str]) -> float:
-    """Log-odds of a layout (sizes by dimension: dp, pp, tp, ep, cp) of the job of `endpoints`; 0 where nothing is hinted.
+    """Compute the log-odds of a layout (sizes by dimension: dp, pp, tp, ep, cp) of the job of `endpoints`; 0 without hints.
 
-    A size that was given counts by how far it is missed, up to twice: TP 4 instead of 8 is likelier meant than TP 1.
+    The penalty grows with the distance from the hinted size, up to twice: TP 4 instead of 8 is less wrong than TP 1.
     """
     own = hints.job(endpoints)
     sizes = own.sizes if own is not None else {}

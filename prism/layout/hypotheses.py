@@ -1,7 +1,7 @@
-"""Hypotheses: complete statements of how a job is parallelised, and how well each explains all of the evidence.
+"""Enumerate hypotheses: complete layouts of a job, each scored against all evidence.
 
-A hypothesis says who the members are, how a host's endpoints are cut, and which dimension each family of communicators serves.
-The groups follow: members joined by the traffic of a dimension, or inside a host where the cut says so. The paper's method
+A hypothesis fixes the members, the division of each host's endpoints, and the dimension that each family of communicators
+serves. The groups follow: members joined by the traffic of a dimension, or inside a host if the division says so. The paper
 (arXiv 2505.00342) decides pair by pair instead.
 """
 
@@ -24,9 +24,9 @@ from prism.layout.scoring import Scored
 
 
 def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
-    """All that are worth a look: each cut of the hosts, with and without silent members, each likely use of the families."""
-    crowds = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
-    for present in crowds:
+    """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families."""
+    presences = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
+    for present in presences:
         endpoints = per_host(problem.hosts, present)
         for placing in _placings(problem, present, endpoints):
             found = problem.through(placing)
@@ -45,7 +45,7 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
 
 
 def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
-    """Whether nearly all that moves goes along one axis or another; `at`: coordinates of the members, int[members, 3]."""
+    """Check whether nearly all octets move along one axis or another; `at`: coordinates of the members, int[members, 3]."""
     total = along = 0.0
     for family in found:
         octets = family.weights
@@ -57,15 +57,15 @@ def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
 
 
 def _placed(problem: Problem, present: NDArray[np.bool_], cut: Cut) -> Placing:
-    """A placing in which only some members are present; the others have a host of their own."""
+    """Return a placing in which only some members are present. Each absent member gets a host of its own."""
     hosts = [h if here else -1 - i for i, (h, here) in enumerate(zip(problem.hosts, present.tolist(), strict=True))]
     return place(hosts, problem.rails, cut)
 
 
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:
-    """The likeliest uses of the families, a kind for each, with the sum of their fits.
+    """Return the likeliest assignments of kinds to families, each with the sum of its fits.
 
-    Families that divide the members in the same way usually serve one dimension, which does more than what it is known by.
+    Families that divide the members in the same way usually serve one dimension, which issues several kinds of traffic.
     """
     fits = [problem.fits(family) for family in found]
     by: dict[bytes, list[int]] = defaultdict(list)
@@ -75,14 +75,14 @@ def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[
     for same in by.values():
         uses = _uses([fits[i] for i in same])
         more = [((*kept, *zip(same, kinds, strict=True)), so_far + value) for kept, so_far in beam for kinds, value in uses]
-        few = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
-        beam = sorted(few, key=lambda one: -one[1] - _usual(kind for _, kind in one[0]))[: c.BEAM]
+        limited = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
+        beam = sorted(limited, key=lambda one: -one[1] - _usual(kind for _, kind in one[0]))[: c.BEAM]
     ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
     return [one for one in ordered if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
 
 
 def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], float]]:
-    """The likeliest kinds of families that divide the members alike: one for all of them, or several."""
+    """Return the likeliest kinds of families that divide the members alike: one kind for all, or several."""
     likely = [[kind for kind in own if own[kind] >= max(own.values()) - c.HELD_BY_MOST] for own in fits]
     out = [((kind,) * len(fits), _together(kind, fits)) for kind in dict.fromkeys(kind for own in likely for kind in own)]
     apart: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
@@ -94,11 +94,11 @@ def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], 
 
 
 def _usual(kinds: Iterable[Kind]) -> float:
-    """How usual it is that some traffic serves each of the kinds."""
+    """Log-prior of layouts in which some traffic serves each of the kinds."""
     return sum(c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(kinds))
 
 
 def _together(kind: Kind, fits: Sequence[Mapping[Kind, float]]) -> float:
-    """The fit of families of one kind: the best counts in full, the others may be what the dimension does beside it."""
+    """Fit of families of one kind. The best counts in full; the others may be further traffic of the dimension."""
     values = sorted((own[kind] for own in fits), reverse=True)
     return values[0] + sum(max(value, c.BESIDE) if kind in c.DIMENSIONS else value for value in values[1:])

@@ -1,6 +1,6 @@
-"""Where members sit: a host's endpoints are cut into tensor × data × pipeline parallel ranks, neighbours by rail.
+"""Place members: divide a host's endpoints into tensor × data × pipeline parallel ranks, neighbours by rail.
 
-Mostly all hosts are cut alike. Where ranks are dealt out in order and a group does not fit a host, hosts are cut differently.
+Usually all hosts are divided alike. If ranks are assigned in order and a group does not fit into a host, hosts differ.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Cut = tuple[int, int, int]
 
 
 def cuts(endpoints: int) -> Iterator[Cut]:
-    """Ways to cut a host's endpoints into tensor × data × pipeline, the tensor dimension fastest."""
+    """Yield all ways to divide a host's endpoints into tensor × data × pipeline; the tensor dimension varies fastest."""
     for tensor in range(1, endpoints + 1):
         if endpoints % tensor == 0:
             rest = endpoints // tensor
@@ -27,19 +27,20 @@ def cuts(endpoints: int) -> Iterator[Cut]:
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """A cut of every host: `at` is int[members, 4]: host, and coordinate among the host's tensor, data and pipeline ranks.
+    """The division of every host. `at` is int[members, 4]: host, and coordinate among the host's tensor, data and pipeline
+    ranks.
 
-    If not `regular`, coordinates are those of the whole job, the first is 0, and `cut` is what one host holds at most.
+    If not `regular`, coordinates are those of the whole job, the host column is 0, and `cut` holds the most that any host has.
     """
 
     cut: Cut
     at: NDArray[np.int64]
     hosts: NDArray[np.int64]
     regular: bool = True
-    known: dict[tuple[object, ...], object] = field(default_factory=dict)  # what was computed of it
+    known: dict[tuple[object, ...], object] = field(default_factory=dict)  # cache of values computed from it
 
     def links(self, axis: int) -> list[Pair]:
-        """Neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline): what joins them is not on the wire."""
+        """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline). Their traffic is not on the wire."""
         others = np.column_stack([self.hosts, *(self.at[:, i] for i in range(4) if i != axis)])
         order = np.lexsort((self.at[:, axis], *others.T))
         own = others[order]
@@ -47,7 +48,7 @@ class Placing:
         return list(zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True))
 
     def neighbours(self, parts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """The number of each member's group of so many neighbours of one part in one host."""
+        """Number the groups of `size` neighbours of one part in one host; one number for each member."""
         order = np.lexsort((np.arange(len(parts)), self.hosts, parts))
         key = np.column_stack([parts, self.hosts])[order]
         begins = np.flatnonzero(np.concatenate([[True], np.any(key[1:] != key[:-1], axis=1)]))
@@ -57,12 +58,12 @@ class Placing:
         return out
 
     def alike(self, axes: tuple[int, ...]) -> NDArray[np.int64]:
-        """A number for each member: those that share the coordinates `axes` have the same."""
+        """Number the members: members with the same coordinates on `axes` get the same number."""
         return np.asarray(np.unique(self.at[:, axes], axis=0, return_inverse=True)[1]).reshape(-1)
 
 
 def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
-    """The members' coordinates, where each host's endpoints are cut the same way, in order of their rails."""
+    """Compute the members' coordinates if each host's endpoints are divided in the same way, in order of their rails."""
     at = np.zeros((len(hosts), 4), np.int64)
     by: dict[int, list[int]] = defaultdict(list)
     for member, host in enumerate(hosts):
@@ -75,10 +76,10 @@ def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
 
 
 def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -> Iterator[Placing]:
-    """Ranks dealt out to members one after another, where hosts then are not all cut alike; members are in order of hosts.
+    """Yield placings of ranks in order of their number, if hosts are then not all divided alike. Members are in order of hosts.
 
-    Megatron-LM deals out tensor ranks first, then data, then pipeline; other orders occur. `suits` says of the coordinates of
-    all members, int[members, 3], whether the placing is worth a look.
+    Megatron-LM numbers tensor ranks first, then data, then pipeline; other orders occur. `suits` accepts or rejects coordinates
+    of all members, int[members, 3].
     """
     n, rank, host = len(hosts), np.arange(len(hosts)), np.asarray(hosts, np.int64)
     known: set[bytes] = set()
@@ -95,7 +96,7 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
 
 
 def _cut_alike(at: NDArray[np.int64], hosts: NDArray[np.int64]) -> bool:
-    """Whether each host holds a whole block of as many tensor × data × pipeline ranks as the others."""
+    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others."""
     known: set[tuple[int, ...]] = set()
     for host in np.unique(hosts):
         own = at[hosts == host, 1:]

@@ -1,4 +1,4 @@
-"""From hypotheses to probabilities: what is reported, how sure, and which layouts the traffic cannot exclude."""
+"""Compute probabilities of layouts from hypotheses, and the alternatives that the traffic cannot exclude."""
 
 from __future__ import annotations
 
@@ -20,17 +20,27 @@ STRUCTURE = (
 
 
 class Answer(NamedTuple):
-    """A layout, with the best hypothesis of it and its probability, given that traffic is explained by one of them."""
+    """A layout, its best hypothesis, and its probability, given that one of the hypotheses explains the traffic."""
 
     probability: float
     best: Hypothesis
-    explains: float  # 0 … 1: whether the structure of the traffic is what the hypothesis says
+    explains: float  # 0 … 1: probability that the structure of the traffic fits the hypothesis
 
 
 def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None = None) -> list[Answer]:
-    """Layouts, the most probable first. Hypotheses of one layout and one set of members are one answer.
+    """Rank layouts by probability. Hypotheses with the same layout and members are merged into one answer.
 
-    `prior` gives the log-odds that the operator's hints add for a layout.
+    Parameters
+    ----------
+    problem : Problem
+        Evidence of one job.
+    prior : callable, optional
+        Log-odds that the operator's hints add for a layout (sizes by dimension).
+
+    Returns
+    -------
+    list of Answer
+        The most probable first; empty if there is no hypothesis. Probabilities sum to 1.
     """
 
     def hinted(one: Hypothesis) -> Hypothesis:
@@ -52,7 +62,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
 
 def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """The best hypothesis of each layout with its groups and members, the likeliest first."""
+    """Keep the best hypothesis of each layout with its groups and members, the likeliest first."""
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:
         key, score = (*one.layout.items(), one.groups, one.members), one.score
@@ -69,12 +79,12 @@ def _explains(one: Hypothesis) -> float:
 
 
 def alternatives(found: Sequence[Answer]) -> Sequence[Answer]:
-    """The whole layouts beside the first that the traffic cannot exclude."""
+    """Return the other complete layouts that the traffic cannot exclude, the likeliest first."""
     others = [one for one in found[1:] if one.probability >= c.LEAST_SAID and _is_whole(one.best)]
     return others[: c.MOST_ALTERNATIVES]
 
 
 def _is_whole(one: Hypothesis) -> bool:
-    """Whether the dimensions multiply to the members; experts divide the data-parallel ranks, or multiply them."""
+    """Check whether the dimensions multiply to the members. Experts divide the data-parallel ranks, or multiply them."""
     ranks = one.layout["dp"] * one.layout["pp"] * one.layout["tp"] * one.layout["cp"]
     return len(one.members) in (ranks, ranks * one.layout["ep"])

@@ -1,4 +1,4 @@
-"""What is to be explained: the members of a job, where they sit, and the evidence of their traffic."""
+"""Collect the evidence of one job: its members, their placement, and their communicators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from prism.topology import Topology
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Evidence about `members`, in order of host and rail; some may be `silent`: no payload of theirs was seen."""
+    """Evidence about `members`, in order of host and rail. Members without payload are `silent`."""
 
     members: tuple[str, ...]
     hosts: tuple[int, ...]
@@ -36,23 +36,23 @@ class Problem:
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
-    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` holds
+    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
     def speaking(self) -> NDArray[np.bool_]:
-        """Which members send or are sent payload; bool[members]."""
+        """Mark members that send or receive payload; bool[members]."""
         out = np.zeros(len(self.members), np.bool_)
         out[[end for s in self.streams for end in s.pair]] = True
         return out
 
     @cached_property
     def families(self) -> list[Family]:
-        """Families of communicators that stay on the wire, those that carry most first."""
+        """Families of communicators on the wire, the largest first."""
         return self._weighty(families(self.found, self.steps, self.hosts))
 
     def fits(self, family: Family) -> dict[Kind, float]:
-        """Log-likelihood of a family by the kind that it may be of; "none" is that it serves no dimension."""
+        """Log-likelihood of a family for each kind; "none" means that it serves no dimension."""
         known = self._fits.get(id(family))
         if known is None:
             unused = c.UNEXPLAINED + c.UNEXPLAINED_SHARE * family.octets / self.octets
@@ -63,17 +63,17 @@ class Problem:
 
     @cached_property
     def lockstep(self) -> Lockstep:
-        """How far members of one host are apart when they send the same."""
+        """Offsets between members of one host that send the same."""
         return lockstep_of([one for family in self.families for one in family], self.hosts, self.steps.period)
 
     @cached_property
     def octets(self) -> float:
-        """Of all communicators."""
+        """Octets of all communicators."""
         return sum(one.octets for one in self.found)
 
     @cached_property
     def pairs(self) -> set[tuple[int, int]]:
-        """Who exchanges payload."""
+        """Pairs of members that exchange payload."""
         return {(min(pair), max(pair)) for one in self.found for pair in one.edges}
 
     @cached_property
@@ -82,29 +82,43 @@ class Problem:
         return sum(one.octets for one in self.found if is_open(one)) / self.octets
 
     def through(self, placing: Placing) -> list[Family]:
-        """The families, where communicators may go on inside hosts from one data-parallel rank to the next."""
+        """Return the families if communicators may continue inside hosts from one data-parallel rank to the next."""
         if placing.cut[1] == 1 or not self.opened:
             return self.families
         closed = [one for one in self.found if not is_open(one)]
-        going_on = [s for one in self.found if is_open(one) for s in one.streams]
+        open_streams = [s for one in self.found if is_open(one) for s in one.streams]
         links = [pair for pair in placing.links(2) if self.speaking[pair[0]] and self.speaking[pair[1]]]
-        joined = communicators(going_on, self.rhythms, self.steps, self.hosts, links)
+        joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
     def _weighty(self, found: list[Family]) -> list[Family]:
-        """Families that carry enough to say something: what all ranks reduce once in a step (the loss) spans all dimensions."""
+        """Keep families with enough octets. Small ones span all dimensions: all ranks reduce the loss."""
         return [f for f in found if f.octets >= c.WEIGHTY * self.octets][: c.MOST_FAMILIES]
 
 
 def is_open(one: Communicator) -> bool:
-    """Whether a communicator enters hosts at one member and leaves them at another."""
+    """Check whether a communicator enters hosts at one member and leaves them at another."""
     return one.way == "one" and imbalance(one.edges) > c.OPEN
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:
-    """The evidence of a job's records; None where nothing repeats, or where there are too many streams to compare.
+    """Build the evidence of a job from its records.
 
-    `silent` are members that may belong to it.
+    Parameters
+    ----------
+    flows : Flows
+        Records that include those of the job.
+    endpoints : sequence of str
+        Ranks with traffic.
+    topology : Topology or None
+        Host and rail of the ranks; without it every rank has its own host.
+    silent : sequence of str
+        Endpoints without traffic that may belong to the job.
+
+    Returns
+    -------
+    Problem or None
+        None if nothing repeats, or if there are too many streams or communicators to compare.
     """
     host = {e: (topology.host(e) if topology is not None else None) or e for e in (*endpoints, *silent)}
     rail = {e: topology.rail(e) if topology is not None else 0 for e in host}
@@ -123,7 +137,7 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
 
 
 def _recurring(streams: list[Stream]) -> list[Stream]:
-    """Streams that come again and again, as training does; broadcasts at the start and bulk copies do not."""
+    """Keep recurrent streams, as in training. Broadcasts at the start and bulk copies are dropped."""
     if not streams:
         return []
     low, high = min(float(s.start[0]) for s in streams), max(float(s.start[-1]) for s in streams) + 1
@@ -136,5 +150,5 @@ def _recurring(streams: list[Stream]) -> list[Stream]:
 
 
 def per_host(hosts: Sequence[int], present: NDArray[np.bool_]) -> int:
-    """The number of a host's members that divides the numbers of all."""
+    """Return the largest number that divides the number of present members of every host."""
     return int(np.gcd.reduce(list(Counter(h for h, here in zip(hosts, present.tolist(), strict=True) if here).values())))

@@ -1,4 +1,4 @@
-"""What speaks for and against one hypothesis: log-likelihoods of all evidence, and priors of common practice."""
+"""Score one hypothesis: log-likelihoods of all evidence, and priors of common practice."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from prism.layout.likelihood import lockstep_fit, rounds_fit
 from prism.layout.placement import Placing
 from prism.layout.problem import Problem, is_open
 
-Thing = TypeVar("Thing")
+Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
 
 
 class Scored:
-    """One assignment of kinds, on its way to a hypothesis."""
+    """Compute the features of one assignment of kinds to families. `hypothesis` returns the result."""
 
     def __init__(
         self,
@@ -36,32 +36,32 @@ class Scored:
         fits: float,
         within: bool = False,
     ) -> None:
-        self.within = within  # whether dimensions inside the plane go on inside hosts
+        self.within = within  # whether inner dimensions of the plane continue inside hosts
         self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
         self.n = int(present.sum())
-        self.inside = 2 if placing.cut[1] > 1 else 0  # the axis of hosts with data-parallel ranks
+        self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
-        else:  # coordinates are those of the whole job: they say who is in which group
+        else:  # coordinates are those of the whole job: they define the groups
             self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
         self.apart = 0.0 if placing.regular else sum(map(self._apart, (self.plane, self.tp, self.pp)))
         self.features: dict[str, float] = defaultdict(float, fit=fits)
-        self._short = 0  # families of gradients that do not span the plane; `_spans` counts them before `_prior` asks
+        self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
 
-    def _known(self, find: Callable[[], Thing], *what: object) -> Thing:
-        """What does not change with the kinds, computed once in a placing; its families are always the same."""
+    def _known(self, find: Callable[[], Value], *key: object) -> Value:
+        """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
         known = self.placing.known
-        if what not in known:
-            known[what] = find()
-        return cast(Thing, known[what])
+        if key not in known:
+            known[key] = find()
+        return cast(Value, known[key])
 
     def _of(self, *kinds: Kind) -> tuple[int, ...]:
-        """Places of the families of some kinds."""
+        """Indices of the families of some kinds."""
         return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
 
     def _joined(self, kinds: tuple[Kind, ...], axis: int) -> Parts:
-        """Members that families of some kinds join, or hosts along an axis if it is above 0."""
+        """Join members by the families of some kinds, and along a host's axis if it is above 0."""
         return self._parts(self._of(*kinds), axis)
 
     def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
@@ -84,14 +84,14 @@ class Scored:
         return float(np.mean(part[joined] < whole[parts]))
 
     def sized(self, parts: Parts) -> tuple[int, float]:
-        """The size of most members' groups, and the share of members in groups of another."""
+        """Return the size of most members' groups, and the share of members in groups of another size."""
         sizes = np.bincount(parts[self.present])
         held = np.bincount(sizes, weights=sizes)
         size = int(np.argmax(held))
         return size, 1 - float(held[size]) / self.n
 
     def hypothesis(self, endpoints: int) -> Hypothesis:
-        """The layout that follows, with all features; `endpoints`: members of a host."""
+        """Compute the layout and all features; `endpoints`: members of a host."""
         (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
         self.features["uneven"] = a + b + d + self.apart
         self._grid(dp, tp, pp)
@@ -102,7 +102,7 @@ class Scored:
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
-        if apart:  # nothing is reduced over all: experts are a dimension of their own
+        if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
@@ -111,7 +111,7 @@ class Scored:
         return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
-        """The dimensions multiply to the members, and groups of two dimensions share one member at most."""
+        """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
         whole = dp * tp * pp
         self.features["product"] += abs(float(np.log(whole / self.n)))
         self.features["no_grid"] += whole != self.n
@@ -119,7 +119,7 @@ class Scored:
         for one, other in ((0, 1), (0, 2), (1, 2)):
             cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
             self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
-        if self.kinds.count("pp") > 1:  # two kinds that close circles
+        if self.kinds.count("pp") > 1:  # two kinds that close cycles
             piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in self._of("pp")]), axis=1), axis=0)
             ends = np.unique(piped)
             self.features["not_nested"] += len(piped) > len(ends) - len(np.unique(self.pp[ends]))
@@ -127,7 +127,7 @@ class Scored:
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
 
-        Tensor-parallel twins hand on to their own like; members of other dimensions share their place in the host.
+        A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
         apart = volume = 0.0
         own = {"pp": (1,), "tp": (3,)} if self.placing.regular else {"pp": (1, 2), "tp": (2, 3)}
@@ -139,12 +139,12 @@ class Scored:
         return apart / volume
 
     def _between(self, family: Family, axes: tuple[int, ...]) -> float:
-        """Octets between members that differ in some of the coordinates."""
+        """Octets between members that differ in at least one of the coordinates."""
         at = self.placing.at[:, axes]
         return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
 
     def _open(self) -> float:
-        """Share of the octets that enter a member, and neither leave it nor go on inside the host to one of its group."""
+        """Share of the octets that enter a member and neither leave it nor continue inside the host in its group."""
         open_octets = volume = 0.0
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
@@ -161,7 +161,7 @@ class Scored:
         return imbalance(family.edges, self.placing.alike(axes).tolist())
 
     def _rounds(self, dp: int, tp: int) -> float:
-        """Numbers of messages of rings, hidden members included; a reduction in levels, one inside hosts, has its own rings."""
+        """Score the messages per step of rings, hidden members included. A reduction in levels has separate rings per level."""
         out = 0.0
         in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
         for family, kind in zip(self.found, self.kinds, strict=True):
@@ -171,7 +171,7 @@ class Scored:
         return out
 
     def _lockstep(self) -> float:
-        """Tensor twins move together, stages apart by a part of the step, members of one collective as close as its peers."""
+        """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         seen = self.problem.lockstep
         if not len(seen.first):
             return 0.0
@@ -180,10 +180,10 @@ class Scored:
         return float(np.mean(lockstep_fit(axis, seen)))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
-        """Sizes of the dimensions inside the data-parallel plane; how well they lie in it are features."""
+        """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
         sub, add = dict[Kind, int](), self.features
         tied = self._of("tied")
-        if tied:  # the first and last stage of one pipeline
+        if tied:  # the first and the last stage of one pipeline
             u, v = np.vstack([self.found[i].ends for i in tied]).T
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
         for kind in set(self.kinds) - {"dp", "none"}:
@@ -211,9 +211,9 @@ class Scored:
         return sub
 
     def _spans(self, dp: int, sub: Mapping[Kind, int]) -> None:
-        """The gradients' traffic spans the plane: each family alone, or shards and their replicas together.
+        """Score how the gradients' traffic spans the plane: each family alone, or shards and their replicas together.
 
-        Where an inner dimension has a reduction of its own, replicas of it may reduce apart from it.
+        If an inner dimension has a reduction of its own, its replicas may reduce separately.
         """
         reductions = self._of("dp")
         reach = [self._reach((i,)) for i in reductions]
@@ -226,12 +226,12 @@ class Scored:
         self.features["spans_less"] = bool(reductions) and self._reach(reductions) != dp
 
     def _exchanges(self, experts: int) -> bool:
-        """Whether some family between experts is an exchange of all with all, in groups as large as all their traffic makes."""
+        """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
         own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
         return any(self.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
 
     def _reach(self, places: tuple[int, ...]) -> int:
-        """The size of most groups of the members that some traffic touches."""
+        """The size of most groups among the members that some families touch."""
 
         def find() -> int:
             touched = np.zeros_like(self.present)
@@ -243,18 +243,18 @@ class Scored:
         return self._known(find, "reach", places)
 
     def _going_on(self, kind: Kind) -> int:
-        """The axis of hosts along which a dimension inside the plane goes on there, 0 if it does not."""
+        """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
         own = [self.found[i] for i in self._of(kind)]
-        shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # each with each
+        shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
         wanted = self.within and kind in ("cp", "ep") and not shown
         return self.inside * (wanted or any(is_open(one) for family in own for one in family))
 
     def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
-        """How usual such a layout is, whatever its traffic looks like."""
+        """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         cliques = sum(family[0].form == "two clique" and len(family[0].members) > 3 for family in reduced)
-        yield "direct_twice", max(cliques - 1, 0)  # who gathers directly also reduces so
+        yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
         yield "other_algorithm", self._algorithms_differ()
         if self.placing.regular:
             yield "halving", data > 1 and any(family[0].form == "two cube" for family in reduced)
@@ -264,10 +264,10 @@ class Scored:
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
-        else:  # who shares a host follows from the order
+        else:  # the order decides which members share a host
             yield "irregular", 1
         yield "odd_tensor", tp & (tp - 1) > 0
-        if not self.problem.speaking.all():  # members that say nothing, or are left out though they are there
+        if not self.problem.speaking.all():  # members without payload, or left out of the layout
             whole = bool(self.present.all())
             yield "silent", whole
             yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
@@ -279,7 +279,7 @@ class Scored:
         yield "deep", max(float(np.log2(pp / c.USUAL_STAGES)), 0.0)
 
     def _ways_needed(self) -> float:
-        """How many ways a reduction takes through each host, where one would do: as many reductions, one on each rail."""
+        """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
         reduced = [i for i in self._of("dp") if self.found[i][0].form != "two cube"]
         return max([1.0, *(self._known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
@@ -289,9 +289,9 @@ class Scored:
         return len(family.ends) / len(distinct)
 
     def _algorithms_differ(self) -> bool:
-        """Whether some groups reduce all with all, and others in rings or by halving.
+        """Check whether some groups reduce all with all while others reduce in rings or by halving.
 
-        The same groups may do both, as where a library gathers in one way and reduces in another.
+        The same groups may do both, if a library gathers in one way and reduces in another.
         """
         direct, others = set[Members](), set[Members]()
         for family, kind in zip(self.found, self.kinds, strict=True):
@@ -300,7 +300,7 @@ class Scored:
         return bool(others) and (bool(direct - others) or bool(direct and others - direct))
 
     def _twins_differ(self) -> float:
-        """How much the octets of gradients differ between tensor-parallel twins, which reduce the same."""
+        """Relative difference of gradient octets between tensor-parallel twins, which reduce the same amounts."""
         moved = np.zeros(len(self.present))
         for family, kind in zip(self.found, self.kinds, strict=True):
             if kind in ("dp", "edp"):

@@ -1,4 +1,4 @@
-"""What changed from one board to the next, in lines: for the terminal, and as JSON for programs."""
+"""List what changed between two boards: lines for the terminal, and JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from prism.findings.same_finding import loud
 from prism.findings.titles import title
 from prism.report.json_report import finding_json, step_ms
 from prism.tracking.board import Board, Case, Gap
-from prism.tracking.outages import words
+from prism.tracking.outages import described
 from prism.tracking.record_windows import SECOND
 
 What = Literal["opened", "updated", "closed", "job", "gap", "unexplained"]
 
 
 class Change(NamedTuple):
-    """Something that is news; `case` is None where it is about a job, a gap in collection, or about what is not understood.
+    """A change. `case` is None if it concerns a job, a gap in collection, or unexplained traffic.
 
-    `title` is that of the case's finding (prism.findings.titles).
+    `title` is the title of the case's finding (prism.findings.titles).
     """
 
     what: What
@@ -33,10 +33,12 @@ class Change(NamedTuple):
 
 
 def changes(before: Board, now: Board, *, grown: float = 1.25) -> Iterator[Change]:
-    """What a board tells that the one before did not. Claims alone; that one lasts is told when what it costs has `grown`."""
+    """Yield the changes from one board to the next. Only claims are listed; an open case is listed again if its cost grows
+    by the factor `grown`.
+    """
     for gap in reversed(now.gaps):
         if gap.end_ns and gap not in before.gaps:
-            yield Change("gap", now.at_ns, words(gap), gap=gap)
+            yield Change("gap", now.at_ns, described(gap), gap=gap)
     yield from _of_jobs(before, now)
     known = {case.id: case for case in before.cases}
     for case in sorted(now.cases, key=lambda case: case.opened_ns):
@@ -57,11 +59,11 @@ def changes(before: Board, now: Board, *, grown: float = 1.25) -> Iterator[Chang
             yield Change("unexplained", now.at_ns, text)
 
 
-def changed(before: Board, now: Board, *, most: int = 200) -> dict[str, Any]:
-    """Which jobs and findings of any severity differ between two boards: id and what happened, at most `most` of each.
+def changed(before: Board, now: Board, *, max_changes: int = 200) -> dict[str, Any]:
+    """List jobs and findings of any severity that differ between two boards, at most `max_changes` of each.
 
-    `jobs`: appeared, gone, or the new state. `findings`: opened, updated, closed, or gone, each with its title. `more`: how
-    many were left out.
+    `jobs`: id and "appeared", "gone", or the new state. `findings`: id, title and "opened", "updated", "closed" or "gone".
+    `more`: number of entries left out.
     """
     old_jobs, old_cases = {status.id: status for status in before.jobs}, {case.id: case for case in before.cases}
     jobs, findings = dict[str, str](), dict[str, str]()
@@ -79,14 +81,14 @@ def changed(before: Board, now: Board, *, most: int = 200) -> dict[str, Any]:
     jobs |= dict.fromkeys(old_jobs, "gone")
     findings |= dict.fromkeys(old_cases, "gone")
     return {
-        "jobs": [{"id": name, "what": what} for name, what in list(jobs.items())[:most]],
-        "findings": [{"id": name, "what": what, "title": named[name]} for name, what in list(findings.items())[:most]],
-        "more": max(len(jobs) - most, 0) + max(len(findings) - most, 0),
+        "jobs": [{"id": name, "what": what} for name, what in list(jobs.items())[:max_changes]],
+        "findings": [{"id": name, "what": what, "title": named[name]} for name, what in list(findings.items())[:max_changes]],
+        "more": max(len(jobs) - max_changes, 0) + max(len(findings) - max_changes, 0),
     }
 
 
 def line(change: Change) -> str:
-    """A change for people to read."""
+    """Format a change as one line for users."""
     when = datetime.fromtimestamp(change.at_ns / SECOND, UTC).strftime("%H:%M:%S.%f")[:-5]
     case = change.case
     if case is None:
@@ -100,15 +102,15 @@ def line(change: Change) -> str:
 
 
 def json_line(change: Change) -> str:
-    """A change for programs: one line of JSON, times as text."""
-    told: dict[str, Any] = {"what": change.what, "at_ns": str(change.at_ns), "job": change.job, "text": change.text}
+    """Format a change as one line of JSON; times are text."""
+    document: dict[str, Any] = {"what": change.what, "at_ns": str(change.at_ns), "job": change.job, "text": change.text}
     if change.gap is not None:
-        told |= {"begin_ns": str(change.gap.begin_ns), "end_ns": str(change.gap.end_ns), "reason": change.gap.reason}
+        document |= {"begin_ns": str(change.gap.begin_ns), "end_ns": str(change.gap.end_ns), "reason": change.gap.reason}
     if change.case is not None:
         case = change.case
-        told |= {"case": case.id, "state": case.state, "finding": finding_json(case.finding) | {"title": change.title}}
-        told |= {name: str(getattr(case, name)) for name in ("opened_ns", "updated_ns", "closed_ns")}
-    return json.dumps(told, allow_nan=False)
+        document |= {"case": case.id, "state": case.state, "finding": finding_json(case.finding) | {"title": change.title}}
+        document |= {name: str(getattr(case, name)) for name in ("opened_ns", "updated_ns", "closed_ns")}
+    return json.dumps(document, allow_nan=False)
 
 
 def _of_jobs(before: Board, now: Board) -> Iterator[Change]:

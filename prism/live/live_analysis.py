@@ -1,7 +1,7 @@
-"""Live analysis: records come in, windows slide, boards come out.
+"""Analyse records live in sliding windows, and make boards of the results. Each job has its own window of some tens of steps.
 
-`add` may be called from another thread and is quick; `look` analyses one window and takes as long as it takes. Every job has a
-window of its own, some tens of its steps, which begins with a step and ends with what is known.
+`add` may be called from another thread and returns at once. `look` analyses one window and may take long. Every job has its own
+window of some tens of its steps; it begins with a step and ends at the watermark.
 """
 
 from __future__ import annotations
@@ -14,37 +14,36 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
-from prism.exporters.exporter_silence import Heard, Quiet, losses, reporters, silenced, told_until, weighed
+from prism.exporters.exporter_silence import Heard, SilentExporter, job_exporters, loss_notes, seen_until, silent_now, weaken
 from prism.findings.same_finding import loud
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.jobs import recognize
-from prism.live.live_bookings import met, named
+from prism.live.live_bookings import named, with_seen
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.topology import Topology
-from prism.tracking import job_tracking, outages
+from prism.tracking import case_tracking, job_tracking, outages
 from prism.tracking.board import Board, Boards, Gap, JobStatus, Window
-from prism.tracking.case_tracking import NO_STEPS, Trail, Watched, anew, bounded, follow, told_before, waits
-from prism.tracking.collection_gaps import Deaf
+from prism.tracking.case_tracking import NO_STEPS, JobProgress, Trail
+from prism.tracking.collection_gaps import CollectionGap
 from prism.tracking.flow_sources import Memory, Records
-from prism.tracking.job_liveness import aged, steps_on, uneasy, unheard
-from prism.tracking.job_tracking import KNOWN_S, Followed, Wanted, going, unknown
+from prism.tracking.job_liveness import aged, collection_silence, needs_window, step_is_due
+from prism.tracking.job_tracking import KNOWN_S, Followed, RecordRange, active_jobs, unknown
 from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
 from prism.tracking.step_numbers import known as numbered
-from prism.tracking.substeps import upheld
+from prism.tracking.substeps import supported
 from prism.tracking.timeline_stitching import job_ends
-from prism.views.usual_step_times import frozen
-from prism.workers.distributed_analysis import Glance, all_glanced
+from prism.views.usual_step_times import with_usual
+from prism.workers.distributed_analysis import WindowWork, diagnose_windows
 
 LATE = "arrived after its window"
 
 
 class Watch:
-    """Follows the jobs in the records it is given.
+    """Track the jobs in the records that it receives, and publish a board after each window.
 
-    `steps`: how many of a job are kept. `search_s`: how far back new jobs are sought; `every` so many windows, or when there is
-    payload of nobody that is followed; and their steps, `most_s` at most. So many `windows` and `closed` cases are kept.
-    Jobs are looked at by the `executor` where there is one, who finds their records in what is `kept`; without, they are given.
+    `steps` of a job, and so many `windows` and `closed` cases, are kept. Jobs are searched in `search_s`, every `every` windows
+    or if there is other payload; `most_s` limits windows. `executor` analyses jobs; it reads records from `kept`, if given.
     """
 
     def __init__(
@@ -77,20 +76,20 @@ class Watch:
         self._looked = self._until = self._late = self._late_in_all = self._records = 0
         self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
-        self.known, self.unheard = Board(), False  # what had been told before it went on; whether records have stopped coming
-        self.quiet: dict[str, Quiet] = {}  # exporters that have fallen silent while others have not
+        self.known, self.unheard = Board(), False  # state before a restart; whether records have stopped arriving
+        self.quiet: dict[str, SilentExporter] = {}  # exporters that stopped sending while others continue
         self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
-        self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # of jobs
-        self.gaps: tuple[Gap, ...] = ()  # in which nobody took records, the newest first
-        self._deaf, self._whole_ns = Deaf(), 0  # windows do not reach back over older gaps than the newest
-        self._anew = dict[str, int]()  # when windows of jobs begin at the earliest, ns
+        self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # by job
+        self.gaps: tuple[Gap, ...] = ()  # gaps in collection, the newest first
+        self._gap, self._whole_ns = CollectionGap(), 0  # windows do not extend over gaps before the newest
+        self._anew = dict[str, int]()  # earliest begin of jobs' windows, ns
 
     def add(self, records: Flows | Transits, arrived_ns: int) -> None:
-        """Records that arrived, in any order. From any thread."""
+        """Add records that arrived, in any order. Thread-safe."""
         self._inbox.append((records, arrived_ns))
 
     def hear(self, heard: Mapping[str, Heard]) -> None:
-        """What collectors know of exporters now, all of it. From any thread."""
+        """Set what collectors know of all exporters. Thread-safe."""
         self.heard = self._heard = dict(heard)
 
     def resume(
@@ -100,40 +99,40 @@ class Watch:
         until_ns: int,
         flows: Flows = NO_FLOWS,
         *,
-        deaf: bool = False,
+        collection_stopped: bool = False,
         windows: Iterable[Window] = (),
         known: Sequence[Gap] = (),
     ) -> None:
-        """Go on where a watch left off that had analysed records until `until_ns`; `flows` are the newest before that.
+        """Continue after a restart: a watch had analysed records until `until_ns`; `flows` are the newest records before that.
 
-        `deaf`: nobody took records since. What was known is told at once; windows hold that time, but no job has stood still in
-        it because nobody listened. `windows` and `known` gaps are those from before, the newest first.
+        With `collection_stopped`, no records have been collected since. Known cases are published at once. Windows include that
+        time, but silence in it does not count as a hang. `windows` and `known` gaps are the earlier ones, newest first.
         """
         newest = int(flows.end_ns.max(initial=0))
         self.trails, self._until = tuple(trails), until_ns
         self.jobs, self.bookings = named(jobs, {}, self._listed(), self.topology, until_ns)
         self._windows.extend(windows)
-        self.gaps = outages.over(tuple(known), flows)
+        self.gaps = outages.with_end(tuple(known), flows)
         self._whole_ns = max((gap.end_ns for gap in self.gaps), default=0)
         self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told), gaps=self.gaps)
-        if deaf:
-            self.gaps = outages.begun(self.gaps, max(newest, until_ns), "restart")
+        if collection_stopped:
+            self.gaps = outages.with_gap(self.gaps, max(newest, until_ns), "restart")
         if jobs or trails or self.gaps:
             self.boards.publish(self._board(until_ns))
         if len(flows):
             self.shelf.add(flows, newest)
             self._first = int(flows.start_ns.min())
-            if deaf:
+            if collection_stopped:
                 self.look(min(until_ns, newest), again=True)
-                self._until, self._deaf = until_ns, Deaf(newest)
+                self._until, self._gap = until_ns, CollectionGap(newest)
 
     def missed(self, gap: Gap) -> None:
-        """Nobody took records in this time, which is over."""
+        """Add a finished interval in which no records were collected."""
         self._whole_ns = max((one.end_ns for one in self.gaps), default=0)
-        self.gaps, self._deaf = (gap, *self.gaps)[: outages.MOST], Deaf(gap.begin_ns, gap.end_ns)
+        self.gaps, self._gap = (gap, *self.gaps)[: outages.MOST], CollectionGap(gap.begin_ns, gap.end_ns)
 
     def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
-        """Take all records that start from a time on, some of which are known: what a store holds now. Not beside `add`."""
+        """Replace all records that start at or after a time by what a store holds now. Do not combine with `add`."""
         newest, known = self.shelf.newest_ns, self.shelf.replace(since_ns)
         new = flows.end_ns > newest
         taken = self.shelf.add(flows, now_ns)
@@ -144,23 +143,20 @@ class Watch:
 
     @property
     def until_ns(self) -> int:
-        """Up to when records have been analysed, 0 before the first window."""
+        """Records have been analysed up to this time, ns; 0 before the first window."""
         return self._until
 
     @property
     def first_ns(self) -> int:
-        """When the first of the records started, 0 before there are any."""
+        """Start of the first record, ns; 0 before there are any."""
         return self._first
 
-    def past(self, jobs: Sequence[Followed], until_ns: int) -> Iterator[Wanted]:
-        """The records with which `resume` goes on as if it had seen them: see `job_tracking.past`."""
+    def past(self, jobs: Sequence[Followed], until_ns: int) -> Iterator[RecordRange]:
+        """Yield the records that `resume` needs to continue without loss; see `job_tracking.past`."""
         return job_tracking.past(jobs, until_ns, self._search, self._most)
 
     def due(self, clock_ns: int) -> bool:
-        """Whether a window should end now: enough time has passed since the one before, or a step is over that it did not see.
-
-        Less time is enough where somebody is suspected.
-        """
+        """Check whether a window should end now: enough time (less if a problem is suspected) or a new step end has passed."""
         if not self._first:
             return False
         mark, until = self.watermark(clock_ns), self._until or self._first
@@ -169,17 +165,17 @@ class Watch:
         if mark >= until + hop_ns(steps):
             return True
         known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
-        urgent = any(waits(t) for t in self.trails) or any(uneasy(one, mark) for one in running if one.id not in known)
-        if urgent:
+        suspected = any(needs_window(one, mark) for one in running if one.id not in known)
+        if suspected or any(map(case_tracking.awaits_confirmation, self.trails)):
             return mark >= until + hop_ns(steps, urgent=True)
-        return mark >= until + rest_ns(steps) and any(steps_on(one, until, mark) for one in running)
+        return mark >= until + rest_ns(steps) and any(step_is_due(one, until, mark) for one in running)
 
     def watermark(self, clock_ns: int) -> int:
-        """Up to when nearly all records are there, ns."""
+        """Time up to which nearly all records have arrived, ns."""
         return clock_ns - self.delays.lag_ns
 
     def take(self) -> None:
-        """Put what came in on the shelf."""
+        """Move queued records into the buffer."""
         with self._taking:
             while self._inbox:
                 records, arrived = self._inbox.popleft()
@@ -191,110 +187,114 @@ class Watch:
                 late = int((taken.end_ns < self._until).sum())
                 self._late, self._late_in_all = self._late + late, self._late_in_all + late
                 self._records += len(records)
-                self._deaf, self.gaps = self._deaf.over(taken), outages.over(self.gaps, taken)
+                self._gap, self.gaps = self._gap.over(taken), outages.with_end(self.gaps, taken)
                 if len(taken):
                     self._first = min(self._first or int(taken.start_ns.min()), int(taken.start_ns.min()))
 
     def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
-        """Analyse the window that ends at `now_ns` and publish what is known then; `last` if nothing will come after it.
+        """Analyse the window that ends at `now_ns`, and publish the board; `last` if no window follows.
 
-        What was told stays as it was told where a window is analysed `again`.
+        If a window is analysed `again`, reported cases stay as they were.
         """
         began = time.perf_counter()
         self.take()
-        self._deaf = self._deaf.looked(now_ns)
+        self._gap = self._gap.with_window(now_ns)
         self.jobs, self.bookings = named(self.jobs, self.bookings, self._listed(), self.topology, now_ns)
         held = self._hold(now_ns)
         if self._first:
-            self._know(now_ns, held)
-        words = [*unheard(self.shelf.heard_ns, self.jobs, self._deaf.spared(self.shelf.heard_ns, now_ns))]
-        self.unheard = bool(words)
-        words += [*map(str, self.quiet.values()), *losses(self._told_of, self._heard)]
+            self._search_jobs(now_ns, held)
+        messages = [*collection_silence(self.shelf.heard_ns, self.jobs, self._gap.excluding_gap(self.shelf.heard_ns, now_ns))]
+        self.unheard = bool(messages)
+        messages += [*map(str, self.quiet.values()), *loss_notes(self._told_of, self._heard)]
         self._told_of = self._heard
-        jobs, looked_at, findings = [], dict[str, Watched](), list[Finding]()
+        jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
         glances = [None if one.id in held or one.state == "ended" else self._glance(one, now_ns) for one in self.jobs]
-        for one, glance, told in zip(self.jobs, glances, all_glanced(self._executor, glances), strict=True):
+        for one, glance, diagnosis in zip(self.jobs, glances, diagnose_windows(self._executor, glances), strict=True):
             if one.id in held:
                 jobs.append(one)
                 continue
-            seen = self._seen(one, glance, told, last) if glance else self._aged(one, now_ns)
+            seen = self._seen(one, glance, diagnosis, last) if glance else self._aged(one, now_ns)
             jobs.append(seen)
             if seen.unclear:
                 continue
             known_ns = seen.met_ns + int(KNOWN_S * SECOND)
-            if glance is not None and told is not None and seen.trusted:
-                words += told.unexplained
+            if glance is not None and diagnosis is not None and seen.trusted:
+                messages += diagnosis.unexplained
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
-                ends = job_ends(told.jobs[0].timeline) if told.jobs else NO_STEPS
-                known = self._deaf.beyond(upheld(told.findings, ends, known_ns), one.step_ns)
-                findings += () if seen.doubted_ns else weighed(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                ends = job_ends(diagnosis.jobs[0].timeline) if diagnosis.jobs else NO_STEPS
+                known = self._gap.outside_gap(supported(diagnosis.findings, ends, known_ns), one.step_ns)
+                findings += () if seen.doubted_ns else weaken(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
                 goes = seen.state == "running"
-                looked_at[seen.id] = Watched(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
+                progress[seen.id] = JobProgress(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
-        trails = anew(tuple(self._deaf.excused(self.trails, now_ns)), renewed)
-        trails = frozen(follow(trails, findings, looked_at, now_ns, topology=self.topology), job_tracking.analysed(self.jobs))
-        self.trails = bounded(told_before(self.trails, trails) if again else trails, closed=self._closed)
-        self._unexplained = tuple(dict.fromkeys(words))
+        trails = case_tracking.reset_baselines(tuple(self._gap.extended(self.trails, now_ns)), renewed)
+        trails = case_tracking.follow(trails, findings, progress, now_ns, topology=self.topology)
+        trails = with_usual(trails, job_tracking.analysed(self.jobs))
+        trails = case_tracking.with_unconfirmed(self.trails, trails) if again else trails
+        self.trails = case_tracking.bounded(trails, closed=self._closed)
+        self._unexplained = tuple(dict.fromkeys(messages))
         since, self._until = self._until, now_ns
         if now_ns > since:
             took = time.perf_counter() - began
             self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
         self._late = 0
-        self.shelf.forget(min((self._wanted(one, now_ns) for one in going(self.jobs)), default=now_ns - self._search))
+        self.shelf.forget(min((self._keep_since(one, now_ns) for one in active_jobs(self.jobs)), default=now_ns - self._search))
         self.boards.publish(self._board(now_ns))
         return self.boards.newest
 
     def _hold(self, now_ns: int) -> Collection[str]:
-        """The jobs that cannot be judged now, because an exporter has fallen silent: their windows begin anew after that."""
+        """Return the jobs that cannot be judged now because an exporter is silent; their windows begin after the silence."""
         going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
-        since = min((self._wanted(one, now_ns) for one in going_on), default=now_ns)
-        self.quiet = silenced(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
+        since = min((self._keep_since(one, now_ns) for one in going_on), default=now_ns)
+        self.quiet = silent_now(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
         return set(held)
 
-    def _know(self, now_ns: int, held: Collection[str]) -> None:
-        """See who trains, when there is reason to; those that are `held` stay as they are."""
+    def _search_jobs(self, now_ns: int, held: Collection[str]) -> None:
+        """Search for jobs if needed; jobs that are `held` stay as they are."""
         lately = self.shelf.between(self._until or self._first, now_ns)
-        settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in going(self.jobs))
+        settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in active_jobs(self.jobs))
         self._looked += 1
-        if settled and self.jobs and self._looked % self._every and unknown(lately, going(self.jobs)) < 0.02:
+        if settled and self.jobs and self._looked % self._every and unknown(lately, active_jobs(self.jobs)) < 0.02:
             return
         begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
         longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
         if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
             seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
-            self.jobs = met(self.jobs, seen, held, self.bookings, now_ns, self._anew)
+            self.jobs = with_seen(self.jobs, seen, held, self.bookings, now_ns, self._anew)
 
     def _since(self, one: Followed, now_ns: int, held_ns: int = 0) -> int:
-        """Since when records of a job are asked for; its window begins there if they are held since `held_ns`."""
-        asked = one.since(now_ns, self._search, self._most, held_ns)
-        return max(asked, self._first, self._whole_ns, self._anew.get(one.id, 0), self._deaf.since(one, now_ns))
+        """Earliest begin of a job's records; its window begins there if records are held since `held_ns`."""
+        earliest = one.since(now_ns, self._search, self._most, held_ns)
+        return max(earliest, self._first, self._whole_ns, self._anew.get(one.id, 0), self._gap.since(one, now_ns))
 
-    def _wanted(self, one: Followed, now_ns: int) -> int:
-        """Since when records are kept for a job: those from before it was met too, until it has been followed for as long."""
+    def _keep_since(self, one: Followed, now_ns: int) -> int:
+        """Time from which records are kept for a job, including time before it was found, until it has been tracked for as
+        long.
+        """
         young = one.doubted_ns or now_ns - one.met_ns < self._search
         return min(self._since(one, now_ns), now_ns - self._search if young else now_ns)
 
-    def _glance(self, one: Followed, now_ns: int) -> Glance | None:
-        """What is to be looked at of a job; None where it moves nothing, or nothing has come since nobody listened."""
-        if self._deaf.still:
+    def _glance(self, one: Followed, now_ns: int) -> WindowWork | None:
+        """Describe the analysis of a job's window; None if it has no payload, or no record has arrived since a gap."""
+        if self._gap.still:
             return None
         since = self._since(one, now_ns, self.shelf.since_ns)
         whole = self.shelf.between(since, now_ns)
         flows = trimmed(whole.take(job_tracking.around(whole, one.job)))
-        flows = self._deaf.whole(one, flows.take(flows.end_ns <= now_ns))
+        flows = self._gap.whole(one, flows.take(flows.end_ns <= now_ns))
         job = job_tracking.sighted(one.job, flows)
         if job is None:
             return None
-        self._by[one.id] = reporters(flows, one)
+        self._by[one.id] = job_exporters(flows, one)
         until = self._until_when(one, job, whole, now_ns)
-        return Glance(
+        return WindowWork(
             self._kept or Memory(flows),
             since,
             now_ns,
@@ -309,27 +309,27 @@ class Watch:
         )
 
     def _until_when(self, one: Followed, job: Job, whole: Flows, now_ns: int) -> int:
-        """See `exporter_silence.told_until`."""
+        """Compute the time up to which the job's window is complete; see `exporter_silence.told_until`."""
         by = self._by[one.id]
         sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
         near = any(o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by) for o in self.jobs)
         heard = min(now_ns, self.shelf.heard_ns)
-        until, self._blind_ns[one.id] = told_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
+        until, self._blind_ns[one.id] = seen_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
         return until
 
-    def _seen(self, one: Followed, glance: Glance, told: Diagnosis | None, last: bool) -> Followed:
-        """A job after its window, which told so much of it."""
+    def _seen(self, one: Followed, glance: WindowWork, diagnosis: Diagnosis | None, last: bool) -> Followed:
+        """Update a job with the diagnosis of its window."""
         one = replace(one, looked_ns=glance.now_ns)
-        if told is None or not told.jobs:
+        if diagnosis is None or not diagnosis.jobs:
             one = replace(one, lately=(), talked_ns=max(one.talked_ns, glance.job.end_ns))
             return self._aged(job_tracking.doubted(one, glance.now_ns), glance.now_ns)
-        self._deaf = self._deaf.learned(one, told.jobs[0], glance.since_ns)
-        one = job_tracking.after(one, told.jobs[0], glance.now_ns, kept=self.steps, last=last)
-        return self._aged(self._deaf.cleared(one, self.gaps), glance.now_ns)
+        self._gap = self._gap.with_steps(one, diagnosis.jobs[0], glance.since_ns)
+        one = job_tracking.after(one, diagnosis.jobs[0], glance.now_ns, kept=self.steps, last=last)
+        return self._aged(self._gap.without_gaps(one, self.gaps), glance.now_ns)
 
     def _aged(self, one: Followed, now_ns: int) -> Followed:
-        """A job when time has passed, without the time in which nobody listened."""
-        return one if one.state == "ended" else aged(one, self._deaf.spared(one.talked_ns, now_ns))
+        """Update a job's state after time has passed, without time in collection gaps."""
+        return one if one.state == "ended" else aged(one, self._gap.excluding_gap(one.talked_ns, now_ns))
 
     def _source(self, flows: int) -> Source:
         every = (*self.shelf.skipped.items(), (LATE, self._late_in_all))

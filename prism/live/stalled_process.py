@@ -1,7 +1,7 @@
-"""Whether the thread that takes records goes on: a process that was stopped (SIGSTOP), or whose host was suspended, takes none.
+"""Detect that the collecting thread was suspended: a stopped process (SIGSTOP) or a suspended host collects no records.
 
-What came meanwhile may wait in the kernel's receive buffers, so nothing need be missing. Nothing is analysed before the thread
-has gone on for a moment: jobs would seem to stand still.
+Datagrams may wait in the kernel's receive buffers, so records need not be missing. No window is analysed until the thread has
+run for a moment: else jobs would seem to hang.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ SECOND = 1_000_000_000
 
 
 class Pulse:
-    """Times at which the thread was seen to go on, ns. Beats come from one thread, questions from another.
+    """Times at which the collecting thread was running, ns. Thread-safe: one thread calls `beat`, another the other methods.
 
-    It was held up where no beat came for `most_s`; what waited is taken within `settle_s`. Without any beat nobody is asked.
+    The thread was suspended if `beat` was not called for `most_s`; it processes queued datagrams within `settle_s`. Without any
+    call of `beat` it counts as running.
     """
 
     def __init__(self, *, most_s: float = 3.0, settle_s: float = 1.0) -> None:
@@ -28,7 +29,7 @@ class Pulse:
         self._lock = threading.Lock()
 
     def beat(self, now_ns: int) -> None:
-        """It goes on now."""
+        """Record that the thread is running now."""
         with self._lock:
             if self._newest and now_ns - self._newest > self._most:
                 begin = self._held[0] if self._held else self._newest
@@ -36,22 +37,22 @@ class Pulse:
             self._newest = now_ns
 
     def settled(self, now_ns: int) -> bool:
-        """Whether records can be analysed now: it goes on, and has gone on for a moment since it was held up."""
+        """Check whether records can be analysed: the thread is running, and has been for a moment since it was suspended."""
         with self._lock:
             late = bool(self._newest) and now_ns - self._newest > self._most
             return not late and (self._held is None or now_ns - self._held[1] >= self._settle)
 
     def take(self) -> tuple[int, int] | None:
-        """From when until when it was held up since this was last asked, ns."""
+        """Return begin and end of a suspension since the last call, ns; None if there was none."""
         with self._lock:
             held, self._held = self._held, None
             return held
 
 
 def hole(ends_ns: Ints, begin_ns: int, end_ns: int, *, least_s: float = 2.0) -> tuple[int, int] | None:
-    """The longest time without a record that reaches into a time in which the thread was held up, ns.
+    """Return the longest interval without records that overlaps a suspension, ns.
 
-    None where it is no longer than `least_s` or than half of that time: what waited in the buffers was taken.
+    None if it is not longer than `least_s`, or not longer than half of the suspension: then the buffers held the datagrams.
     """
     ends = np.sort(ends_ns)
     rests = np.diff(ends)

@@ -1,6 +1,6 @@
-"""Lines of healthy runs in the store: what every run on this cluster prints, learnt from all runs that did not fail.
+"""Keep templates of lines from healthy runs in the store. They are no evidence of a failure.
 
-A row is a template of a line. A template that comes again is written again, so that those of no run any more are dropped after
+A row is a template of a line. A template is written again whenever it recurs; templates that no longer occur are dropped after
 `DAYS`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_scanner import Event
-from prism.logs.patterns.healthy_lines import LONGEST, MOST, Healthy, learn_texts
+from prism.logs.patterns.healthy_lines import MAX_CHARACTERS, MAX_TEMPLATES, Healthy, learn_texts
 from prism.storage.live_state import State
 
 DAYS = 730
@@ -36,7 +36,7 @@ TEMPLATES = Table(
 
 
 class HealthyStore:
-    """Templates of a database. Methods raise StoreError; `unread` counts rows that are none."""
+    """Templates of a database. Methods raise StoreError; `unread` counts invalid rows."""
 
     def __init__(self, database: Database, *, clock: Callable[[], int] = time.time_ns) -> None:
         self._database, self._clock = database, clock
@@ -44,29 +44,29 @@ class HealthyStore:
         database.create(TEMPLATES)
 
     def load(self) -> Healthy:
-        """What is known, the newest `MOST` templates; `runs` is how many had the template that most have."""
+        """Load the newest `MOST` templates; `runs` is the highest run count of a template."""
         known = self._rows()
         return Healthy(tuple(known), max(known.values(), default=0))
 
     def _rows(self) -> dict[str, int]:
-        """Templates, each with the number of runs that had it."""
+        """Return the templates, each with its number of runs."""
         sql = "SELECT argMax(told, version) AS newest, max(version) AS last FROM healthy_logs GROUP BY id"
         sql += " ORDER BY last DESC, id LIMIT {most:UInt64}"
         found: dict[str, int] = {}
-        for told in self._database.query(sql, {"most": MOST}).get("newest", ()):
+        for told in self._database.query(sql, {"most": MAX_TEMPLATES}).get("newest", ()):
             try:
                 row = json.loads(told)
-                found[str(row["template"])[:LONGEST]] = int(row["runs"])
+                found[str(row["template"])[:MAX_CHARACTERS]] = int(row["runs"])
             except (ValueError, TypeError, KeyError):
                 self.unread += 1
         return found
 
     def learn(self, events: Iterable[Event]) -> Healthy:
-        """Add the lines of one healthy run; what is known now."""
+        """Add the lines of one healthy run; return all templates."""
         before, texts = self._rows(), [event.text for event in events]
         learnt = learn_texts(texts, Healthy(tuple(before), 0))
         drain, now = learnt.drain(), self._clock()
-        own = {str(one)[:LONGEST] for text in texts if (one := drain.match(text)) is not None}
+        own = {str(one)[:MAX_CHARACTERS] for text in texts if (one := drain.match(text)) is not None}
         told = [json.dumps({"template": one, "runs": before.get(one, 0) + 1}) for one in sorted(own)]
         columns: dict[str, Sequence[Any]] = {
             "id": [hashlib.blake2s(one.encode(), digest_size=8).hexdigest() for one in sorted(own)],
@@ -80,9 +80,9 @@ class HealthyStore:
 
 
 def stopped(state: State, marks: Iterable[Sequence[Mark]]) -> str:
-    """The first hang or crash that the store knows of the time of a run, in words; "" if there is none or times are unknown.
+    """Describe the first hang or crash in the store during a run; "" if there is none or times are unknown.
 
-    `marks` are the iterations that its streams report. A run that ended in one is not healthy, whatever its logs say.
+    `marks`: progress lines of its streams. A run that ended in a hang or crash is not healthy, whatever its logs contain.
     """
     times = [mark.time_ns for own in marks for mark in own if mark.time_ns is not None]
     if not times:

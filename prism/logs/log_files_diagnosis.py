@@ -1,11 +1,11 @@
-"""Diagnose the logs in files and folders: the edge that reads them."""
+"""Read and diagnose the logs in files and folders."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 
-from prism.logs.log_reader import files, read
+from prism.logs.log_reader import list_files, read
 from prism.logs.parsing.line_prefixes import of_path
 from prism.logs.parsing.log_scanner import Kinds, Scanner, scan
 from prism.logs.patterns.healthy_lines import Healthy
@@ -13,8 +13,8 @@ from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
 
 
 def scan_files(paths: Sequence[str]) -> list[Scanner]:
-    """One scanner for each file; names are relative to what all have in common."""
-    found = files(paths)
+    """Scan each file with its own scanner; names are relative to the common folder."""
+    found = list_files(paths)
     kinds = Kinds()
     base = os.path.commonpath([os.path.dirname(os.path.abspath(path)) for path in found]) if found else ""
     out = []
@@ -26,14 +26,14 @@ def scan_files(paths: Sequence[str]) -> list[Scanner]:
 
 
 def scan_named(named: Sequence[tuple[str, str]]) -> list[Scanner]:
-    """The same of files that have other names on disk: pairs of the name, which may say rank and host, and the path."""
+    """Scan files that have other names on disk: pairs of name (may contain rank and host) and path."""
     kinds = Kinds()
     places = [(name, path, *of_path(name)) for name, path in named]
     return [scan(name, read(path), kinds, rank=rank, host=host) for name, path, rank, host in places]
 
 
 def scanner_of(path: str, name: str, kinds: Kinds) -> Scanner:
-    """An empty scanner for a file that will be read bit by bit."""
+    """Make an empty scanner for a growing file."""
     rank, host = of_path(path)
     return Scanner(name, kinds, rank=rank, host=host)
 

@@ -1,4 +1,4 @@
-"""Open log files: folders, compressed files, files that grow. Blocks of whole lines, with bounded memory."""
+"""Open log files: folders, compressed files, growing files. Yields blocks of whole lines in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import zstandard
 from prism.logs.parsing.log_envelopes import unwrap
 
 BLOCK = 4 << 20  # octets
-LONGEST = 1 << 20  # octets of a line without an end, after which the rest of it is dropped
-FILES = 100_000  # of a folder
+MAX_LINE_OCTETS = 1 << 20  # octets of a line without an end; the rest of it is dropped
+MAX_FILES = 100_000  # files of a folder
 _SKIPPED = (
     ".pcap",
     ".pcapng",
@@ -37,8 +37,8 @@ _SKIPPED = (
 )
 
 
-def files(paths: Iterable[str]) -> list[str]:
-    """The files named, and those in the folders named, in order. Raises FileNotFoundError, ValueError."""
+def list_files(paths: Iterable[str]) -> list[str]:
+    """List the named files and the files in named folders, in order. Raises FileNotFoundError, ValueError."""
     out: list[str] = []
     for path in paths:
         if not os.path.exists(path):
@@ -55,15 +55,15 @@ def files(paths: Iterable[str]) -> list[str]:
         if not own:
             raise ValueError(f"{path}: no log files in this folder")
         out += own
-        if len(out) > FILES:
-            raise ValueError(f"{path}: more than {FILES:,} files; name a folder of one run")
+        if len(out) > MAX_FILES:
+            raise ValueError(f"{path}: more than {MAX_FILES:,} files; name a folder of one run")
     return out
 
 
 def read(path: str) -> Iterator[bytes]:
-    """Blocks of whole lines of a file, decompressed by its content. A damaged end of a compressed file ends the stream.
+    """Yield blocks of whole lines of a file; compression is detected by content. A damaged end ends the stream.
 
-    Raises OSError where the file cannot be read; ValueError where it is no compressed file although it begins as one.
+    Raises OSError if the file cannot be read, ValueError if only its first octets look like a compressed file.
     """
     with open(path, "rb", buffering=0) as raw, closing(_opened(raw)) as stream:
         yield from unwrap(blocks(stream.read))
@@ -85,7 +85,7 @@ def _opened(raw: BinaryIO) -> BinaryIO:
 
 
 def blocks(take: Callable[[int], bytes]) -> Iterator[bytes]:
-    """Blocks that end with a line feed, from a function that reads; the last may lack it."""
+    """Yield blocks that end with a line feed, from a read function; the last block may lack it."""
     rest, dropping = b"", False
     while True:
         try:
@@ -93,7 +93,7 @@ def blocks(take: Callable[[int], bytes]) -> Iterator[bytes]:
         except (EOFError, lzma.LZMAError, zstandard.ZstdError, gzip.BadGzipFile, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            got = b""  # truncated or damaged: what came before counts
+            got = b""  # truncated or damaged: keep what came before
         if not got:
             break
         if dropping:
@@ -107,16 +107,16 @@ def blocks(take: Callable[[int], bytes]) -> Iterator[bytes]:
             rest = got[end:]
         else:
             rest += got
-        if len(rest) > LONGEST:
-            rest, dropping = rest[:LONGEST], True
+        if len(rest) > MAX_LINE_OCTETS:
+            rest, dropping = rest[:MAX_LINE_OCTETS], True
     if rest:
         yield rest
 
 
 class Tail:
-    """A file that grows: `more` gives the whole lines since the last look, from the file's beginning.
+    """A growing file, read from its start.
 
-    A file that is replaced or cut short (rotation) is read again from its beginning; one that is not there yet is waited for.
+    A replaced or truncated file (rotation) is read again; a missing one may appear later.
     """
 
     def __init__(self, path: str) -> None:
@@ -125,7 +125,7 @@ class Tail:
         self._rest = b""
 
     def more(self) -> bytes:
-        """At most one block; empty where nothing is new."""
+        """Return new whole lines, at most one block; empty if there are none."""
         if self._stream is None:
             try:
                 self._stream = io.FileIO(self.path)
@@ -138,7 +138,7 @@ class Tail:
             return got
         end = got.rfind(b"\n") + 1
         if not end:
-            self._rest = (self._rest + got)[:LONGEST]
+            self._rest = (self._rest + got)[:MAX_LINE_OCTETS]
             return b""
         out, self._rest = self._rest + got[:end], got[end:]
         return out

@@ -1,4 +1,4 @@
-"""A diagnosis of logs as JSON and as text."""
+"""Write a diagnosis of logs as JSON and as text."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from prism.logs.parsing.log_scanner import Event
 from prism.logs.patterns.log_diagnosis import LogDiagnosis
 
 SCHEMA = "prism-logs/1"
-SHOWN = 12  # lines of text
-WIDTH = 160  # characters of one
-LINES = 10_000  # in the JSON document; the rest is counted
+MAX_TEXT_LINES = 12  # lines of text
+MAX_CHARACTERS = 160  # characters of a line
+MAX_JSON_LINES = 10_000  # lines in the JSON document; the rest is counted
 
 
-def document(said: LogDiagnosis) -> dict[str, Any]:
-    """The diagnosis as plain values, for JSON. Secrets are masked."""
+def document(diagnosis: LogDiagnosis) -> dict[str, Any]:
+    """Convert the diagnosis to plain values for JSON. Secrets are masked."""
     return {
         "schema": SCHEMA,
-        "input": {"sources": said.sources, "octets": said.octets},
-        "failed": said.failed,
-        "cause": said.cause or None,
-        "cause_means": said.about or None,
-        "signature": said.why or None,
-        "confidence": round(said.confidence, 3),
-        "stage": said.stage,
-        "iteration": said.iteration if said.iteration >= 0 else None,
+        "input": {"sources": diagnosis.sources, "octets": diagnosis.octets},
+        "failed": diagnosis.failed,
+        "cause": diagnosis.cause or None,
+        "cause_means": diagnosis.cause_meaning or None,
+        "signature": diagnosis.why or None,
+        "confidence": round(diagnosis.confidence, 3),
+        "stage": diagnosis.stage,
+        "iteration": diagnosis.iteration if diagnosis.iteration >= 0 else None,
         "suspects": [
             {
                 "node": one.name,
@@ -37,19 +37,19 @@ def document(said: LogDiagnosis) -> dict[str, Any]:
                 "confidence": one.confidence,
                 "why": one.why,
             }
-            for one in said.suspects
+            for one in diagnosis.suspects
         ],
-        "lines": [_line(event) for event in said.lines[:LINES]],
-        "more_lines": max(len(said.lines) - LINES, 0),
-        "survived": len(said.survived),
+        "lines": [_line(event) for event in diagnosis.lines[:MAX_JSON_LINES]],
+        "more_lines": max(len(diagnosis.lines) - MAX_JSON_LINES, 0),
+        "survived": len(diagnosis.survived),
         "facts": {
-            "sizes": said.facts.sizes,
-            "hosts": {str(rank): host for rank, host in sorted(said.facts.hosts.items())},
-            "addresses": said.facts.addresses,
-            "rings": {str(channel): list(ring) for channel, ring in sorted(said.facts.rings.items())},
-            "library": said.facts.library or None,
+            "sizes": diagnosis.facts.sizes,
+            "hosts": {str(rank): host for rank, host in sorted(diagnosis.facts.hosts.items())},
+            "addresses": diagnosis.facts.addresses,
+            "rings": {str(channel): list(ring) for channel, ring in sorted(diagnosis.facts.rings.items())},
+            "library": diagnosis.facts.library or None,
         },
-        "notes": list(said.notes),
+        "notes": list(diagnosis.notes),
     }
 
 
@@ -69,35 +69,37 @@ def _line(event: Event) -> dict[str, Any]:
     }
 
 
-def text(said: LogDiagnosis) -> Iterator[str]:
-    """Lines for a terminal: the verdict, the suspects, the lines that decided, what else to know."""
-    yield f"{said.sources} logs, {said.octets / 1e6:.1f} MB"
-    for note in said.notes:
+def text(diagnosis: LogDiagnosis) -> Iterator[str]:
+    """Format lines for a terminal: verdict, suspects, deciding lines, notes."""
+    yield f"{diagnosis.sources} logs, {diagnosis.octets / 1e6:.1f} MB"
+    for note in diagnosis.notes:
         yield f"note: {note}"
-    if not said.failed:
-        where = f" at iteration {said.iteration}" if said.iteration >= 0 else ""
-        more = f"; {len(said.survived)} errors after which training went on" if said.survived else ""
-        yield f"No failure found ({said.stage}{where}){more}."
+    if not diagnosis.failed:
+        where = f" at iteration {diagnosis.iteration}" if diagnosis.iteration >= 0 else ""
+        more = f"; {len(diagnosis.survived)} errors after which training continued" if diagnosis.survived else ""
+        yield f"No failure found ({diagnosis.stage}{where}){more}."
         return
-    at = f", after iteration {said.iteration}" if said.iteration >= 0 else ""
-    yield f"Failed in {said.stage}{at}: {said.cause} ({said.about}); {said.why}. Confidence {said.confidence:.0%}."
-    for one in said.suspects[:5]:
+    at = f", after iteration {diagnosis.iteration}" if diagnosis.iteration >= 0 else ""
+    cause = f"{diagnosis.cause} ({diagnosis.cause_meaning}); {diagnosis.why}"
+    yield f"Failed in {diagnosis.stage}{at}: {cause}. Confidence {diagnosis.confidence:.0%}."
+    for one in diagnosis.suspects[:5]:
         several = "s" if len(one.ranks) > 1 else ""
         named = bool(one.ranks) and not one.name.startswith("rank ")
         ranks = f" (rank{several} {', '.join(map(str, one.ranks[:8]))})" if named else ""
-        yield f"  {one.confidence:4.0%}  {one.name}{ranks}: {_RULES[one.how]}: {one.why[:WIDTH]}"
-    yield f"Lines that indicate the failure: {sum(len(event.numbers) for event in said.lines):,} in {len(said.lines):,} events"
-    shown = sorted(said.lines, key=_weight)[:SHOWN]
+        yield f"  {one.confidence:4.0%}  {one.name}{ranks}: {_RULES[one.how]}: {one.why[:MAX_CHARACTERS]}"
+    lines = sum(len(event.numbers) for event in diagnosis.lines)
+    yield f"Lines that indicate the failure: {lines:,} in {len(diagnosis.lines):,} events"
+    shown = sorted(diagnosis.lines, key=_weight)[:MAX_TEXT_LINES]
     for event in shown:
         when = "" if event.time_ns is None else datetime.fromtimestamp(event.time_ns / 1e9, UTC).strftime("%H:%M:%S ")
-        yield f"  {event.source}:{event.numbers[0]}: {when}{mask(event.text)[:WIDTH]}"
+        yield f"  {event.source}:{event.numbers[0]}: {when}{mask(event.text)[:MAX_CHARACTERS]}"
 
 
 _RULES = {
-    "only": "the only node that says what broke",
+    "only": "the only node with a root cause",
     "single": "the only node in these logs",
-    "first": "the first of several nodes that say what broke",
-    "everywhere": "most nodes say the same",
+    "first": "the first of several nodes with a root cause",
+    "everywhere": "most nodes report the same",
     "silent": "the only node that does not wait for others",
     "behind": "behind the others in its collectives",
     "named": "named by its peers",

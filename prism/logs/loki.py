@@ -1,4 +1,4 @@
-"""Fetch log lines from Grafana Loki: GET /loki/api/v1/query_range, page by page, in the order of time."""
+"""Fetch log lines from Grafana Loki: GET /loki/api/v1/query_range, page by page, in order of time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from prism.logs.parsing.log_envelopes import of_loki, plain
 PAGE = 5000  # lines of an answer: Loki's default max_entries_limit_per_query
 PAGES = 10_000
 WAIT_S = 60.0
-LARGEST = 256 << 20  # octets of an answer
+MAX_ANSWER_OCTETS = 256 << 20  # octets of an answer
 HOSTS = ("host", "hostname", "node", "node_name", "instance", "nodename")
 
 
 def fetch(url: str, query: str, start_ns: int, end_ns: int, *, token: str = "", tenant: str = "") -> Iterator[bytes]:
-    """Blocks of lines as `log_envelopes.plain` writes them.
+    """Yield blocks of lines as `log_envelopes.plain` writes them.
 
-    Raises ConnectionError where Loki does not answer, ValueError where it refuses.
+    Raises ConnectionError if Loki does not answer, ValueError if it refuses.
     """
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise ValueError(f"{url}: must begin with http:// or https://")
@@ -43,15 +43,15 @@ def _page(url: str, query: str, start: int, end: int, token: str, tenant: str) -
     request = urllib.request.Request(f"{url.rstrip('/')}/loki/api/v1/query_range?{asked}", headers=headers)
     try:
         with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
-            body = answer.read(LARGEST + 1)
+            body = answer.read(MAX_ANSWER_OCTETS + 1)
     except urllib.error.HTTPError as error:
         raise ValueError(
             f"{url}: Loki refuses the query (status {error.code}): {error.read(200).decode('utf-8', 'replace')}"
         ) from None
     except (urllib.error.URLError, TimeoutError) as error:
         raise ConnectionError(f"{url}: Loki does not answer: {getattr(error, 'reason', error)}") from None
-    if len(body) > LARGEST:
-        raise ValueError(f"{url}: an answer of more than {LARGEST >> 20} MiB; ask for less time")
+    if len(body) > MAX_ANSWER_OCTETS:
+        raise ValueError(f"{url}: an answer of more than {MAX_ANSWER_OCTETS >> 20} MiB; use a shorter time range")
     try:
         streams = of_loki(json.loads(body))
     except (ValueError, RecursionError) as error:

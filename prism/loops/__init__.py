@@ -1,4 +1,4 @@
-"""Every compiled function of the analysis (numba): arrays in, arrays out; each has a plain twin in its test.
+"""All compiled functions of the analysis (numba): arrays in, arrays out. Each has a plain twin in its test.
 
-Folders are named after their users; `arrays` serves all. `loops.json` beside this package lists what is compiled ahead.
+Folders are named after their users; `arrays` serves all. `loops.json` lists the functions that are compiled ahead.
 """

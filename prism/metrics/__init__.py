@@ -1,1 +1,1 @@
-"""Figures of jobs from traffic alone: effective training time, lateness, void share, bandwidth, work, regressions."""
+"""Measure jobs from traffic alone: effective training time, lateness, void share, bandwidth, work, regressions."""

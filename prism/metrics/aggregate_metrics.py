@@ -1,11 +1,12 @@
-"""Aggregate metrics of a job from traffic alone, as XPUTimer and Flare take them from hooks (arXiv 2502.05413).
+"""Aggregate metrics of a job from traffic alone, as XPUTimer and Flare derive them from hooks (arXiv 2502.05413).
 
-*Lateness*: how long after the first member of a group a rank sends its first octets of a kind in a step. *Void share*: the
-share of the time in which a rank neither sends nor works, that is, in which it waits. *Bus bandwidth*: NCCL's formula; octets
-sent per member over the time in which the group moves, which is algorithm bandwidth × 2(n−1)/n for a ring all-reduce and
-× (n−1)/n for reduce-scatter and all-gather. *Work*: time of a stage's ranks between communication, per step and micro-batch.
+*Lateness*: delay of a rank's first octets of a kind in a step after those of the first member of its group. *Void share*: share
+of the time in which a rank waits (neither sends nor works). *Bus bandwidth*: NCCL's formula; octets sent per member over the
+time in which the group transfers, which is algorithm bandwidth × 2(n−1)/n for a ring all-reduce and × (n−1)/n for
+reduce-scatter and all-gather. *Work*: time of a stage's ranks between communication, per step and micro-batch.
 
-Input: `JobDiagnosis` with its spans and phases. Wrong where steps are: micro-batches taken for steps halve all of it.
+Input: `JobDiagnosis` with its spans and phases. Wrong if step boundaries are wrong: micro-batches taken for steps halve all
+values.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from prism.model import PHASES, JobDiagnosis
 
 COLLECTIVES = ("dp", "tp", "ep", "cp")
 WORK = ("compute", "forward", "backward", "optimizer")
-FEWEST = 3  # steps
-GAP = 0.02  # of a step: a pause from which on a group's transfers are two
+MIN_STEPS = 3  # minimum number of steps
+MIN_PAUSE_SHARE = 0.02  # of a step: a pause of this length separates two transfers of a group
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Lateness:
-    """First sends of one kind: their spread over ranks and steps, s, and the rank that is latest by its median."""
+    """First sends of one kind: their spread over ranks and steps, s, and the rank with the largest median."""
 
     kind: str
     seconds: Spread
@@ -47,7 +48,7 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """What the groups of one kind and size moved: octets per member and step, and bus bandwidth, bits per second."""
+    """Traffic of the groups of one kind and size: octets per member and step, and bus bandwidth, bit/s."""
 
     kind: str
     members: int
@@ -58,7 +59,7 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class JobMetrics:
-    """All of one job; see the module. `volumes` are octets sent per rank and step by kind."""
+    """All metrics of one job; see the module. `volumes`: octets sent per rank and step by kind."""
 
     job: str
     layout: Mapping[str, int]
@@ -69,13 +70,13 @@ class JobMetrics:
     void: Spread
     bandwidth: tuple[Bandwidth, ...]
     work: Mapping[int, Spread]  # by stage, s per step
-    micro_batches: int  # that one stage hands on per step; 0 where no pipeline is seen
+    micro_batches: int  # messages from one stage to the next per step; 0 without a visible pipeline
     transfers: Mapping[str, int]  # of a group per step, by kind
-    activation_octets: float = 0.0  # of a message from stage to stage; 0 where no pipeline is seen
+    activation_octets: float = 0.0  # of a message from stage to stage; 0 without a visible pipeline
 
 
 def spread(values: NDArray[np.float64]) -> Spread:
-    """The spread of some values; NaN without any. The error assumes independent values: 1.25 σ / √n, σ from the MAD."""
+    """Compute the spread of values; NaN without any. The error assumes independent values: 1.25 σ / √n, σ from the MAD."""
     if not len(values):
         return Spread(float("nan"), float("nan"), float("nan"), 0)
     middle = float(np.median(values))
@@ -85,9 +86,12 @@ def spread(values: NDArray[np.float64]) -> Spread:
 
 
 def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetrics | None:
-    """The metrics of one job, or None with fewer than three steps; of each kind the first `most_groups` groups only."""
+    """Compute the metrics of one job; None with fewer than three steps.
+
+    Of each kind, use the first `most_groups` groups only.
+    """
     ends = step_ends(job)
-    if len(ends) < FEWEST + 1:
+    if len(ends) < MIN_STEPS + 1:
         return None
     layout = job.parallelism.layout
     found = _Spans(job, ends, most_groups)
@@ -97,7 +101,7 @@ def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetric
         job.job.id,
         {kind: getattr(layout, kind) for kind in ("dp", "pp", "tp", "ep", "cp")},
         len(job.job.endpoints),
-        spread(_plain(np.diff(ends) / 1e9)),
+        spread(_undisturbed(np.diff(ends) / 1e9)),
         volumes,
         tuple(one for kind in COLLECTIVES if (one := found.lateness(kind)) is not None),
         _void(job),
@@ -109,13 +113,13 @@ def aggregate(job: JobDiagnosis, *, most_groups: int | None = None) -> JobMetric
     )
 
 
-def _plain(durations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Durations without those that a pause, a hang or a restart made longer: over twice the median."""
+def _undisturbed(durations: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Drop durations that a pause, a hang or a restart prolonged: over twice the median."""
     return durations[durations < 2 * np.median(durations)]
 
 
 class _Spans:
-    """Spans of what was sent, with the step that each is in."""
+    """Spans of sent data, with the step of each."""
 
     def __init__(self, job: JobDiagnosis, ends: NDArray[np.int64], most_groups: int | None = None) -> None:
         spans = job.timeline.spans
@@ -131,7 +135,7 @@ class _Spans:
         self.period = float(np.median(np.diff(ends)))
 
     def volumes(self) -> dict[str, float]:
-        """Octets sent per rank and step by kind, the median over steps of the mean over ranks."""
+        """Compute octets sent per rank and step by kind: median over steps of the mean over ranks."""
         ranks = max(len(self.code), 1)
         out = {}
         for place in np.unique(self.phase).tolist():
@@ -141,20 +145,20 @@ class _Spans:
         return out
 
     def groups(self, kind: str) -> list[NDArray[np.intp]]:
-        """Members, as ranks, of the groups of one kind that are on the wire."""
+        """List the members, as ranks, of the visible groups of one kind."""
         groups = [one for one in self.job.parallelism.groups if one.kind == kind and one.evidence == "traffic"]
         return [
             np.array([self.code[one] for one in own.members if one in self.code], np.intp) for own in groups[: self.most_groups]
         ]
 
     def of(self, kind: str, members: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Rows of one kind within a group."""
+        """Select the rows of one kind within a group."""
         inside = np.zeros(len(self.code), np.bool_)
         inside[members] = True
         return np.flatnonzero((self.phase == PHASES.index(kind)) & inside[self.rank] & inside[self.peer])
 
     def lateness(self, kind: str) -> Lateness | None:
-        """How late ranks send first, against the first of their group in the same step."""
+        """Measure the delay of first sends after the first member of the group in the same step."""
         late = np.full((len(self.code), self.steps), np.nan)
         for members in self.groups(kind):
             rows = self.of(kind, members)
@@ -174,7 +178,7 @@ class _Spans:
         return Lateness(kind, spread(known), self.job.job.endpoints[worst], float(by_rank[worst]))
 
     def bandwidths(self) -> tuple[Bandwidth, ...]:
-        """Bus bandwidth by kind and size of group."""
+        """Measure bus bandwidth by kind and size of group."""
         found: dict[tuple[str, int], list[tuple[NDArray[np.float64], float]]] = {}
         for kind in COLLECTIVES:
             for members in self.groups(kind):
@@ -195,39 +199,39 @@ class _Spans:
         )
 
     def messages(self, src: str, dst: str) -> int:
-        """Messages per step from one stage to the next: micro-batches, where one is one message."""
+        """Count messages per step from one stage to the next; with one message per micro-batch, the micro-batches."""
         rows = (self.rank == self.code.get(src, -1)) & (self.peer == self.code.get(dst, -1))
         rows &= self.phase == PHASES.index("pp")
         counts = np.bincount(self.step[rows], minlength=self.steps)
         return int(np.median(counts)) if len(counts) else 0
 
     def handed(self, src: str, dst: str) -> float:
-        """Octets of a message from one stage to the next, the median."""
+        """Compute the median octets of a message from one stage to the next."""
         rows = (self.rank == self.code.get(src, -1)) & (self.peer == self.code.get(dst, -1))
         rows &= self.phase == PHASES.index("pp")
         return float(np.median(self.octets[rows])) if rows.any() else 0.0
 
     def transfers(self) -> dict[str, int]:
-        """Transfers of a group per step by kind, apart by pauses of `GAP` of a step: buckets, layers."""
+        """Count the transfers of a group per step by kind, separated by pauses of `MIN_PAUSE_SHARE` of a step."""
         out = {}
         for kind in COLLECTIVES:
             groups = self.groups(kind)
             rows = self.of(kind, groups[0]) if groups else np.zeros(0, np.intp)
             if len(rows):
                 quiet = self.start[rows][1:] - np.maximum.accumulate(self.end[rows])[:-1]
-                out[kind] = round((1 + int((quiet > GAP * self.period).sum())) / self.steps)
+                out[kind] = round((1 + int((quiet > MIN_PAUSE_SHARE * self.period).sum())) / self.steps)
         return out
 
 
 def _busy(start: NDArray[np.int64], end: NDArray[np.int64], step: NDArray[np.int64], steps: int) -> NDArray[np.float64]:
-    """Time of each step in which any of some spans, by start, goes on, ns."""
+    """Measure in each step the time covered by spans (sorted by start), ns."""
     reach = np.maximum.accumulate(end)
     low = np.concatenate([start[:1], np.maximum(start[1:], reach[:-1])])
     return np.asarray(np.bincount(step, np.maximum(end - low, 0), steps), np.float64)
 
 
 def _void(job: JobDiagnosis) -> Spread:
-    """Share of the time in which a rank waits; over ranks."""
+    """Measure the share of the time in which a rank waits; spread over ranks."""
     time = job.timeline.phases.by_rank(len(job.job.endpoints))
     whole = time.sum(axis=1)
     known = whole > 0
@@ -235,7 +239,7 @@ def _void(job: JobDiagnosis) -> Spread:
 
 
 def _work(job: JobDiagnosis) -> dict[int, Spread]:
-    """Seconds of work per step of each stage; over its ranks and steps."""
+    """Measure seconds of work per step of each stage; spread over its ranks and steps."""
     phases = job.timeline.phases
     ranks = len(job.job.endpoints)
     if not len(phases):

@@ -1,13 +1,13 @@
 """Effective training time ratio (ETTR): the share of a job's time in which it trained, from its steps alone.
 
-Reference: ByteRobust (SOSP 2025), section 2: productive training time over wall-clock time. Lost is: warm-up before the first
-step, hangs, restarts, and steps that repeat what was lost since the last checkpoint. Slow steps, evaluation and checkpoints are
-not lost; the last two are said beside.
+Reference: ByteRobust (SOSP 2025), section 2: productive training time over wall-clock time. Lost time is: warm-up before the
+first step, hangs, restarts, and steps repeated after a restart. Slow steps, evaluation and checkpoints are not lost; the last
+two are reported separately.
 
-Assumptions: a restart resumes from the last checkpoint that was seen. Where none was seen, nobody knows how many steps were
-repeated: `ratio` counts none of them and `low` all. A warm-up begins with the job's first traffic; what a process does before
-that is not on the wire. A silence of more than a usual step that is no evaluation, checkpoint or restart is a hang, also one
-that was too short to be reported.
+Assumptions: a restart resumes from the last visible checkpoint. Without a visible checkpoint the number of repeated steps is
+unknown: `ratio` counts none of them and `low` all. A warm-up starts with the job's first traffic; earlier activity of a process
+is not visible. A silence of more than a usual step that is no evaluation, checkpoint or restart is a hang, also one that was
+too short to be reported.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from prism.model import Event, Finding, JobDiagnosis
 
 Reason = Literal["warm-up", "hang", "crash", "restart", "repeated"]
 Ints = NDArray[np.int64]
-Stretch = tuple[int, int]  # begin and end, ns
-ALIKE = 0.25  # of its length: by how much pauses of one kind may differ
-TOUCH = 0.1  # of a usual step: what a hang must take of a step to count there
+Stretch = tuple[int, int]  # start and end, ns
+MAX_PAUSE_DIFFERENCE = 0.25  # maximum difference of pauses of one kind, relative to their length
+MIN_STEP_SHARE = 0.1  # minimum share of a usual step that a hang must cover to count in that step
 WINDOWS = 60  # points of the sliding ratio
-SHARE = 10  # a window of the sliding ratio is so many points long
+SHARE = 10  # points per window of the sliding ratio
 
 
 class Lost(NamedTuple):
-    """A stretch that was lost, ns, and why."""
+    """A lost time range, ns, and its reason."""
 
     start_ns: int
     end_ns: int
@@ -40,10 +40,12 @@ class Lost(NamedTuple):
 
 @dataclass(frozen=True)
 class Ettr:
-    """`ratio` 0 … 1 over the whole time; `low` is its lower bound where checkpoints are unknown. NaN with less than two steps.
+    """Effective training time ratio.
 
-    `at_ns` and `sliding` are the ratio in windows of `window_ns` that end at these times. `paused_ns` is evaluation and
-    checkpoints, which count as effective.
+    `ratio` 0 … 1; `low`: lower bound without known checkpoints. NaN with fewer than two steps.
+
+    `sliding`: ratio in windows of `window_ns` that end at `at_ns`. `paused_ns`: evaluation and checkpoints, counted as
+    effective.
     """
 
     ratio: float
@@ -59,12 +61,12 @@ class Ettr:
     sliding: NDArray[np.float64]
 
     def lost_ns(self, reason: Reason) -> int:
-        """What one reason cost, ns."""
+        """Sum the loss of one reason, ns."""
         return sum(one.end_ns - one.start_ns for one in self.lost if one.reason == reason)
 
 
 def step_ends(job: JobDiagnosis) -> Ints:
-    """When each step of the job ended, ns: the median over the ranks that have as many steps as most; int64[steps]."""
+    """Compute the end of each step of the job, ns: median over the ranks with the usual number of steps; int64[steps]."""
     counts = [len(own) for own in job.timeline.steps if len(own)]
     if not counts:
         return np.zeros(0, np.int64)
@@ -74,23 +76,23 @@ def step_ends(job: JobDiagnosis) -> Ints:
 
 
 def ettr(job: JobDiagnosis, findings: Sequence[Finding] = (), *, until_ns: int | None = None, window_ns: int = 0) -> Ettr:
-    """The ratio of one job. `until_ns` is the end of what was observed, which matters for a job that hangs or crashed."""
+    """Compute the ratio of one job. `until_ns`: end of the observation, which matters for hangs and crashes."""
     own = [one for one in findings if one.job == job.job.id]
-    return of_steps(
+    return ettr_of_steps(
         step_ends(job),
         job.job.start_ns,
         job.job.end_ns,
         job.timeline.events,
         stops=[(one.start_ns, max(one.end_ns, one.start_ns), one.kind) for one in own if one.kind in ("hang", "crash")],
         silences=_silences(job),
-        rests=job.timeline.unseen,
+        uncollected=job.timeline.unseen,
         until_ns=until_ns,
         window_ns=window_ns,
     )
 
 
 def _silences(job: JobDiagnosis) -> Ints:
-    """Times in which no rank of a job sent anything, ns, the long ones; int64[n, 2]."""
+    """List long times in which no rank of a job sent anything, ns; int64[n, 2]."""
     spans = job.timeline.spans
     if not len(spans):
         return np.zeros((0, 2), np.int64)
@@ -101,7 +103,7 @@ def _silences(job: JobDiagnosis) -> Ints:
     return np.stack([quiet[long], begins[long]], axis=1)
 
 
-def of_steps(
+def ettr_of_steps(
     ends: Ints,
     start_ns: int,
     end_ns: int,
@@ -109,13 +111,43 @@ def of_steps(
     *,
     stops: Sequence[tuple[int, int, str]] = (),
     silences: Ints | None = None,
-    rests: Sequence[Stretch] = (),
+    uncollected: Sequence[Stretch] = (),
     until_ns: int | None = None,
     window_ns: int = 0,
 ) -> Ettr:
-    """The ratio from step ends, ns, in order; `stops` are begin, end and kind of hangs and crashes.
+    """Compute the effective training time ratio from step ends.
 
-    `silences` int64[n, 2] are times in which the job sent nothing, `rests` those in which nothing was collected, ns.
+    Parameters
+    ----------
+    ends : int64[steps]
+        Sorted step ends, ns since the epoch.
+    start_ns, end_ns : int
+        First and last time of the job, ns.
+    events : sequence of Event
+        Evaluations, checkpoints and restarts.
+    stops : sequence of (int, int, str)
+        Start, end and kind of hangs and crashes, ns.
+    silences : int64[n, 2] or None
+        Times without any traffic of the job, ns.
+    uncollected : sequence of (int, int)
+        Times without collection, ns. They are not lost.
+    until_ns : int or None
+        End of the observation, ns; by default the end of the job.
+    window_ns : int
+        Length of the windows of the sliding ratio, ns; 0 chooses it by the duration of the job.
+
+    Returns
+    -------
+    Ettr
+        Ratio, lower bound, and the lost time by reason. NaN with fewer than two steps.
+
+    Assumptions
+    -----------
+    A restart resumes from the last visible checkpoint.
+
+    Reference
+    ---------
+    ByteRobust (SOSP 2025), section 2.
     """
     restarts = [event for event in events if event.kind == "restart"]
     stuck = bool(stops) and until_ns is not None and bool(len(ends)) and _is_last(stops, restarts, int(ends[-1]))
@@ -128,12 +160,12 @@ def of_steps(
     start_ns = min(start_ns, int(ends[0] - min(usual, ends[1] - ends[0])))  # the first step computes before it sends
     hangs = [(low, high) for low, high, kind in stops if kind == "hang"]
     pauses = [event for event in events if event.kind in ("evaluation", "checkpoint")]
-    quiet, free = _split(silences, pauses, rests, usual)
+    quiet, free = _split(silences, pauses, uncollected, usual)
     lost = _stretches(ends, start_ns, usual, restarts, hangs + quiet, free)
     if stuck:
         lost.append(Lost(int(ends[-1]), end, "hang" if stops[-1][2] == "hang" else "crash"))
     again, unknown = _repeated(ends, restarts, events)
-    begun = {one.start_ns: one.end_ns for one in lost}  # what a step lost to a restart counts once
+    begun = {one.start_ns: one.end_ns for one in lost}  # loss of a step to a restart counts once
     lost += [Lost(begun.get(int(ends[i - 1]), int(ends[i - 1])), int(ends[i]), "repeated") for i in again]
     lost = [one for one in lost if one.end_ns > one.start_ns]
     gone = sum(one.end_ns - one.start_ns for one in lost)
@@ -146,7 +178,7 @@ def of_steps(
 
 
 def _is_last(stops: Sequence[tuple[int, int, str]], restarts: Sequence[Event], last: int) -> bool:
-    """Whether the job stopped for good: after its last step, and no restart follows."""
+    """Check whether the job stopped for good: after its last step, without a later restart."""
     begin = max(one[0] for one in stops)
     return begin >= last and not any(event.end_ns > begin for event in restarts)
 
@@ -154,15 +186,15 @@ def _is_last(stops: Sequence[tuple[int, int, str]], restarts: Sequence[Event], l
 def _split(
     silences: Ints | None, pauses: Sequence[Event], rests: Sequence[Stretch], usual: int
 ) -> tuple[list[Stretch], list[Stretch]]:
-    """Silences longer than a usual step: those that nothing explains; and what is not lost: evaluations, checkpoints, `rests`.
+    """Split long silences into unexplained ones and those that are not lost: evaluations, checkpoints, `rests`.
 
-    An evaluation or checkpoint is what an event reports, or a silence as long as one elsewhere in the job.
+    An evaluation or checkpoint is a reported event, or a silence as long as such an event elsewhere in the job.
     """
     long = [] if silences is None else [(low, high) for low, high in silences.tolist() if high - low > usual]
     lengths = [one.end_ns - one.start_ns for one in pauses]
     given = [*((one.start_ns, one.end_ns) for one in pauses), *rests]
     reported = [any(begin < high and low < end for begin, end in given) for low, high in long]
-    alike = [any(abs(high - low - length) < ALIKE * length for length in lengths) for low, high in long]
+    alike = [any(abs(high - low - length) < MAX_PAUSE_DIFFERENCE * length for length in lengths) for low, high in long]
     free = [own for own, other, known in zip(long, alike, reported, strict=True) if other and not known]
     return [own for own, other, known in zip(long, alike, reported, strict=True) if not (other or known)], free + given
 
@@ -175,7 +207,7 @@ def _stretches(
     hangs: Sequence[Stretch],
     rests: Sequence[Stretch],
 ) -> list[Lost]:
-    """What steps cost beyond a usual one, where something is known to have stopped them; `rests` are not lost."""
+    """Measure the time of steps beyond a usual one if a known stop prolonged them; `rests` are not lost."""
     out = []
     begins = np.concatenate([[start], ends[:-1]])
     for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
@@ -185,8 +217,8 @@ def _stretches(
         elif i == 0:
             out.append(Lost(begin, begin + over, "warm-up"))
         else:
-            seen = [min(high, end) for low, high in hangs if min(high, end) - max(low, begin) > TOUCH * usual]
-            if seen:  # its end is seen: traffic goes on. Its begin is not: ranks finish what needs nobody else
+            seen = [min(high, end) for low, high in hangs if min(high, end) - max(low, begin) > MIN_STEP_SHARE * usual]
+            if seen:  # its end is visible: traffic resumes. Its start is not: ranks finish independent work first
                 over -= sum(max(min(high, end) - max(low, begin), 0) for low, high in rests)
                 at = max(max(seen) - max(over, 0), begin)
                 out.append(Lost(at, at + max(over, 0), "hang"))
@@ -194,7 +226,7 @@ def _stretches(
 
 
 def _repeated(ends: Ints, restarts: Sequence[Event], events: Sequence[Event]) -> tuple[list[int], int]:
-    """Places of steps that repeat earlier ones, and how many may do so where no checkpoint was seen."""
+    """Find the steps that repeat earlier ones, and how many may do so without a visible checkpoint."""
     again: list[int] = []
     unknown = 0
     for place, event in enumerate(restarts):

@@ -1,4 +1,4 @@
-"""Metrics of jobs as plain values, for JSON, and back as far as a comparison needs them."""
+"""Convert metrics of jobs to plain values for JSON, and read them back for comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONS = ("warm-up", "hang", "crash", "restart", "repeated")
 
 
 def job(own: JobMetrics, ratio: Ettr, changed: Sequence[Regression], guessed: Sequence[Estimate] = ()) -> dict[str, Any]:
-    """One job."""
+    """Convert one job."""
     return {
         "id": own.job,
         "fingerprint": fingerprint(own),
@@ -76,7 +76,7 @@ def _number(value: float) -> float | None:
 
 
 def earlier(document: Any, name: str) -> list[tuple[Mapping[str, Any], list[Figure]]]:
-    """Fingerprint and figures of each job of an earlier document. Raises ValueError where it is none."""
+    """Read fingerprint and figures of each job of an earlier document. Raises ValueError if it is not valid."""
     if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
         raise ValueError(f"{name}: not metrics of an earlier run (schema {SCHEMA}); write them with prism metrics --json")
     try:

@@ -1,9 +1,9 @@
-"""Estimate what a job trains from its traffic: parameters, tokens, bandwidth, model FLOPs. Each with its assumption and range.
+"""Estimate parameters, tokens, bandwidth and model FLOPs of a job from its traffic, each with assumption and range.
 
 Gradients of a model shard of P parameters, reduced over n ranks, cost 2(n−1)/n · P · octets per gradient and rank and step;
-sharded training (ZeRO-3, FSDP) gathers twice and scatters once: 3(n−1)/n · P · octets; 4(n−1)/n in libraries that scatter by
-an all-reduce (gloo). A pipeline hands on sequence · micro-batch · hidden · 2 octets. Training takes 6 FLOPs per parameter and
-token (Kaplan et al., arXiv 2001.08361, section 2.1).
+sharded training (ZeRO-3, FSDP) gathers twice and scatters once: 3(n−1)/n · P · octets; 4(n−1)/n in libraries that scatter by an
+all-reduce (gloo). A pipeline sends sequence · micro-batch · hidden · 2 octets per hand-over. Training takes 6 FLOPs per
+parameter and token (Kaplan et al., arXiv 2001.08361, section 2.1).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PEAKS = {  # dense bf16 FLOP/s by data sheet
     "mi300x": 1307e12,
 }
 HALF, FULL = 2, 4  # octets of a gradient
-HIDDEN = (1024, 16384)  # hidden sizes of models that are trained over several hosts
+HIDDEN = (1024, 16384)  # hidden sizes of models that need several hosts
 PASSES = {"reduced": (2,), "sharded": (3, 4)}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value between `low` and `high`, in `unit`, and what it assumes."""
+    """A value between `low` and `high`, in `unit`, with its assumption."""
 
     name: str
     value: float
@@ -43,7 +43,7 @@ class Estimate:
     assumption: str
 
 
-def estimates(
+def estimate_model(
     own: JobMetrics,
     *,
     activation_octets: float = 0.0,
@@ -53,10 +53,32 @@ def estimates(
     link_bits_per_s: float = 0.0,
     gpu: str = "",
 ) -> tuple[Estimate, ...]:
-    """What can be estimated. Raises ValueError for a GPU that is not known.
+    """Estimate the model and its use of the hardware.
 
-    `activation_octets` is what a pipeline hands on at once; `sharded`, `gradient_octets` (2 or 4), `hidden`, the rate of a NIC
-    and the type of GPU are what the operator knows; 0, None or empty where not.
+    Parameters
+    ----------
+    own : JobMetrics
+        Metrics of the job.
+    activation_octets : float
+        Octets of a message between pipeline stages; 0 if unknown.
+    sharded : bool or None
+        Whether the parameters are sharded (ZeRO-3, FSDP); None if unknown.
+    gradient_octets, hidden : int
+        Octets of a gradient (2 or 4) and hidden size; 0 if unknown.
+    link_bits_per_s : float
+        Rate of a NIC; 0 if unknown.
+    gpu : str
+        Type of GPU, such as h100; empty if unknown.
+
+    Returns
+    -------
+    tuple of Estimate
+        Only values whose inputs are known.
+
+    Raises
+    ------
+    ValueError
+        The type of GPU is unknown.
     """
     if gpu and gpu.lower() not in PEAKS:
         raise ValueError(f"GPU {gpu!r} is not known; known: {', '.join(PEAKS)}")
@@ -70,7 +92,7 @@ def estimates(
 
 
 def _parameters(own: JobMetrics, sharded: bool | None, octets: int) -> Estimate | None:
-    """Parameters of the whole model, from the largest reduction over data parallel ranks."""
+    """Estimate the parameters of the whole model from the largest reduction over data-parallel ranks."""
     groups = [one for one in own.bandwidth if one.kind == "dp" and one.members > 1]
     if not groups:
         return None
@@ -114,7 +136,7 @@ def _bandwidth(own: JobMetrics, link: float) -> list[Estimate]:
 
 
 def _flops(own: JobMetrics, known: Mapping[str, Estimate], gpu: str) -> list[Estimate]:
-    """Model FLOPs per second and GPU, and their share of the peak, where parameters and tokens are known."""
+    """Estimate model FLOPs per second and GPU, and their share of the peak, if parameters and tokens are known."""
     size, tokens = known.get("parameters"), known.get("tokens")
     if size is None or tokens is None or not own.micro_batches or not own.step_s.median:
         return []

@@ -1,4 +1,4 @@
-"""Read NCCL Inspector's JSON: performance of each collective as NCCL itself measured it, beside what traffic shows.
+"""Read NCCL Inspector's JSON: performance of each collective as measured by NCCL.
 
 Format: NVIDIA/nccl, ext-profiler/inspector/README.md, version v4.0: objects with `header`, `metadata` and `coll_perf`, one
 after another, on one line or several.
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-PEERS = 4  # ranks of a communicator from which on one can be slower than the others
+MIN_PEERS = 4  # minimum number of ranks for a comparison between them
 SIGMAS = 6.0
-SLOWER = 0.1  # share of bandwidth that a slow rank lacks at least
+MIN_SLOWDOWN = 0.1  # minimum relative loss of bandwidth of a slow rank
 
 
 class Collective(NamedTuple):
-    """One collective of one rank: communicator, number, octets, seconds, bus bandwidth in bits per second."""
+    """One collective of one rank: communicator, number, octets, seconds, bus bandwidth in bit/s."""
 
     communicator: str
     rank: int
@@ -35,7 +35,7 @@ class Collective(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """Bus bandwidth of one kind and size, as NCCL measured it; `slow` are ranks below their peers, with their share."""
+    """Bus bandwidth of one kind and size, as measured by NCCL; `slow`: ranks below their peers, with their share."""
 
     communicator: str
     kind: str
@@ -48,7 +48,7 @@ class Measured:
 
 
 def parse(text: str) -> Iterator[Collective]:
-    """Collectives in a text; what cannot be read is left out up to the next line that begins an object."""
+    """Parse the collectives in a text; after an unreadable object, continue at the next line that starts one."""
     decoder, at = json.JSONDecoder(), text.find("{")
     while 0 <= at < len(text):
         try:
@@ -81,8 +81,8 @@ def _collective(document: Any) -> Collective | None:
     return own if 0 <= own.rank < own.ranks and own.octets >= 0 and own.seconds > 0 else None
 
 
-def measured(collectives: Sequence[Collective]) -> tuple[Measured, ...]:
-    """By communicator, kind and size, the most octets first."""
+def summarise(collectives: Sequence[Collective]) -> tuple[Measured, ...]:
+    """Summarise collectives by communicator, kind and size, most octets first."""
     rows: dict[tuple[str, str, int, int], list[Collective]] = defaultdict(list)
     for one in collectives:
         rows[one.communicator, one.kind, one.ranks, one.octets].append(one)
@@ -95,15 +95,18 @@ def measured(collectives: Sequence[Collective]) -> tuple[Measured, ...]:
 
 
 def _slow(own: Sequence[Collective]) -> tuple[tuple[int, str, float], ...]:
-    """Ranks whose bandwidth is below that of their peers. A rank that enters late is *faster*: the others waited for it."""
+    """List ranks with less bandwidth than their peers.
+
+    A rank that enters late is *faster*, because the others waited for it.
+    """
     by_rank: dict[int, list[float]] = defaultdict(list)
     hosts = {one.rank: one.host for one in own}
     for one in own:
         by_rank[one.rank].append(one.bus_bits_per_s)
-    if len(by_rank) < PEERS:
+    if len(by_rank) < MIN_PEERS:
         return ()
     medians = {rank: float(np.median(values)) for rank, values in by_rank.items()}
     middle = float(np.median(list(medians.values())))
-    spread = max(1.4826 * float(np.median([abs(one - middle) for one in medians.values()])), SLOWER / SIGMAS * middle)
+    spread = max(1.4826 * float(np.median([abs(one - middle) for one in medians.values()])), MIN_SLOWDOWN / SIGMAS * middle)
     low = [(rank, hosts[rank], round(one / middle, 3)) for rank, one in medians.items() if middle - one > SIGMAS * spread]
     return tuple(sorted(low, key=lambda one: one[2]))

@@ -1,12 +1,11 @@
 """Read Prometheus metrics of other tools beside traffic: DCGM exporter, xpu_timer, NCCL Inspector, node exporter.
 
-Format: Prometheus text exposition 0.0.4. Counters of faults that are not 0 are named; of gauges the series that differs from
-its peers is.
+Format: Prometheus text exposition 0.0.4. Reports fault counters that are not 0, and gauges whose series differs from its peers.
 
 xpu_timer's names are those of `xpu_timer/common/constant.h` of intelligent-machine-learning/dlrover: a prefix for each type of
 kernel (`XPU_TIMER_COLL_KERNEL_`, `XPU_TIMER_MM_KERNEL_`) before AVG_LATENCY, MAX_LATENCY, P99_LATENCY, MIN_LATENCY (µs) and
 BANDWIDTH or FLOPS; `XPU_TIMER_COMMON_` before HANG, START_DUMP, END_DUMP, POOL_QUEUE_SIZE, WORK_QUEUE_SIZE, GC_COUNT and
-DATA_LOADER_COUNT; `XPU_TIMER_MEMORY_COUNTER`. Its labels ip, pod_name and job_name are `NOT_SET` where the launcher sets none.
+DATA_LOADER_COUNT; `XPU_TIMER_MEMORY_COUNTER`. Its labels ip, pod_name and job_name are `NOT_SET` if the launcher sets none.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _LINE = re.compile(r"^([A-Za-z_:][\w:]{0,199})(?:\{(.{0,4000}?)\})? +([-+.\dA-Za
 _LABEL = re.compile(r'([A-Za-z_]\w{0,99})="((?:[^"\\]|\\.){0,1000})"')
 PEERS = 4
 SIGMAS = 8.0
-APART = 0.1  # share by which a series differs from its peers at least
+MIN_DIFFERENCE = 0.1  # minimum relative difference of a series from its peers
 
-FAULTS = {  # what is a fault when it is not 0
+FAULT_COUNTERS = {  # counters that show a fault if they are not 0
     "DCGM_FI_DEV_XID_ERRORS": "hardware",
     "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL": "hardware",
     "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL": "hardware",
@@ -34,7 +33,7 @@ FAULTS = {  # what is a fault when it is not 0
     "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": "hardware",
     "XPU_TIMER_COMMON_HANG": "hang",
 }
-COMPARED = (  # gauges of which ranks of a job should have alike values
+PEER_GAUGES = (  # gauges that should be alike for all ranks of a job
     "DCGM_FI_DEV_SM_CLOCK",
     "DCGM_FI_DEV_MEM_CLOCK",
     "DCGM_FI_DEV_GPU_TEMP",
@@ -45,7 +44,7 @@ COMPARED = (  # gauges of which ranks of a job should have alike values
     "DCGM_FI_DEV_PCIE_REPLAY_COUNTER",
     "nccl_bus_bandwidth_gbs",
     "nccl_collective_exec_time_microseconds",
-    # largest and smallest latencies are single kernels, and counts and queues differ from moment to moment
+    # left out: extreme latencies are single kernels, and counts and queues fluctuate
     *(f"XPU_TIMER_{kind}_KERNEL_{name}" for kind in ("COLL", "MM") for name in ("AVG_LATENCY", "P99_LATENCY")),
     "XPU_TIMER_COLL_KERNEL_BANDWIDTH",
     "XPU_TIMER_MM_KERNEL_FLOPS",
@@ -60,7 +59,7 @@ _UNSET = "NOT_SET"
 
 
 class Sample(NamedTuple):
-    """One series' value."""
+    """Value of one series."""
 
     name: str
     labels: tuple[tuple[str, str], ...]
@@ -68,7 +67,7 @@ class Sample(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Host and GPU or rank that the labels name."""
+        """Host and GPU or rank from the labels."""
         own = dict(self.labels)
         who = next((own[name] for name in _WHO if own.get(name, _UNSET) != _UNSET), "")
         which = next((f"{name} {own[name]}" for name in _WHICH if name in own), "")
@@ -77,7 +76,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Remark:
-    """A series that says something: a fault, or one that differs from its peers by `ratio`."""
+    """A notable series: a fault, or one that differs from its peers by `ratio`."""
 
     name: str
     place: str
@@ -87,7 +86,7 @@ class Remark:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Sample]:
-    """Samples of an exposition; comments and lines of other forms are left out."""
+    """Parse the samples of an exposition; comments and other lines are ignored."""
     for line in lines:
         found = _LINE.match(line)
         if found is None or line.startswith("#"):
@@ -100,14 +99,14 @@ def parse(lines: Iterable[str]) -> Iterator[Sample]:
         yield Sample(found[1], labels, value)
 
 
-def remarks(samples: Iterable[Sample]) -> tuple[Remark, ...]:
-    """Faults first, then series that differ from their peers."""
+def notable_series(samples: Iterable[Sample]) -> tuple[Remark, ...]:
+    """List faults first, then series that differ from their peers."""
     rows: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
     out = []
     for one in samples:
-        if one.name in FAULTS and one.value > 0:
-            out.append(Remark(one.name, one.place, one.value, FAULTS[one.name], None))
-        elif one.name in COMPARED and np.isfinite(one.value):
+        if one.name in FAULT_COUNTERS and one.value > 0:
+            out.append(Remark(one.name, one.place, one.value, FAULT_COUNTERS[one.name], None))
+        elif one.name in PEER_GAUGES and np.isfinite(one.value):
             rows[one.name, tuple(text for name, text in one.labels if name in _APART)].append(one)
     for own in rows.values():
         out += _apart(own)
@@ -119,7 +118,7 @@ def _apart(own: list[Sample]) -> Iterator[Remark]:
         return
     values = np.array([one.value for one in own])
     middle = float(np.median(values))
-    spread = max(1.4826 * float(np.median(np.abs(values - middle))), APART / SIGMAS * abs(middle), 1e-12)
+    spread = max(1.4826 * float(np.median(np.abs(values - middle))), MIN_DIFFERENCE / SIGMAS * abs(middle), 1e-12)
     for one in own:
         if abs(one.value - middle) > SIGMAS * spread:
             ratio = round(one.value / middle, 3) if middle else None

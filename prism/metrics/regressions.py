@@ -1,8 +1,8 @@
 """Compare a job with earlier runs of the same fingerprint: layout and volumes. A difference must exceed chance and a floor.
 
-Chance: four standard errors of both medians. Runs differ by more than their steps do, as GPUs and placements differ: `FLOOR`
-is what equal runs of the simulator differ by at most. With three earlier runs or more, a difference must exceed four times
-their spread, too.
+Chance: four standard errors of both medians. Runs differ by more than their steps do, because GPUs and placements differ:
+`MIN_DIFFERENCE` is the maximum difference of equal runs in the simulator. With three earlier runs or more, a difference must
+also exceed four times their spread.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from prism.metrics.aggregate_metrics import JobMetrics, spread
 
 SIGMAS = 4.0
-FLOOR = 0.02  # measured: see benchmarks/regressions.py
+MIN_DIFFERENCE = 0.02  # measured: see benchmarks/regressions.py
 SAME_VOLUME = 0.02
 RUNS = 3
-FEWEST = 8  # steps of a third of a run
+MIN_STEPS = 8  # minimum steps in a third of a run
 STEP = "step"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a run: a median with its relative standard error. `more` is whether more is worse."""
+    """A figure of a run: a median with its relative standard error. `more`: more is worse."""
 
     name: str
     value: float
@@ -36,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Regression:
-    """A figure that is worse, or better, than in earlier runs by `ratio`, and what was asked for."""
+    """A figure that changed against earlier runs by `ratio`; `needed`: threshold of a relevant difference."""
 
     name: str
     now: float
@@ -47,7 +47,7 @@ class Regression:
 
 
 def figures(own: JobMetrics) -> tuple[Figure, ...]:
-    """What is compared: step time first, then the parts that explain it."""
+    """List the figures to compare: step time first, then the parts that explain it."""
     out = [Figure(STEP, own.step_s.median, own.step_s.error, True)]
     out += [Figure(f"work of stage {stage}", one.median, one.error, True) for stage, one in sorted(own.work.items())]
     out += [
@@ -58,12 +58,12 @@ def figures(own: JobMetrics) -> tuple[Figure, ...]:
 
 
 def fingerprint(own: JobMetrics) -> dict[str, Any]:
-    """What makes runs comparable: ranks, layout, octets per rank and step by kind."""
+    """Build the fingerprint that makes runs comparable: ranks, layout, octets per rank and step by kind."""
     return {"ranks": own.ranks, "layout": dict(own.layout), "volumes": {kind: round(v) for kind, v in own.volumes.items()}}
 
 
-def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two fingerprints are of the same job, but for volumes that differ by less than 2 %."""
+def same_job(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Check whether two fingerprints belong to the same job; volumes may differ by less than 2 %."""
     if one["ranks"] != other["ranks"] or one["layout"] != other["layout"]:
         return False
     mine, theirs = one["volumes"], other["volumes"]
@@ -72,13 +72,13 @@ def same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def drift(durations: NDArray[np.float64]) -> Regression | None:
-    """Whether a job's last steps differ from its first: the last third against the first, durations in s; None if not.
+    """Compare the last third of a job's steps with the first, durations in s; None if they do not differ.
 
-    Steps that a pause or a hang made longer than twice the median are left out.
+    Steps longer than twice the median (pauses, hangs) are left out.
     """
     plain = durations[durations < 2 * np.median(durations)] if len(durations) else durations
     third = len(plain) // 3
-    if third < FEWEST:
+    if third < MIN_STEPS:
         return None
     first, last = spread(plain[:third]), spread(plain[-third:])
     told = compare([Figure(STEP, last.median, last.error, True)], [[Figure(STEP, first.median, first.error, True)]])
@@ -86,9 +86,9 @@ def drift(durations: NDArray[np.float64]) -> Regression | None:
 
 
 def compare(now: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[Regression, ...]:
-    """Figures that differ from the median of the earlier runs, the worse ones first; none where the step time does not.
+    """List the figures that differ from the median of the earlier runs, worse ones first; none if the step time is unchanged.
 
-    Parts alone are no regression: the ranks of one stage are few, and which GPUs they get makes them differ by some per cent.
+    Parts alone are no regression: the ranks of one stage are few, and their GPUs make them differ by some per cent.
     """
     out = []
     for own in now:
@@ -97,7 +97,7 @@ def compare(now: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[
             continue
         usual = float(np.median([one.value for one in past]))
         error = float(np.hypot(own.error, np.median([one.error for one in past]) / np.sqrt(len(past))))
-        needed = max(FLOOR, SIGMAS * error)
+        needed = max(MIN_DIFFERENCE, SIGMAS * error)
         if len(past) >= RUNS:
             needed = max(needed, SIGMAS * 1.4826 * float(np.median([abs(one.value - usual) for one in past])) / usual)
         ratio = own.value / usual

@@ -1,7 +1,7 @@
-"""To which addresses may be posted: public ones, and those in networks that were allowed by name.
+"""Check addresses before posting: public ones, and those in explicitly allowed networks.
 
-A webhook's address is somebody's input, and names can resolve to anything: so whatever a name resolves to is asked here, also
-IPv4 inside IPv6, and the connection goes to an address that passed.
+A webhook's address is untrusted input, and names may resolve to anything. So each resolved address is checked, also IPv4 inside
+IPv6, and the connection goes to a checked address.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")  # RFC 4291, 2.5.5.2
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
-LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215: what is inside depends on the site
+LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")  # RFC 8215: the embedded address depends on the site
 COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, 2.5.5.1
 NOT_PUBLIC = "not public"
 ISATAP = 0x5EFE  # RFC 5214: the 32 bits before the last 32 are [0|2]00:5efe
-# Clouds give keys to whoever asks here; these need to be allowed as an address, a network does not do.
+# Clouds hand out credentials at these addresses; they need an explicit address, a network is not enough.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,
@@ -30,10 +30,10 @@ METADATA = frozenset(
 )
 
 
-def refused(text: str, allow: Sequence[Network] = ()) -> str:
-    """Why an address is not posted to, and the setting that lets it through; empty where it may be. Raises ValueError."""
+def refusal(text: str, allow: Sequence[Network] = ()) -> str:
+    """Explain why an address is refused, with the setting that allows it; empty if it is allowed. Raises ValueError."""
     address = ipaddress.ip_address(text.partition("%")[0])
-    inner = tuple(inside(address))
+    inner = tuple(embedded_ipv4(address))
     wrapped = bool(inner) and (address in NAT64 or address in MAPPED)
     for one in inner if wrapped else (address, *inner):
         networks = [network for network in allow if one.version == network.version and one in network]
@@ -46,12 +46,12 @@ def refused(text: str, allow: Sequence[Network] = ()) -> str:
 
 
 def _lifted(address: Address) -> str:
-    """What lets an address through, in words: the setting, and the network to put there."""
+    """Describe the setting that allows an address, and the network to enter there."""
     return f"if that is meant, add allow: [{ipaddress.ip_network(address)}] to this receiver in the alerts file"
 
 
-def inside(address: Address) -> Iterator[ipaddress.IPv4Address]:
-    """The IPv4 addresses that an IPv6 address may lead to."""
+def embedded_ipv4(address: Address) -> Iterator[ipaddress.IPv4Address]:
+    """List the IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return
     if address.ipv4_mapped is not None:
@@ -68,7 +68,7 @@ def inside(address: Address) -> Iterator[ipaddress.IPv4Address]:
 
 
 def _special(address: Address) -> str:
-    """What is special about an address; empty for public ones."""
+    """Describe the special range of an address; empty for public ones."""
     kinds = {
         "unspecified": address.is_unspecified,
         "loopback": address.is_loopback,
@@ -76,6 +76,7 @@ def _special(address: Address) -> str:
         "multicast": address.is_multicast,
         "private": address.is_private or (address.version == 6 and address.is_site_local),
         "reserved": address.is_reserved or address in LOCAL_NAT64,
-        NOT_PUBLIC: not address.is_global or (address.version == 6 and address.sixtofour is not None),  # as newer Pythons say
+        # as in newer versions of Python
+        NOT_PUBLIC: not address.is_global or (address.version == 6 and address.sixtofour is not None),
     }
     return next((kind for kind, is_so in kinds.items() if is_so), "")

@@ -1,4 +1,4 @@
-"""The settings of alerts, from a YAML file: read strictly, secrets from elsewhere if asked, and nothing secret in an error."""
+"""Read the settings of alerts from a YAML file: strict, with secrets from files or environment, none of them in errors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from prism.alerts.alert_settings import (
     Receiver,
     Retrying,
     Secret,
+    Selection,
     Settings,
-    Telling,
 )
 from prism.alerts.matchers import Matcher, parse_matcher
 from prism.alerts.notifications import LABEL
@@ -32,9 +32,9 @@ from prism.alerts.receivers.signing import key
 from prism.diagnosis.assessment.root_causes import RANK
 from prism.model import Severity
 
-TABLES: Mapping[str, type[Any]] = {"telling": Telling, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
+TABLES: Mapping[str, type[Any]] = {"telling": Selection, "grouping": Grouping, "retrying": Retrying, "limits": Limits}
 PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
-BIGGEST = 65536  # octets of a secret's file
+MAX_SECRET_OCTETS = 65536  # octets of a file with a secret
 NEEDS = {"signed": ("secrets",), "pagerduty": ("routing_key",), "opsgenie": ("token",), "email": ("to", "sender")}
 OPSGENIE = "https://api.opsgenie.com"
 WEB = ("http", "https")
@@ -43,9 +43,9 @@ SCHEMES = {"email": ("smtp", "smtps")}
 
 
 def read_alerts(path: str | Path) -> Settings:
-    """The settings in a file; names of other files in it are relative to its folder.
+    """Read the settings; file names in it are relative to its folder.
 
-    Raises OSError, ValueError with the file and the name of what is wrong.
+    Raises OSError, and ValueError with the file and the name of the invalid value.
     """
     path = Path(path)
     try:
@@ -96,7 +96,7 @@ def _among(given: tuple[str, ...], known: Any, where: str) -> None:
 
 
 def _known(value: Any, kind: type[Any], where: str, *, more: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The value, an object with no other keys than a table has."""
+    """Check that the value is an object with known keys only."""
     place = f"{where}: " if where else ""
     if not isinstance(value, dict):
         raise ValueError(f"{place}must be a table of keys and values")
@@ -114,7 +114,7 @@ def _table(value: Any, kind: type[Any], where: str) -> Any:
 
 
 def _hook(value: Any, number: int, folder: Path) -> Hook:
-    """A hook: read and checked as a signed receiver, with what only hooks have."""
+    """Read a hook: it is checked as a signed receiver, plus its own fields."""
     where = f"actions[{number}]"
     given = dict(_known(value, Hook, where))
     title = _text(given.pop("title", ""), f"{where}: title")
@@ -150,7 +150,7 @@ def _receiver(value: Any, number: int, folder: Path, *, of: str = "receivers") -
 
 
 def _fitting(receiver: Receiver, where: str, folder: Path) -> Receiver:
-    """The receiver, if it has what its kind needs."""
+    """Check that a receiver has the fields of its kind."""
     for needed in NEEDS.get(receiver.kind, ()):
         if not getattr(receiver, needed):
             raise ValueError(f"{where}: kind {receiver.kind} needs {needed}")
@@ -166,14 +166,14 @@ def _fitting(receiver: Receiver, where: str, folder: Path) -> Receiver:
         raise ValueError(f"{where}: most and refresh_s must be at least 1")
     if receiver.ca_file:
         receiver = replace(receiver, ca_file=str(folder / receiver.ca_file))
-        with open(receiver.ca_file, "rb"):  # told now, not when it is needed
+        with open(receiver.ca_file, "rb"):  # fails at start instead of at the first delivery
             pass
     schemes = SCHEMES.get(receiver.kind, WEB)
     return replace(receiver, url=Secret(_url(receiver.url, f"{where}: url", schemes)))
 
 
 def _url(text: str, where: str, schemes: tuple[str, ...] = WEB) -> str:
-    """The address itself. Raises ValueError, which does not show it."""
+    """Check an address. Raises ValueError without the address in it."""
     try:
         parts = urlsplit(text)
         fit = parts.scheme in schemes and parts.hostname and parts.port != 0
@@ -187,10 +187,10 @@ def _url(text: str, where: str, schemes: tuple[str, ...] = WEB) -> str:
 
 
 def _secret(value: Any, where: str, folder: Path) -> Secret:
-    """Text, or what {file: NAME} or {env: NAME} hold, without blanks around. Raises ValueError, OSError."""
+    """Read a secret: text, {file: NAME} or {env: NAME}, stripped. Raises ValueError, OSError."""
     if isinstance(value, dict) and set(value) == {"file"}:
         with open(folder / _text(value["file"], where), encoding="utf-8", errors="replace") as file:
-            text = file.read(BIGGEST)
+            text = file.read(MAX_SECRET_OCTETS)
     elif isinstance(value, dict) and set(value) == {"env"}:
         name = _text(value["env"], where)
         if name not in os.environ:

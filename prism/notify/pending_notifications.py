@@ -1,4 +1,4 @@
-"""What waits, what nobody got and what is muted, as plain values without secrets: for the command line and pages."""
+"""List waiting, failed and muted notifications as plain values without secrets, for the command line and pages."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prism.alerts.notifications import Alert, Notification
-from prism.alerts.receiver_state import Mailbox
+from prism.alerts.receiver_state import ReceiverState
 from prism.alerts.receivers.slack import headline
 from prism.alerts.receivers.webhook_bodies import rfc3339
 
-LISTING = "outbox.json"  # where a service writes it
-MOST = 10_000  # alerts whose labels are listed
+LISTING = "outbox.json"  # file that the service writes
+MAX_FIRING = 10_000  # alerts whose labels are listed
 
 
-def listed(boxes: Iterable[Mailbox], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
-    """`receivers`, `waiting`, `dead` (the newest first), `muted`, and the labels of all alerts that go on: `firing`."""
-    boxes = list(boxes)
+def list_pending(receivers: Iterable[ReceiverState], alerts: Sequence[Alert], muted: Mapping[str, str]) -> dict[str, Any]:
+    """List `receivers`, `waiting`, `dead` (newest first), `muted`, and the labels of open alerts (`firing`)."""
+    receivers = list(receivers)
     return {
-        "receivers": [_receiver(box) for box in boxes],
-        "waiting": [_letter(told) for box in boxes for told in box.waiting],
-        "dead": [_letter(told) for box in boxes for told in reversed(box.dead)],
+        "receivers": [_receiver(box) for box in receivers],
+        "waiting": [_letter(notification) for box in receivers for notification in box.waiting],
+        "dead": [_letter(notification) for box in receivers for notification in reversed(box.dead)],
         "muted": [
             {"summary": alert.annotations.get("summary", ""), "case": alert.case, "why": muted[alert.fingerprint]}
             for alert in alerts
             if alert.fingerprint in muted and alert.firing
         ],
-        "firing": [dict(alert.labels) for alert in alerts if alert.firing][:MOST],
+        "firing": [dict(alert.labels) for alert in alerts if alert.firing][:MAX_FIRING],
     }
 
 
-def _receiver(box: Mailbox) -> dict[str, Any]:
+def _receiver(box: ReceiverState) -> dict[str, Any]:
     host = urlsplit(str(box.receiver.url)).hostname
     return {"name": box.receiver.name, "kind": box.receiver.kind, "host": host, "disabled": box.disabled}
 
 
-def _letter(told: Notification) -> dict[str, Any]:
+def _letter(notification: Notification) -> dict[str, Any]:
     return {
-        "id": told.id,
-        "receiver": told.receiver,
-        "summary": headline(told),
-        "reason": told.reason,
-        "state": told.state,
-        "tries": told.tries,
-        "made": rfc3339(told.made_ns),
-        "next": rfc3339(told.next_ns) if told.state == "waiting" else None,
-        "error": told.error,
+        "id": notification.id,
+        "receiver": notification.receiver,
+        "summary": headline(notification),
+        "reason": notification.reason,
+        "state": notification.state,
+        "tries": notification.tries,
+        "made": rfc3339(notification.made_ns),
+        "next": rfc3339(notification.next_ns) if notification.state == "waiting" else None,
+        "error": notification.error,
     }

@@ -1,4 +1,4 @@
-"""Silences in a file that people and the running service share: written as a whole, one writer at a time."""
+"""Keep silences in a file shared by people and the service: written atomically, by one writer at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from collectors.live.state_file import save
-from prism.alerts.matchers import Matcher, Silence, silence
+from prism.alerts.matchers import Matcher, Silence, parse_silence
 
 FILE = "silences.json"
-KEPT_NS = 30 * 86_400 * 10**9  # how long those that are over are shown
+KEEP_NS = 30 * 86_400 * 10**9  # how long ended silences are shown
 BIGGEST = 1 << 24
 
 
 def read(folder: str | Path) -> list[Silence]:
-    """The silences of a folder, none where there is no file. Raises ValueError with the file, OSError."""
+    """Read the silences of a folder; none without a file. Raises ValueError with the file, OSError."""
     path = Path(folder) / FILE
     try:
         with path.open("rb") as file:
@@ -29,7 +29,7 @@ def read(folder: str | Path) -> list[Silence]:
         return []
     try:
         found = json.loads(octets)
-        return [silence(fields) for fields in found["silences"]]
+        return [parse_silence(fields) for fields in found["silences"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{path}: not a file of silences: {error}; move it away, and the service starts a new one") from None
 
@@ -44,18 +44,18 @@ def add(
     why: str = "",
     now_ns: int | None = None,
 ) -> Silence:
-    """Silence what fits all matchers in [start_ns, end_ns). Raises ValueError, OSError."""
+    """Add a silence for [start_ns, end_ns). Raises ValueError, OSError."""
     made = Silence(secrets.token_hex(4), tuple(matchers), start_ns, end_ns, by, why)
-    silence(made.to_json())
+    parse_silence(made.to_json())
     with _alone(folder):
-        oldest = (time.time_ns() if now_ns is None else now_ns) - KEPT_NS
+        oldest = (time.time_ns() if now_ns is None else now_ns) - KEEP_NS
         kept = [one for one in read(folder) if one.end_ns > oldest]
         _write(folder, [*kept, made])
     return made
 
 
 def remove(folder: str | Path, name: str, now_ns: int) -> Silence:
-    """End a silence now; one that has not begun goes. `name` may be the beginning of one id. Raises ValueError, OSError."""
+    """End a silence now; a future one is removed. `name`: an id or its unique prefix. Raises ValueError, OSError."""
     with _alone(folder):
         known = read(folder)
         meant = [one for one in known if name and one.id.startswith(name) and one.end_ns > now_ns]
@@ -69,8 +69,8 @@ def remove(folder: str | Path, name: str, now_ns: int) -> Silence:
     return meant[0]
 
 
-def stamp(folder: str | Path) -> tuple[int, int, int]:
-    """Changes whenever the file does."""
+def file_stamp(folder: str | Path) -> tuple[int, int, int]:
+    """Return a value that changes whenever the file does."""
     try:
         found = (Path(folder) / FILE).stat()
     except OSError:

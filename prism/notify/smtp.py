@@ -1,6 +1,6 @@
-"""Send a message by SMTP (RFC 5321) to an address that was checked: STARTTLS where the server offers it, or TLS at once.
+"""Send a message by SMTP (RFC 5321) to a checked address: STARTTLS if the server offers it, or TLS at once.
 
-A password goes over TLS only. What a server answers decides whether it is tried again, as with HTTP.
+A password goes over TLS only. The server's answer decides about retries, as with HTTP.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from prism.alerts.alert_settings import Limits
 from prism.alerts.receivers.delivery_results import Delivery
-from prism.notify.address_check import Network, refused
+from prism.notify.address_check import Network, refusal
 
 PORTS = {"smtp": 587, "smtps": 465}
 
 
 @dataclass(frozen=True)
-class Letter:
-    """What is sent from whom to whom, by which server: smtp://host[:port] or smtps://host[:port]."""
+class Mail:
+    """A message with sender, recipients and server: smtp://host[:port] or smtps://host[:port]."""
 
     url: str
     sender: str
@@ -32,18 +32,18 @@ class Letter:
 
 
 class RefusedError(Exception):
-    """An address that may not be connected to."""
+    """A refused address."""
 
 
 def send(
-    letter: Letter,
+    letter: Mail,
     *,
     allow: Sequence[Network] = (),
     limits: Limits | None = None,
     ca_file: str = "",
     hidden: Iterable[str] = (),
 ) -> Delivery:
-    """Send it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    """Send a message and return the result; `hidden` texts do not appear in the reason. Network errors are never raised."""
     try:
         found = _sent(letter, allow, limits or Limits(), ca_file)
     except RefusedError as error:
@@ -54,17 +54,17 @@ def send(
         code, text = next(iter(error.recipients.values()))
         found = _answered(code, text)
     except TimeoutError:
-        found = Delivery(False, f"no answer within {(limits or Limits()).timeout_s:g} s", again=True)
+        found = Delivery(False, f"no answer within {(limits or Limits()).timeout_s:g} s", may_retry=True)
     except (smtplib.SMTPException, OSError, ValueError) as error:
         said = " ".join(str(error).split())[:200] or type(error).__name__
-        found = Delivery(False, said, again=not isinstance(error, ValueError))
+        found = Delivery(False, said, may_retry=not isinstance(error, ValueError))
     why = found.why
     for secret in hidden:
         why = why.replace(secret, "***")
-    return Delivery(found.ok, why, found.again, found.after_s, found.gone)
+    return Delivery(found.ok, why, found.may_retry, found.after_s, found.gone)
 
 
-def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
+def _sent(letter: Mail, allow: Sequence[Network], limits: Limits, ca_file: str) -> Delivery:
     parts = urlsplit(letter.url)
     host, port = parts.hostname or "", parts.port or PORTS[parts.scheme]
     context = ssl.create_default_context(cafile=ca_file or None)
@@ -72,7 +72,7 @@ def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str
     def connected(timeout: float) -> socket.socket:
         addresses = dict.fromkeys(str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         for address in addresses:
-            if why := refused(address, allow):
+            if why := refusal(address, allow):
                 raise RefusedError(f"{host}: {why}" if address != host else why)
         return socket.create_connection((next(iter(addresses)), port), timeout)
 
@@ -100,7 +100,7 @@ def _sent(letter: Letter, allow: Sequence[Network], limits: Limits, ca_file: str
 
 
 def _answered(code: int, text: bytes | str) -> Delivery:
-    """RFC 5321, 4.2.1: 4yz may succeed later, 5yz does not."""
+    """Interpret an SMTP reply (RFC 5321, 4.2.1): 4yz may be retried, 5yz not."""
     said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
     plain = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(said.split()))[:200]
-    return Delivery(False, f"SMTP {code}: {plain}", again=400 <= code < 500 or code < 0)
+    return Delivery(False, f"SMTP {code}: {plain}", may_retry=400 <= code < 500 or code < 0)

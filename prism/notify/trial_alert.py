@@ -1,4 +1,4 @@
-"""A test alert: to see that a receiver can be reached, and what it makes of one. Nothing is kept."""
+"""Send a test alert to a receiver. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from prism.alerts.receivers.webhook_bodies import post
 from prism.notify.delivery import sent
 
 
-def tried(receiver: Receiver, settings: Settings) -> Delivery:
-    """Tell a receiver of an alert, then that it is over: how the first went that was not taken, else the last."""
+def send_trial(receiver: Receiver, settings: Settings) -> Delivery:
+    """Send an alert and its resolution; return the first failure, else the last result."""
     now = time.time_ns()
     name = secrets.token_hex(6)
     alert = Alert(
@@ -33,8 +33,8 @@ def tried(receiver: Receiver, settings: Settings) -> Delivery:
     )
     over = replace(going, id=f"{going.id}_over", alerts=(replace(alert, ended_ns=now),), reason="test resolved")
     went = Delivery(False, "no attempt was made")
-    for told in (going, over) if receiver.resolved else (going,):
-        made = post(told, receiver, external_url=settings.external_url, now_ns=time.time_ns())
+    for notification in (going, over) if receiver.resolved else (going,):
+        made = post(notification, receiver, external_url=settings.external_url, now_ns=time.time_ns())
         went = sent(made, receiver, settings.limits)
         if not went.ok:
             break

@@ -1,7 +1,7 @@
-"""Posts what others asked for to where they asked: one connection, one answer, within limits of time and size.
+"""Post to user-supplied addresses safely: one connection, one answer, limits of time and size.
 
-A name is resolved once, every address of it is checked, and the connection goes to one of them; the name stays in Host and TLS.
-Redirects are not followed, proxies of the environment not asked.
+A name is resolved once, each of its addresses is checked, and the connection goes to one of them; Host and TLS use the name.
+Redirects are not followed; proxies from the environment are ignored.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 import httpcore
 
 from prism.alerts.alert_settings import Limits
-from prism.alerts.receivers.delivery_results import Delivery, judged
+from prism.alerts.receivers.delivery_results import Delivery, interpret_status
 from prism.alerts.receivers.webhook_bodies import Post
-from prism.notify.address_check import Network, refused
+from prism.notify.address_check import Network, refusal
 
-SHOWN = 200  # characters of an answer that an error shows
+MAX_SHOWN = 200  # characters of an answer in an error
 
 
 class RefusedError(Exception):
-    """An address that may not be posted to."""
+    """A refused address."""
 
 
 def deliver(
@@ -36,7 +36,7 @@ def deliver(
     ca_file: str = "",
     hidden: Iterable[str] = (),
 ) -> Delivery:
-    """Post it, and say how that went; `hidden` texts do not show in the reason. Raises nothing that a network can cause."""
+    """Post a request and return the result; `hidden` texts do not appear in the reason. Network errors are never raised."""
     limits = limits or Limits()
     ends = time.monotonic() + limits.timeout_s
     try:
@@ -44,12 +44,12 @@ def deliver(
     except RefusedError as error:
         found = Delivery(False, f"refused to connect: {error}")
     except (httpcore.TimeoutException, TimeoutError):
-        found = Delivery(False, f"no answer within {limits.timeout_s:g} s", again=True)
+        found = Delivery(False, f"no answer within {limits.timeout_s:g} s", may_retry=True)
     except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-        found = Delivery(False, _words(error), again=True)
+        found = Delivery(False, _error_text(error), may_retry=True)
     except (httpcore.UnsupportedProtocol, UnicodeError, ValueError) as error:
-        found = Delivery(False, _words(error))
-    return Delivery(found.ok, _without(found.why, hidden), found.again, found.after_s, found.gone)
+        found = Delivery(False, _error_text(error))
+    return Delivery(found.ok, _without(found.why, hidden), found.may_retry, found.after_s, found.gone)
 
 
 def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
@@ -61,15 +61,15 @@ def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, 
         pool.stream("POST", post.url, headers=post.headers, content=post.body, extensions={"timeout": each}) as answer,
     ):
         retry = next((value.decode("latin-1") for name, value in answer.headers if name.lower() == b"retry-after"), "")
-        found = judged(answer.status, retry_after=retry, now_s=time.time())
+        found = interpret_status(answer.status, retry_after=retry, now_s=time.time())
         if found.ok:
             return found
-        said = _beginning(answer, limits.answer_octets)
-    return Delivery(False, f"{found.why}: {said}" if said else found.why, found.again, found.after_s, found.gone)
+        said = _read_start(answer, limits.answer_octets)
+    return Delivery(False, f"{found.why}: {said}" if said else found.why, found.may_retry, found.after_s, found.gone)
 
 
-def _beginning(answer: httpcore.Response, most: int) -> str:
-    """The first characters of an answer, as far as they come."""
+def _read_start(answer: httpcore.Response, most: int) -> str:
+    """Read the first characters of an answer, as far as they arrive."""
     octets = b""
     try:
         for piece in answer.iter_stream():
@@ -77,13 +77,13 @@ def _beginning(answer: httpcore.Response, most: int) -> str:
             if len(octets) >= most:
                 break
     except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, OSError):
-        pass  # the status is known, and that counts
+        pass  # the status is known already
     text = " ".join(octets.decode("utf-8", "replace").split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN]
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:MAX_SHOWN]
 
 
 class _Checked(httpcore.NetworkBackend):
-    """Connects to checked addresses only, and ends everything at a time (of the monotonic clock)."""
+    """Connects to checked addresses only, until a deadline (monotonic clock)."""
 
     def __init__(self, allow: Sequence[Network], ends: float) -> None:
         self._allow, self._ends = allow, ends
@@ -97,13 +97,13 @@ class _Checked(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        """To one of the addresses of a host. Raises RefusedError, OSError, and what httpcore raises."""
+        """Connect to an address of a host. Raises RefusedError, OSError, and errors of httpcore."""
         addresses = _resolved(host, port, self._ends)
         for address in addresses:
-            if why := refused(address, self._allow):
+            if why := refusal(address, self._allow):
                 raise RefusedError(f"{host}: {why}" if address != host else why)
         for i, address in enumerate(addresses):
-            left = _left(self._ends, timeout)
+            left = _remaining_s(self._ends, timeout)
             try:
                 stream = self._real.connect_tcp(address, port, left / (len(addresses) - i), local_address, socket_options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -115,35 +115,35 @@ class _Checked(httpcore.NetworkBackend):
 
 
 class _Timed(httpcore.NetworkStream):
-    """A stream on which nothing lasts beyond a time, however slowly the other end goes on."""
+    """A stream with an absolute deadline, for slow peers."""
 
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
         self._stream, self._ends = stream, ends
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """See httpcore."""
-        return self._stream.read(max_bytes, _left(self._ends, timeout))
+        """Read; see httpcore."""
+        return self._stream.read(max_bytes, _remaining_s(self._ends, timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """See httpcore."""
-        self._stream.write(buffer, _left(self._ends, timeout))
+        """Write; see httpcore."""
+        self._stream.write(buffer, _remaining_s(self._ends, timeout))
 
     def close(self) -> None:
-        """See httpcore."""
+        """Close; see httpcore."""
         self._stream.close()
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        """See httpcore."""
-        return _Timed(self._stream.start_tls(ssl_context, server_hostname, _left(self._ends, timeout)), self._ends)
+        """Start TLS; see httpcore."""
+        return _Timed(self._stream.start_tls(ssl_context, server_hostname, _remaining_s(self._ends, timeout)), self._ends)
 
     def get_extra_info(self, info: str) -> Any:
-        """See httpcore."""
+        """Return details of the connection; see httpcore."""
         return self._stream.get_extra_info(info)
 
 
-def _left(ends: float, timeout: float | None) -> float:
+def _remaining_s(ends: float, timeout: float | None) -> float:
     left = ends - time.monotonic()
     if left <= 0:
         raise TimeoutError
@@ -151,7 +151,7 @@ def _left(ends: float, timeout: float | None) -> float:
 
 
 def _resolved(host: str, port: int, ends: float) -> list[str]:
-    """The addresses of a name, each once. Raises OSError. The resolver knows no time limit: so a thread waits for it."""
+    """Resolve a name to distinct addresses, in a thread, because the resolver has no time limit. Raises OSError."""
     answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def ask() -> None:
@@ -163,7 +163,7 @@ def _resolved(host: str, port: int, ends: float) -> list[str]:
 
     threading.Thread(target=ask, name="resolve", daemon=True).start()
     try:
-        found = answers.get(timeout=_left(ends, None))
+        found = answers.get(timeout=_remaining_s(ends, None))
     except queue.Empty:
         raise TimeoutError from None
     if isinstance(found, OSError):
@@ -171,9 +171,9 @@ def _resolved(host: str, port: int, ends: float) -> list[str]:
     return found
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = " ".join(str(error).split())
-    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:SHOWN] or type(error).__name__
+    return "".join(c if c.isprintable() else "\ufffd" for c in text)[:MAX_SHOWN] or type(error).__name__
 
 
 def _without(text: str, hidden: Iterable[str]) -> str:

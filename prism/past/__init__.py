@@ -1,7 +1,7 @@
-"""The time machine: any stretch that the store still holds is diagnosed again, and two jobs or two stretches are compared.
+"""Time machine: diagnose any stored time span again, and compare two jobs or two time spans.
 
-1. **choose** (`time_spans`): the stretch, as people write times;
-2. **diagnose again** (`rediagnosis`): its records go to a process of their own, as an upload does (`uploads`), with other hints
-   if wished;
-3. **compare** (`job_comparison`): what changed from one job to another: steps, phases, bandwidth, waits, ranks.
+1. **choose** (`time_spans`): the time span, in common notations of time;
+2. **diagnose again** (`rediagnosis`): its records go to a separate process, like an upload (`uploads`), with other hints if
+   requested;
+3. **compare** (`job_comparison`): differences of two jobs in steps, phases, bandwidth, waits, ranks.
 """

@@ -1,6 +1,6 @@
-"""Compare two jobs, or one job at two times: what of its steps changed, by how much, and which ranks.
+"""Compare two jobs, or one job at two times: which measures of its steps changed, by how much, and on which ranks.
 
-Rates are of what the job itself moves, per step and per second of a step. Ranks are compared by endpoint.
+Rates count the job's own traffic per step, and per second of a step. Ranks are compared by endpoint.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from prism.model import PHASES, JobDiagnosis
 from prism.views.board_views import Json, finite
 from prism.views.step_sums import sums
 
-MOST = 20  # ranks that are named
+MOST = 20  # ranks in the result
 KINDS = ("dp", "pp", "tp", "ep", "cp", "unknown")
 
 
 def compared(a: JobDiagnosis, b: JobDiagnosis) -> Json:
-    """What changed from `a` to `b`: rows with both values and `ratio` (b / a; None where either is 0 or unknown).
+    """Compute the changes from `a` to `b`: rows with both values and `ratio` (b / a; None if either is 0 or unknown).
 
-    `rows`: step time, phases of a step (ms, mean over ranks), octets and rates by kind. `ranks`: those whose time in work or
-    waiting changed most, by endpoint.
+    `rows`: step time, phases of a step (ms, mean over ranks), octets and rates by kind. `ranks`: endpoints with the largest
+    changes in work or waiting.
     """
     return {"rows": [*_steps(a, b), *_phases(a, b), *_traffic(a, b)], "ranks": _ranks(a, b)[:MOST], "common": _common(a, b)}
 
@@ -42,7 +42,7 @@ def _steps(a: JobDiagnosis, b: JobDiagnosis) -> Iterator[Json]:
 
 
 def _per_step(found: JobDiagnosis) -> dict[str, float]:
-    """Time of a step in each phase, ms, the mean over ranks and steps."""
+    """Time of a step in each phase, ms, mean over ranks and steps."""
     spent = sums(found).spent.sum(axis=0)
     steps = sum(map(len, found.timeline.steps))
     return {phase: float(time) / steps / 1e6 for phase, time in zip(PHASES, spent, strict=True)} if steps else {}
@@ -75,14 +75,14 @@ def _traffic(a: JobDiagnosis, b: JobDiagnosis) -> Iterator[Json]:
 
 
 def _ranks(a: JobDiagnosis, b: JobDiagnosis) -> list[Json]:
-    """Ranks of both by endpoint, those whose work or waits changed most first: ms per step."""
+    """Compare ranks by endpoint, largest change of work or waiting first: ms per step."""
     own = [_by_rank(one) for one in (a, b)]
     rows = []
     for endpoint in own[0].keys() & own[1].keys():
         first, second = own[0][endpoint], own[1][endpoint]
         change = max((abs(second[name] - first[name]) for name in first), default=0.0)
-        told: dict[str, Any] = {name: {"a": finite(first[name]), "b": finite(second[name])} for name in first}
-        rows.append((change, {"endpoint": endpoint, "change_ms": finite(change), **told}))
+        values: dict[str, Any] = {name: {"a": finite(first[name]), "b": finite(second[name])} for name in first}
+        rows.append((change, {"endpoint": endpoint, "change_ms": finite(change), **values}))
     return [row for _, row in sorted(rows, key=lambda row: (-row[0], row[1]["endpoint"]))]
 
 

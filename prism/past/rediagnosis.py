@@ -1,4 +1,4 @@
-"""Diagnose a stretch of the past again: its records become an upload, which a process with bounds of its own replays."""
+"""Diagnose a past time span again: its records become an upload, which a limited process replays."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ GOING = ("queued", "running", "done")
 
 
 class NothingError(ValueError):
-    """There are no records in that time."""
+    """There are no records in the time span."""
 
 
 class TooMuchError(ValueError):
-    """There are more records in that time than a diagnosis takes."""
+    """The time span holds more records than a diagnosis accepts."""
 
 
 @dataclass(frozen=True)
-class Wish:
-    """A stretch [start_ns, end_ns), and hints as text (JSON), empty for none."""
+class TimeSpanRequest:
+    """A time span [start_ns, end_ns), and hints as text (JSON), empty for none."""
 
     start_ns: int
     end_ns: int
@@ -37,12 +37,12 @@ class Wish:
 
     @property
     def key(self) -> str:
-        """The same for the same stretch and hints."""
+        """Equal for equal time spans and hints."""
         return hashlib.blake2s(f"{self.start_ns} {self.end_ns} {self.hints}".encode(), digest_size=8).hexdigest()
 
 
 def diagnosed(
-    wish: Wish,
+    request: TimeSpanRequest,
     records: Records,
     uploads: Uploads,
     *,
@@ -52,30 +52,30 @@ def diagnosed(
     logs: Sequence[tuple[str, IO[bytes]]] = (),
     finding: str = "",
 ) -> Upload:
-    """The upload that diagnoses a stretch; one that does so already is not begun again, unless `logs` are to be joined with it.
+    """Start the upload that diagnoses a time span; return an existing one unless `logs` are to be joined with it.
 
     Raises NothingError, TooMuchError, and as `Uploads.incoming` and `Records`.
     """
-    known = next((one for one in uploads.all() if one.key == wish.key and one.state in GOING), None)
+    known = next((one for one in uploads.all() if one.key == request.key and one.state in GOING), None)
     if known is not None and not logs:
         return known
-    flows = records.between(wish.start_ns, wish.end_ns, limit=most + 1)
+    flows = records.between(request.start_ns, request.end_ns, limit=most + 1)
     if not len(flows):
         raise NothingError("no flow records of this time are kept; GET /api/v1/store shows from when to when there are some")
     if len(flows) > most:
         raise TooMuchError(f"this time has more than {most:,} flow records, the limit of one diagnosis; choose a shorter one")
     incoming = uploads.incoming()
     try:
-        name = f"{title(wish.start_ns, wish.end_ns)}.parquet"
+        name = f"{title(request.start_ns, request.end_ns)}.parquet"
         write(incoming.folder / "0.parquet", flows)
         incoming.files.append((name, "0.parquet"))
         for log, source in logs:
             incoming.add_log(log, source)
-        span = (wish.start_ns, wish.end_ns)
+        span = (request.start_ns, request.end_ns)
         placed = json.dumps(to_json(topology)) if topology is not None else None
         jobs = json.dumps({"jobs": [_plain(one) for one in bookings]})
         return uploads.start(
-            incoming, placed, wish.hints or None, jobs=jobs, key="" if logs else wish.key, span=span, finding=finding
+            incoming, placed, request.hints or None, jobs=jobs, key="" if logs else request.key, span=span, finding=finding
         )
     except BaseException:
         uploads.discard(incoming)
@@ -83,7 +83,7 @@ def diagnosed(
 
 
 def _plain(one: Booking) -> dict[str, object]:
-    """A booking in the neutral form."""
+    """Convert a booking to the neutral form."""
     texts = {name: getattr(one, name) for name in ("id", "name", "user", "queue")}
     times = {"start": one.start_ns // 10**9 or None, "end": one.end_ns // 10**9 or None}
     return texts | {"hosts": list(one.hosts), "endpoints": list(one.endpoints)} | times

@@ -1,4 +1,4 @@
-"""Runs of jobs in the store: a job that comes again is compared with what it was (prism.metrics.earlier_runs)."""
+"""Save runs of jobs in the store: a job that runs again is compared with its earlier runs (prism.metrics.earlier_runs)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
 from collectors.operations.logs import say
-from prism.metrics.earlier_runs import Run, from_json, run_of
+from prism.metrics.earlier_runs import Run, from_json, summarise_run
 from prism.tracking.board import Board, Boards
 
 RUNS = Table(
@@ -28,18 +28,18 @@ RUNS = Table(
     keep_s=400 * 86_400,
     replacing="version",
 )
-MOST = 2000  # runs that are known, the newest
-EVERY_S = 600.0  # how often a job that runs is measured again
+MOST = 2000  # newest runs that are kept in memory
+EVERY_S = 600.0  # seconds between two measurements of a running job
 LOOK_S = 15.0
 
 
 class Runs:
-    """The newest measure of every job. From any thread. `unread` counts rows that are none."""
+    """The newest measurement of every job. Thread-safe. `unread` counts invalid rows."""
 
     def __init__(self, database: Database | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._database, self._clock, self._lock = database, clock, threading.Lock()
         self._known: dict[str, Run] = {}
-        self._measured: dict[str, tuple[int, float]] = {}  # by job: its end then, when it was measured
+        self._measured: dict[str, tuple[int, float]] = {}  # by job: its end, and the time of the measurement
         self.unread = 0
         if database is not None:
             database.create(RUNS)
@@ -48,21 +48,21 @@ class Runs:
     def _load(self, database: Database) -> None:
         sql = "SELECT argMax(told, version) AS newest, max(start_ns) AS begun FROM runs GROUP BY id"
         sql += " ORDER BY begun DESC LIMIT {most:UInt64}"
-        for told in reversed(list(database.query(sql, {"most": MOST}).get("newest", ()))):
+        for text in reversed(list(database.query(sql, {"most": MOST}).get("newest", ()))):
             try:
-                one = from_json(json.loads(told))
+                one = from_json(json.loads(text))
             except (ValueError, TypeError, KeyError):
                 self.unread += 1
                 continue
             self._known[one.job] = one
 
     def all(self) -> Sequence[Run]:
-        """All that are known, the oldest first."""
+        """Return all runs, oldest first."""
         with self._lock:
             return tuple(self._known.values())
 
     def look(self, board: Board) -> int:
-        """Measure the jobs of a board that are new, have ended, or were measured long ago; how many. Raises StoreError."""
+        """Measure the jobs of a board that are new, ended, or due; return their number. Raises StoreError."""
         number = 0
         for status in board.jobs:
             end, at = self._measured.get(status.id, (0, float("-inf")))
@@ -70,7 +70,7 @@ class Runs:
             if end == status.found.job.end_ns or (not over and self._clock() - at < EVERY_S):
                 continue
             self._measured[status.id] = status.found.job.end_ns, self._clock()
-            run = run_of(status.found)
+            run = summarise_run(status.found)
             if run is not None:
                 self._keep(run)
                 number += 1
@@ -94,7 +94,7 @@ class Runs:
 
 @contextmanager
 def kept_runs(runs: Runs, boards: Boards) -> Iterator[None]:
-    """Measure the jobs of the newest board while the context lasts."""
+    """Measure the jobs of the newest board within the context."""
     stop = threading.Event()
 
     def look() -> None:

@@ -1,4 +1,4 @@
-"""Times as people write them: RFC 3339, nanoseconds since the epoch, or how long ago (`-1h`, `now`)."""
+"""Parse times: RFC 3339, nanoseconds since the epoch, or an age (`-1h`, `now`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _AGO = re.compile(r"(?:now)?\s*-\s*(\d{1,9})\s*([smhd])")
 
 
 def moment(text: str, now_ns: int) -> int:
-    """The time that a text names, ns since the epoch; without an offset it is UTC. Raises ValueError."""
+    """Parse a time, ns since the epoch; UTC without an offset. Raises ValueError."""
     text = text.strip()
     if text == "now":
         return now_ns
@@ -36,7 +36,7 @@ def _within(time_ns: int, text: str) -> int:
 
 
 def span(begin: str, end: str, now_ns: int) -> tuple[int, int]:
-    """Two times in order. Raises ValueError."""
+    """Parse two times in order. Raises ValueError."""
     first, last = moment(begin, now_ns), moment(end, now_ns)
     if last <= first:
         raise ValueError(f"the end {end!r} is not after the start {begin!r}")
@@ -44,5 +44,5 @@ def span(begin: str, end: str, now_ns: int) -> tuple[int, int]:
 
 
 def title(start_ns: int, end_ns: int) -> str:
-    """A span as the name of a file: no character that a file system or a switch's name minds."""
+    """Format a span as a file name without special characters."""
     return "_".join(f"{datetime.fromtimestamp(ns // S, UTC):%Y-%m-%dT%H-%M-%SZ}" for ns in (start_ns, end_ns))

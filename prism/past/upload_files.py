@@ -1,4 +1,4 @@
-"""Files of an upload on their way to the disk: within what room there is, under names of ours."""
+"""Write the files of an upload to disk within the available space, under generated names."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import IO
 
 
 class FullError(Exception):
-    """There is no room for another upload now."""
+    """There is no space for another upload now."""
 
 
 @dataclass
 class Incoming:
-    """An upload whose files are being written: `add` them, then hand it to `Uploads.start`."""
+    """An upload in progress: `add` its files, then pass it to `Uploads.start`."""
 
     id: str
     folder: Path
     room: int  # octets
-    files: list[tuple[str, str]] = field(default_factory=list)  # name, as uploaded; name on disk, which is ours
-    logs: list[tuple[str, str]] = field(default_factory=list)  # the same of training logs
+    files: list[tuple[str, str]] = field(default_factory=list)  # uploaded name; generated name on disk
+    logs: list[tuple[str, str]] = field(default_factory=list)  # the same for training logs
 
     def add(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
-        """Write a file. Raises FullError where it does not fit, OSError."""
+        """Write a file. Raises FullError if it does not fit, OSError."""
         ours = f"{len(self.files)}{_ending(name)}"
         self._write(ours, source, at_once)
         self.files.append((_shown(name), ours))
 
     def add_log(self, name: str, source: IO[bytes], *, at_once: int = 1 << 20) -> None:
-        """Write a training log; of its folders the last two are kept in its name: they may say rank and host."""
+        """Write a training log. Its name keeps the last two folders, which may contain rank and host."""
         ours = f"log-{len(self.logs)}"
         self._write(ours, source, at_once)
         parts = [_shown(part) for part in name.replace("\\", "/").split("/")[-3:] if part.strip(". ")]
@@ -44,7 +44,7 @@ class Incoming:
 
 
 def _ending(name: str) -> str:
-    """The endings of a file's name that say how to read it; nothing else of it reaches the disk."""
+    """Return the endings of a file name that define its format; no other part of it is used on disk."""
     from collectors.cli.file_arguments import ENDINGS
 
     kept = [ending for ending in Path(_shown(name).lower()).suffixes[-2:] if ending in ENDINGS]
@@ -52,6 +52,6 @@ def _ending(name: str) -> str:
 
 
 def _shown(name: str) -> str:
-    """The last part of a name, without what does not print."""
+    """Return the last part of a name, without unprintable characters."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return "".join(c for c in last if c.isprintable())[:100] or "upload"

@@ -1,7 +1,7 @@
-"""Uploaded captures: a bounded spool of files, each set replayed by a process of its own, one after another.
+"""Manage uploaded captures: a limited spool of files; a separate process replays each upload, one at a time.
 
-A capture may be hostile, so nothing of it is read by the service: a child process with bounds on its memory, time and files
-does that (`upload_worker`), and leaves the board in a file, which is read strictly as plain values (`board_files`).
+A capture may be hostile, so the service reads nothing of it. A child process with limited memory, time and files reads it
+(`upload_worker`) and writes the board to a file of plain values, which is read strictly (`board_files`).
 """
 
 from __future__ import annotations
@@ -30,28 +30,29 @@ from prism.storage.board_files import Replayed
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 OVER: tuple[State, ...] = ("done", "failed", "cancelled")
 BOARD, ASKED, INCIDENT = "board", "asked.json", "incident.json"
-SHEET = 32 << 20  # octets of an incident at most
-KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "NUMBA_CACHE_DIR")  # of the environment; no secret reaches a child
-LINE = 4096  # octets of a line that a child says
+SHEET = 32 << 20  # maximum octets of an incident document
+# Environment variables that a child gets; none holds a secret.
+KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "HOME", "NUMBA_CACHE_DIR")
+LINE = 4096  # maximum octets of an output line of a child
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much may be uploaded and kept, and what a replay may take: `seconds` of time, `memory` octets beside its own."""
+    """Limits of uploads and replays: `seconds` of time, `memory` octets in addition to the process itself."""
 
-    uploads: int = 20  # kept at a time, the oldest finished one goes
-    octets: int = 4 << 30  # on disk, of all together
+    uploads: int = 20  # uploads kept; the oldest finished one is dropped
+    octets: int = 4 << 30  # on disk, all uploads together
     age_s: float = 24 * 3600.0
-    files: int = 64  # of one upload
+    files: int = 64  # per upload
     memory: int = MEMORY << 20
-    board: int = 1 << 30  # octets of what a replay leaves
+    board: int = 1 << 30  # octets of a replay's result
     seconds: float = 900.0
     loaded: int = 4  # boards in memory
 
 
 @dataclass
 class Upload:
-    """One upload as it gets on. `key` and `span`, ns, are those of a diagnosis of the past (prism.past.rediagnosis)."""
+    """State of one upload. `key` and `span`, ns, belong to a diagnosis of the past (prism.past.rediagnosis)."""
 
     id: str
     files: tuple[str, ...]
@@ -64,12 +65,12 @@ class Upload:
     octets: int = 0
     key: str = ""
     span: tuple[int, int] | None = None
-    finding: str = ""  # whose logs these are
-    logs: int = 0  # files of logs
+    finding: str = ""  # finding to which the logs belong
+    logs: int = 0  # number of log files
     incident: bool = False  # whether logs and flows were joined
 
     def to_json(self) -> dict[str, Any]:
-        """As REST tells it. `start_ns` and `end_ns` are those of a diagnosis of the past."""
+        """Return the upload as in REST. `start_ns` and `end_ns` belong to a diagnosis of the past."""
         times = [str(at) for at in self.span] if self.span else [None, None]
         fields = {name: getattr(self, name) for name in ("id", "state", "stage", "done", "total", "error")}
         span = {"start_ns": times[0], "end_ns": times[1]}
@@ -78,13 +79,13 @@ class Upload:
 
 
 class Uploads:
-    """The uploads of a folder, which belongs to nobody else; what a service before left there is forgotten. A context.
+    """The uploads of a folder of its own; uploads of an earlier service are dropped. A context manager.
 
-    `told` is called when something changed; from any thread.
+    `told` is called after a change, from any thread.
     """
 
     def __init__(self, folder: str | Path, bounds: Bounds | None = None) -> None:
-        self.folder, self.bounds = Path(folder).resolve(), bounds or Bounds()  # a replay works in another folder
+        self.folder, self.bounds = Path(folder).resolve(), bounds or Bounds()  # a replay has another working folder
         self.told: Callable[[], None] = lambda: None
         self._uploads: dict[str, Upload] = {}
         self._boards: dict[str, Replayed] = {}
@@ -112,17 +113,17 @@ class Uploads:
             shutil.rmtree(left, ignore_errors=True)
 
     def all(self) -> list[Upload]:
-        """All uploads, the oldest first."""
+        """Return all uploads, oldest first."""
         with self._lock:
             return list(self._uploads.values())
 
     def get(self, id_: str) -> Upload | None:
-        """The upload of an id."""
+        """Return the upload with an id."""
         return self._uploads.get(id_)
 
     def result(self, id_: str) -> Replayed | None:
-        """The board of an upload, and its records; None where there is none of that id or it is not done."""
-        with self._loading:  # and not the lock that all others wait for: a large board takes a while
+        """Return the board and records of an upload; None if the id is unknown or the upload is not done."""
+        with self._loading:  # not the common lock: loading a large board takes a while
             upload = self._uploads.get(id_)
             if upload is None or upload.state != "done":
                 return None
@@ -137,7 +138,7 @@ class Uploads:
             return found
 
     def incident(self, id_: str) -> Mapping[str, Any] | None:
-        """What an upload's logs and flows say together; None where there is none of that id, or without logs."""
+        """Return the joint diagnosis of an upload's logs and flows; None if unknown, or without logs."""
         upload = self._uploads.get(id_)
         if upload is None or not upload.incident:
             return None
@@ -149,7 +150,7 @@ class Uploads:
         return found if isinstance(found, dict) and found.get("schema") == "prism-incident/1" else None
 
     def incoming(self) -> Incoming:
-        """Room for one more. Raises FullError where there is none, OSError."""
+        """Reserve space for one more upload. Raises FullError, OSError."""
         with self._lock:
             self._tidy()
             kept, used = len(self._uploads), sum(upload.octets for upload in self._uploads.values())
@@ -172,13 +173,13 @@ class Uploads:
         span: tuple[int, int] | None = None,
         finding: str = "",
     ) -> Upload:
-        """Have an upload replayed, with the texts of a topology, of hints and of jobs of schedulers. Raises OSError.
+        """Start the replay of an upload, with the texts of a topology, hints and scheduler jobs. Raises OSError.
 
-        Where there are logs, they are joined with it; `finding` is whose logs they are.
+        Logs are joined with the flows; `finding` is the finding to which they belong.
         """
         octets = sum(path.stat().st_size for path in incoming.folder.iterdir())
-        asked = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs, "logs": incoming.logs}
-        (incoming.folder / ASKED).write_text(json.dumps(asked), "utf-8")
+        request = {"files": incoming.files, "topology": topology, "hints": hints, "jobs": jobs, "logs": incoming.logs}
+        (incoming.folder / ASKED).write_text(json.dumps(request), "utf-8")
         names = tuple(name for name, _ in incoming.files)
         upload = Upload(incoming.id, names, time.time(), octets=octets, key=key, span=span, finding=finding)
         upload.logs = len(incoming.logs)
@@ -189,11 +190,11 @@ class Uploads:
         return upload
 
     def discard(self, incoming: Incoming) -> None:
-        """Forget an upload that was not started."""
+        """Drop an upload that was not started."""
         shutil.rmtree(incoming.folder, ignore_errors=True)
 
     def remove(self, id_: str) -> Upload | None:
-        """Forget an upload that waits or is over. Cancel one that runs, which is kept then; that upload, else None."""
+        """Drop an upload that waits or is finished, and return it. Cancel a running one, which is kept; return None."""
         with self._lock:
             upload = self._uploads.get(id_)
             running = upload if upload is not None and upload.state == "running" else None
@@ -215,7 +216,7 @@ class Uploads:
         shutil.rmtree(self._path(id_), ignore_errors=True)
 
     def _tidy(self) -> None:
-        """Forget finished uploads that are old, and the oldest where there are as many as are kept."""
+        """Drop finished uploads that are too old, and the oldest above the limit."""
         over = [upload for upload in self._uploads.values() if upload.state in OVER]
         for upload in over:
             used = sum(one.octets for one in self._uploads.values())
@@ -231,7 +232,7 @@ class Uploads:
                 self.told()
 
     def _replay(self, upload: Upload) -> None:
-        """Replay an upload in a child process and note how it went."""
+        """Replay an upload in a child process and record the result."""
         folder = self._path(upload.id)
         try:
             with self._lock:
@@ -250,7 +251,7 @@ class Uploads:
         board = folder / BOARD
         done = code == 0 and board.is_file() and upload.state != "cancelled"
         with self._lock:
-            for path in folder.iterdir() if folder.is_dir() else ():  # who cancels may forget it at once
+            for path in folder.iterdir() if folder.is_dir() else ():  # cancelling may drop the folder at any time
                 if not done or path.name not in (BOARD, INCIDENT):
                     path.unlink()
             upload.octets = board.stat().st_size if done else 0
@@ -258,10 +259,11 @@ class Uploads:
             cancelled = upload.state == "cancelled"
             if not done:
                 upload.error = None if cancelled else str(last.get("error") or _ended(code, self.bounds, late=late))
-            upload.state = "cancelled" if cancelled else "done" if done else "failed"  # last: who sees it finds the rest so
+            # Set last: readers of the state find the other fields complete.
+            upload.state = "cancelled" if cancelled else "done" if done else "failed"
 
     def _follow(self, upload: Upload, out: IO[bytes]) -> Mapping[str, Any]:
-        """Note what a child says of its progress; the last that it said."""
+        """Record the progress that a child reports; return its last message."""
         said: Mapping[str, Any] = {}
         while line := out.readline(LINE):
             with suppress(ValueError):
@@ -274,7 +276,7 @@ class Uploads:
 
 
 def _child(folder: Path, bounds: Bounds) -> subprocess.Popen[bytes]:
-    """A process that replays what is in a folder, with nothing of ours but its bounds."""
+    """Start a process that replays a folder, with a minimal environment and limits."""
     source = str(Path(__file__).resolve().parents[2])
     kept = {name: value for name, value in os.environ.items() if name in KEPT}
     command: Sequence[str] = (
@@ -297,7 +299,7 @@ def _child(folder: Path, bounds: Bounds) -> subprocess.Popen[bytes]:
 
 
 class _ending_after:  # noqa: N801 - reads as what it does
-    """Kill a process that takes too long, or when the context is left."""
+    """Kill a process after a time limit, or when the context ends."""
 
     def __init__(self, child: subprocess.Popen[bytes], seconds: float) -> None:
         self._child, self._timer, self.over = child, threading.Timer(seconds, self._end), False
@@ -319,7 +321,7 @@ class _ending_after:  # noqa: N801 - reads as what it does
 
 
 def _ended(code: int, bounds: Bounds, *, late: bool) -> str:
-    """Why a replay ended, and which setting changes that."""
+    """Explain why a replay ended, and which setting changes that."""
     if late:
         return f"the replay took longer than its limit of {bounds.seconds:g} s; --upload-seconds sets it"
     if code == -signal.SIGKILL:

@@ -1,1 +1,1 @@
-"""Throughput over time: Gbit/s of endpoints, pairs, links and switches; the culprit of a finding beside its peers."""
+"""Compute throughput over time: Gbit/s of endpoints, pairs, links and switches, and of a finding's culprit and its peers."""

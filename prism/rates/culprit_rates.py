@@ -1,7 +1,7 @@
-"""The rates of a finding's culprit, beside its peers and beside what was usual before.
+"""Compare the rates of a finding's culprit with its peers and with earlier rates.
 
-`sending` is how fast records move (octets over their time, the median weighted by octets): a slow NIC or link moves as much per
-step, but slower. Peers are the other endpoints of the job, or the other links and switches of the same tier.
+`sending` is the speed of records (octets over their duration, median weighted by octets): a slow NIC or link moves the same
+octets per step, but slower. Peers are the other endpoints of the job, or the other links and switches of the same tier.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ BINS = 120
 
 
 def beside_peers(flows: Flows, finding: Finding, job: Job, topology: Topology | None, start_ns: int, end_ns: int) -> Json:
-    """Series of the culprit and of the median of its peers, and how fast both send: before, and since the finding began."""
-    by, own = about(finding, topology)
+    """Compute series of the culprit and of the median of its peers, and both send speeds before and since the finding began."""
+    by, own = culprit_of(finding, topology)
     whole = series(flows, topology, by, start_ns, end_ns, BINS)
     peers = [name for name in dict.fromkeys(whole.names) if name not in own and _is_peer(name, by, own, job)]
     mine, theirs = whole.of(own), whole.of(peers)
@@ -35,19 +35,19 @@ def beside_peers(flows: Flows, finding: Finding, job: Job, topology: Topology | 
         "bin_ms": (end_ns - start_ns) / BINS / 1e6,
         "begin_ns": ns(begin),
         "culprit": _listed(_sum(mine)),
-        "peers": _listed(_middle(theirs)),
+        "peers": _listed(_median_series(theirs)),
         "peers_number": len(peers),
         "sending": {
-            "usual": _fast(flows, by, own, None, begin, topology),
-            "now": _fast(flows, by, own, begin, finding.end_ns, topology),
-            "peers": _fast(flows, by, peers, begin, finding.end_ns, topology),
+            "usual": _send_speed(flows, by, own, None, begin, topology),
+            "now": _send_speed(flows, by, own, begin, finding.end_ns, topology),
+            "peers": _send_speed(flows, by, peers, begin, finding.end_ns, topology),
         },
         "edges": _edges(flows, by, own, begin),
     }
 
 
-def about(finding: Finding, topology: Topology | None) -> tuple[By, tuple[str, ...]]:
-    """What the culprit's rates are of."""
+def culprit_of(finding: Finding, topology: Topology | None) -> tuple[By, tuple[str, ...]]:
+    """Return the kind and the names of the entities whose rates show the culprit."""
     if finding.subject == "link":
         switches = set(topology.switches()) if topology is not None else set()
         if set(finding.ids) <= switches:
@@ -66,7 +66,7 @@ def _is_peer(name: str, by: By, own: Sequence[str], job: Job) -> bool:
         return name in job.endpoints
     if by == "pair":
         return all(end in job.endpoints for end in name.split(">"))
-    if by == "link":  # of the same tier: switches are named alike but for their number
+    if by == "link":  # same tier: names of switches differ only in their number
         return _tier(name) in {_tier(one) for one in own}
     return _tier(name) in {_tier(one) for one in own}
 
@@ -76,12 +76,12 @@ def _tier(name: str) -> str:
 
 
 def _sum(found: Series) -> Floats:
-    """What it sends (or moves) in all."""
+    """Total rate that it sends (or moves)."""
     rows = [i for i, way in enumerate(found.ways) if way != "in"]
     return np.asarray(found.gbit_s[rows].sum(axis=0)) if rows else np.zeros(BINS)
 
 
-def _middle(found: Series) -> Floats:
+def _median_series(found: Series) -> Floats:
     rows = [i for i, way in enumerate(found.ways) if way != "in"]
     return np.asarray(np.median(found.gbit_s[rows], axis=0)) if rows else np.zeros(BINS)
 
@@ -91,7 +91,7 @@ def _listed(values: Floats) -> list[float | None]:
 
 
 def moving(flows: Flows, by: By, names: Sequence[str], topology: Topology | None) -> NDArray[np.bool_]:
-    """Which records some endpoints, pairs, links or switches move."""
+    """Select the records that some endpoints, pairs, links or switches move."""
     every = np.array(flows.endpoints)
     if by == "endpoint":
         return np.isin(flows.src, np.flatnonzero(np.isin(every, names)))
@@ -114,10 +114,10 @@ def moving(flows: Flows, by: By, names: Sequence[str], topology: Topology | None
     return np.isin(flows.path, paths)
 
 
-def _fast(
+def _send_speed(
     flows: Flows, by: By, names: Sequence[str], since_ns: int | None, until_ns: int, topology: Topology | None
 ) -> float | None:
-    """How fast records move, Gbit/s: the median weighted by octets; None without any of some length."""
+    """Speed of records, Gbit/s: median weighted by octets; None without records of some duration."""
     if not names:
         return None
     rows = moving(flows, by, names, topology) & (flows.end_ns > flows.start_ns) & (flows.start_ns < until_ns)
@@ -132,8 +132,8 @@ def _fast(
     return finite(float(rate[order][np.searchsorted(total, total[-1] / 2)])) if total[-1] else None
 
 
-def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, most: int = 8) -> list[Json]:
-    """The pairs of the culprit that move most: how fast each sends before and since."""
+def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, max_pairs: int = 8) -> list[Json]:
+    """Return the culprit's pairs with most octets, and the send speed of each before and since."""
     if by not in ("endpoint", "pair"):
         return []
     rows = moving(flows, by, own, None)
@@ -142,9 +142,9 @@ def _edges(flows: Flows, by: By, own: Sequence[str], begin_ns: int, *, most: int
     found, place = np.unique(pairs[rows], return_inverse=True)
     octets = np.bincount(place, weights=flows.octets[rows].astype(np.float64), minlength=len(found))
     out = []
-    for at in np.argsort(-octets)[:most].tolist():
+    for at in np.argsort(-octets)[:max_pairs].tolist():
         name = f"{flows.endpoints[found[at] // many]}>{flows.endpoints[found[at] % many]}"
-        usual = _fast(flows, "pair", [name], None, begin_ns, None)
-        now = _fast(flows, "pair", [name], begin_ns, (1 << 63) - 1, None)
+        usual = _send_speed(flows, "pair", [name], None, begin_ns, None)
+        now = _send_speed(flows, "pair", [name], begin_ns, (1 << 63) - 1, None)
         out.append({"pair": name, "octets": int(octets[at]), "usual": usual, "now": now})
     return out

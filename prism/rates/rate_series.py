@@ -1,7 +1,7 @@
-"""Gbit/s over time of endpoints, pairs, links and switches.
+"""Compute Gbit/s over time for endpoints, pairs, links and switches.
 
-The octets of a record are spread evenly over its time, and stand for those that sampling left out too. Wrong where a record
-holds long pauses, as records of NetFlow with an active timeout do: bins shorter than that timeout show its mean.
+The octets of a record are spread evenly over its duration; sampled records are scaled up. Wrong for records with long pauses,
+such as NetFlow with an active timeout: bins shorter than the timeout show the mean.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Rates by name: `gbit_s` is float64[names, bins]. `ways`: what endpoints and switches send or take in; else empty."""
+    """Rates by name: `gbit_s` is float64[names, bins]. `ways`: direction at endpoints and switches, else empty."""
 
     names: tuple[str, ...]
     ways: tuple[Way, ...]
     gbit_s: Floats
 
     def largest(self, most: int) -> Series:
-        """The `most` names that moved most, with both ways of each."""
+        """Select the `most` names with most octets, with both directions of each."""
         total: dict[str, float] = {}
         for name, own in zip(self.names, self.gbit_s.sum(axis=1).tolist(), strict=True):
             total[name] = max(total.get(name, 0.0), own)
@@ -41,7 +41,7 @@ class Series:
         return self.of(kept)
 
     def of(self, names: Collection[str]) -> Series:
-        """Only these names, in their order."""
+        """Select these names, in their order."""
         order = {name: i for i, name in enumerate(names)}
         rows = sorted((i for i, name in enumerate(self.names) if name in order), key=lambda i: (order[self.names[i]], i))
         picked = tuple(self.names[i] for i in rows), tuple(self.ways[i] for i in rows)
@@ -49,19 +49,19 @@ class Series:
 
 
 def series(flows: Flows, topology: Topology | None, by: By, start_ns: int, end_ns: int, bins: int) -> Series:
-    """Rates of all names of a kind in [start_ns, end_ns), in so many bins."""
+    """Compute the rates of all names of a kind in [start_ns, end_ns), in `bins` bins."""
     rows, codes, names, ways = _KEYS[by](flows, topology)
     grid = spread(flows, rows, codes, len(names), start_ns, end_ns, bins)
     return Series(tuple(names), tuple(ways), grid * (8 * bins / max(end_ns - start_ns, 1)))
 
 
 def spread(flows: Flows, rows: Ints, codes: Ints, many: int, start_ns: int, end_ns: int, bins: int) -> Floats:
-    """Octets by code and bin, float64[many, bins]: those of `flows` at `rows`, which count for `codes`."""
+    """Spread octets by code and bin, float64[many, bins]: the records `rows` of `flows` count for `codes`."""
     out, inner = np.zeros((many, bins)), np.zeros((many, bins + 1))
     width = max(end_ns - start_ns, 1) / bins
     octets = (flows.octets[rows] * np.maximum(flows.sampling_rate[rows], 1)).astype(np.float64)
     begin, end = ((column[rows] - start_ns) / width for column in (flows.start_ns, flows.end_ns))
-    end = np.maximum(end, begin + 1e-9)  # a record of no length lies in one bin
+    end = np.maximum(end, begin + 1e-9)  # a record without duration lies in one bin
     density = octets / (end - begin)
     low, high = np.clip(begin, 0, bins), np.clip(end, 0, bins)
     seen = high > low
@@ -97,7 +97,7 @@ def _pairs(flows: Flows, _topology: Topology | None) -> _Keys:
 
 
 def _links(flows: Flows, _topology: Topology | None) -> _Keys:
-    """Links between switches, each direction, of records that name their path."""
+    """Key records that have a path by the links between switches, each direction."""
     names: dict[str, int] = {}
     parts = [
         (np.flatnonzero(flows.path == code), names.setdefault(f"{a}>{b}", len(names)))
@@ -109,7 +109,7 @@ def _links(flows: Flows, _topology: Topology | None) -> _Keys:
 
 
 def _switches(flows: Flows, topology: Topology | None) -> _Keys:
-    """Switches of the path; where a record has none, the leaves that its ends are attached to."""
+    """Key records by the switches of the path; without a path, by the leaves of their ends."""
     names: dict[tuple[str, Way], int] = {}
     many = len(flows.endpoints)
     way = (flows.path.astype(np.int64) * many + flows.src) * many + flows.dst
@@ -141,7 +141,7 @@ def _joined(parts: list[tuple[Ints, int]], names: list[str], ways: list[Way]) ->
 
 
 def _used(rows: Ints, codes: Ints, names: list[str], ways: list[Way]) -> _Keys:
-    """Without names that no record has."""
+    """Remove names without records."""
     known, codes = np.unique(codes, return_inverse=True)
     return rows, codes.astype(np.int64), [names[i] for i in known], [ways[i] for i in known]
 

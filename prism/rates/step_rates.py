@@ -1,8 +1,8 @@
-"""One step of the culprit beside the same step of a healthy peer: what both sent, when, and how fast.
+"""Compare one step of the culprit with the same step of a healthy peer: transfers, times and speeds.
 
-The step is that of the finding whose duration is nearest to the median of its steps. The culprit is the endpoint that sends
-most slowly over what the finding blames. The peer is, of the endpoints that do not use that, one of its pipeline stage if
-possible, and of these the one whose octets are most like the culprit's.
+The step is the one of the finding with the most typical duration (nearest to the median). The culprit is the endpoint that
+sends most slowly over the blamed part. The peer is an endpoint that does not use that part, of the same pipeline stage if
+possible, with the most similar octets.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.model import PHASES, Finding, JobDiagnosis
-from prism.rates.culprit_rates import about, moving
+from prism.rates.culprit_rates import culprit_of, moving
 from prism.rates.rate_series import Floats
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, finite, ns
 from prism.views.step_sums import sums
 
-MOST = 400  # transfers of an endpoint that are drawn: the largest
-ALIKE = 4.0  # between the octets of a culprit and of its peer: more is another kind of rank
+MOST = 400  # largest transfers of an endpoint that are drawn
+ALIKE = 4.0  # ratio of octets of culprit and peer above which they are different kinds of rank
 
 
 class Step(NamedTuple):
-    """A step of the job by number, and when it was, ns."""
+    """A step of the job: number, begin and end, ns."""
 
     number: int
     start_ns: int
@@ -33,7 +33,7 @@ class Step(NamedTuple):
 
 
 def step_of(found: JobDiagnosis, finding: Finding) -> Step | None:
-    """The step of a finding whose duration is nearest to the median of its steps; None where none was seen whole."""
+    """Return the step of a finding whose duration is nearest to the median; None if no complete step was observed."""
     known = sums(found)
     inside = (known.end_ns > finding.start_ns) & (known.start_ns < max(finding.end_ns, finding.start_ns + 1))
     rows = np.flatnonzero(inside & np.isfinite(known.duration_ms))
@@ -45,16 +45,16 @@ def step_of(found: JobDiagnosis, finding: Finding) -> Step | None:
 
 
 def one_step(flows: Flows, found: JobDiagnosis, finding: Finding, step: Step, topology: Topology | None) -> Json | None:
-    """Both endpoints in the step; None where no record shows what the finding blames. `flows` are the records of the step."""
-    by, names = about(finding, topology)
+    """Compute both endpoints' lanes in the step; None if no record shows the blamed part. `flows`: records of the step."""
+    by, names = culprit_of(finding, topology)
     suspect = moving(flows, by, names, topology)
     sent = np.bincount(flows.src, weights=flows.octets.astype(np.float64), minlength=len(flows.endpoints)).astype(np.float64)
-    guilty = np.unique(flows.src[suspect])
-    if not len(guilty):
+    uses_blamed = np.unique(flows.src[suspect])
+    if not len(uses_blamed):
         return None
-    speed = {int(code): _speed(flows, suspect & (flows.src == code)) for code in guilty}
+    speed = {int(code): _speed(flows, suspect & (flows.src == code)) for code in uses_blamed}
     culprit = min(speed, key=lambda code: (speed[code], code))
-    others = _peers(flows, found, sent, culprit, guilty)
+    others = _peers(flows, found, sent, culprit, uses_blamed)
     lanes = [_lane(flows, found, step, culprit, suspect, topology)]
     if others is not None:
         lanes.append(_lane(flows, found, step, others, suspect & False, topology))
@@ -68,7 +68,7 @@ def one_step(flows: Flows, found: JobDiagnosis, finding: Finding, step: Step, to
 
 
 def _speed(flows: Flows, rows: NDArray[np.bool_]) -> float:
-    """How fast records move, Gbit/s: the median weighted by octets; infinite without any of some length."""
+    """Speed of records, Gbit/s: median weighted by octets; infinite without records of some duration."""
     own = np.flatnonzero(rows & (flows.end_ns > flows.start_ns))
     if not len(own):
         return float("inf")
@@ -79,12 +79,12 @@ def _speed(flows: Flows, rows: NDArray[np.bool_]) -> float:
     return float(rate[order][np.searchsorted(total, total[-1] / 2)]) if total[-1] else float("inf")
 
 
-def _peers(flows: Flows, found: JobDiagnosis, sent: Floats, culprit: int, guilty: NDArray[np.int32]) -> int | None:
-    """The healthy peer of an endpoint, by its code; None where the job has no other."""
+def _peers(flows: Flows, found: JobDiagnosis, sent: Floats, culprit: int, uses_blamed: NDArray[np.int32]) -> int | None:
+    """Return the code of the healthy peer of an endpoint; None if the job has no other."""
     stages = found.parallelism.stages
     members = set(found.job.endpoints)
     known = [code for code, name in enumerate(flows.endpoints) if name in members and sent[code] > 0]
-    blamed = set(guilty.tolist())
+    blamed = set(uses_blamed.tolist())
     free = [code for code in known if code not in blamed] or [code for code in known if code != culprit]
     own = stages.get(flows.endpoints[culprit])
     alike = [code for code in free if stages.get(flows.endpoints[code]) == own]
@@ -133,7 +133,7 @@ def _rate(flows: Flows, row: int) -> float | None:
 
 
 def _union(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
-    """For how long at least one of some stretches lasts, ns."""
+    """Duration of the union of some intervals, ns."""
     if not len(start):
         return 0
     order = np.argsort(start, kind="stable")
@@ -143,7 +143,7 @@ def _union(start: NDArray[np.int64], end: NDArray[np.int64]) -> int:
 
 
 def _phases(found: JobDiagnosis, rank: int, step: Step) -> list[Json]:
-    """What a rank did in the step, as [index into PHASES, from ms, to ms]."""
+    """Phases of a rank in the step, as [index into PHASES, from ms, to ms]."""
     worked = found.timeline.phases
     low, high = np.searchsorted(worked.rank, [rank, rank + 1]).tolist()
     own = np.arange(low, high)

@@ -1,6 +1,6 @@
-"""Analyse jobs that had the same endpoints one after another apart: each with the records of its own time.
+"""Analyse jobs that used the same endpoints one after another separately, each with the records of its own time.
 
-Traffic alone does not tell the end of one job from a pause of another. A scheduler does.
+Traffic alone cannot distinguish the end of a job from a pause of another. A scheduler can.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from prism.model import Diagnosis, Finding, Job
 from prism.topology import Topology
 from prism.tracking.identity import distinct
 
-MOST = 256  # bookings that are analysed apart
+MOST = 256  # bookings that are analysed separately
 LAST = (1 << 63) - 1
 
 
-def divided(flows: Flows, bookings: Sequence[Booking], topology: Topology | None) -> list[Flows]:
-    """The records of each booking that shares a host with a later or earlier one, then all others; empty parts are left out."""
+def split_by_booking(flows: Flows, bookings: Sequence[Booking], topology: Topology | None) -> list[Flows]:
+    """Split records: one part per booking that shares a host with an earlier or later one, then all others; no empty parts."""
     first, last = flows.window if len(flows) else (0, 0)
     inside = [one for one in bookings if one.start_ns <= last and (one.end_ns or LAST) > first]
     rest, parts = np.ones(len(flows), np.bool_), []
     names = np.array(flows.endpoints)
-    for one in turning(inside)[:MOST]:
+    for one in successive_bookings(inside)[:MOST]:
         own = np.isin(names, sorted(addresses(one, flows.endpoints, topology)))
         mine = rest & own[flows.src] & own[flows.dst]
         mine &= (flows.start_ns >= one.start_ns) & (flows.start_ns < (one.end_ns or LAST))
@@ -38,8 +38,8 @@ def divided(flows: Flows, bookings: Sequence[Booking], topology: Topology | None
     return [*parts, flows.take(np.flatnonzero(rest))] if parts and rest.any() else parts or [flows]
 
 
-def turning(bookings: Sequence[Booking]) -> list[Booking]:
-    """The bookings that share a host or an address with one that ends before they begin, or begins after they end; by start."""
+def successive_bookings(bookings: Sequence[Booking]) -> list[Booking]:
+    """Return the bookings that share a host or address with another booking before or after them, in order of begin."""
     by_name: dict[str, list[Booking]] = {}
     for one in bookings:
         for name in {*one.endpoints, *map(short, one.hosts)}:
@@ -54,14 +54,14 @@ def turning(bookings: Sequence[Booking]) -> list[Booking]:
 
 
 def addresses(booking: Booking, endpoints: Sequence[str], topology: Topology | None) -> set[str]:
-    """Those of some endpoints that a booking has."""
+    """Return those of some endpoints that a booking has."""
     hosts = {short(host) for host in booking.hosts}
     placed = {address: topology.host(address) for address in endpoints} if topology is not None else {}
     return {a for a in endpoints if a in booking.endpoints or short(placed.get(a) or "") in hosts or short(a) in hosts}
 
 
 def together(parts: Sequence[Diagnosis]) -> Diagnosis:
-    """Diagnoses of parts of the same records as one; a job of another time has another id."""
+    """Join diagnoses of parts of the same records; a job of another time gets another id."""
     if len(parts) == 1:
         return parts[0]
     jobs = distinct([found.job for part in parts for found in part.jobs])
@@ -79,13 +79,13 @@ def together(parts: Sequence[Diagnosis]) -> Diagnosis:
 
 
 def renamed(finding: Finding, job: str) -> Finding:
-    """A finding of a job that has another id now."""
+    """Assign a finding to a job's new id."""
     ids = tuple(job if one == finding.job else one for one in finding.ids) if finding.subject == "job" else finding.ids
     return replace(finding, job=job, ids=ids)
 
 
 def named(jobs: Sequence[Job], bookings: Sequence[Booking], topology: Topology | None) -> tuple[Job, ...]:
-    """Jobs with the names that schedulers give them; a name that a job has stays."""
+    """Give jobs the names from schedulers; existing names stay."""
     known = joined(jobs, bookings, topology)
     return tuple(replace(job, name=known[job.id].title) if job.id in known and not job.name else job for job in jobs)
 
@@ -93,9 +93,9 @@ def named(jobs: Sequence[Job], bookings: Sequence[Booking], topology: Topology |
 def diagnosed(
     flows: Flows, bookings: Sequence[Booking], topology: Topology | None, diagnose: Callable[[Flows], Diagnosis]
 ) -> Diagnosis:
-    """What `diagnose` says of records, of each booking's time apart, with the names of schedulers."""
+    """Apply `diagnose` to the records of each booking's time separately, and name the jobs."""
     if not bookings:
         return diagnose(flows)
-    found = together([diagnose(part) for part in divided(flows, bookings, topology)])
+    found = together([diagnose(part) for part in split_by_booking(flows, bookings, topology)])
     jobs = named([one.job for one in found.jobs], bookings, topology)
     return replace(found, jobs=tuple(replace(one, job=job) for one, job in zip(found.jobs, jobs, strict=True)))

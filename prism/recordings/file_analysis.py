@@ -1,4 +1,4 @@
-"""Captures and dumps of the past: files in, a diagnosis out."""
+"""Analyse captures and dumps: files in, a diagnosis out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collectors.aggregation.flow_table import flows_of
 from collectors.aggregation.flow_table import skipped as skipped_packets
 from collectors.captures import pcap
 from collectors.columns.record import Flows, Transits, concatenated
-from collectors.exports.evidence_store import together
+from collectors.exports.evidence_store import merge_transits
 from collectors.formats import file_types as files
 from collectors.formats.column_mapping import Columns
 from collectors.formats.file_types import Kind
@@ -25,10 +25,10 @@ from prism.model import Diagnosis, Source
 from prism.recordings.booking_division import diagnosed
 from prism.topology import Topology, is_topology
 from prism.tracking.flow_sources import Memory
-from prism.workers.distributed_analysis import Kept, diagnose_over
-from prism.workers.executors import workers, worth
+from prism.workers.distributed_analysis import StoredSource, diagnose_over
+from prism.workers.executors import process_count, workers
 
-HEAD = 1 << 10  # octets of a file that show a topology
+HEAD = 1 << 10  # first octets of a file, which show whether it is a topology
 Progress = Callable[[str, int, int], None]  # stage, done, total; a total of 0 is unknown
 
 
@@ -45,34 +45,56 @@ def replay(
     scheduler: str = "",
     store: str = "",
 ) -> Diagnosis:
-    """Diagnose files, each with the name of the switch that saw it; all of one run. `columns`: as in
-    `collectors.formats.text_files`. `kept` is given the flow records, and gives those that are looked at. `hints` are what the
-    operator knows, `bookings` what schedulers say of jobs.
+    """Diagnose files of one run.
 
-    In so many `processes` (None: as many as pay), or by the workers of a Dask `scheduler`. A server that is the `store` of the
-    records sums them up by pair, and each worker reads those of its job there. Raises DecodeError (a ValueError) with the
-    file's name where one cannot be read, and as `executors.workers` and `distributed_analysis.Kept`.
+    Parameters
+    ----------
+    inputs : sequence of (str, str)
+        Name of the switch, and path, of each file.
+    topology : Topology, optional
+        Placement of the endpoints.
+    progress : callable, optional
+        Receives stage, done and total.
+    columns : Columns, optional
+        Mapping of columns, see `collectors.formats.text_files`.
+    hints : Hints, optional
+        What the operator knows.
+    bookings : sequence of Booking
+        Jobs from schedulers.
+    kept : callable
+        Receives the flow records and returns those to analyse.
+    processes : int, optional
+        Number of processes; None: as many as pay off.
+    scheduler : str
+        Address of a Dask scheduler whose workers analyse.
+    store : str
+        Server with the records: it sums them by pair, and each worker reads the records of its job there.
+
+    Raises
+    ------
+    DecodeError
+        A ValueError with the file's name if it cannot be read. Also as `executors.workers` and `StoredSource`.
     """
-    tell = progress or (lambda _stage, _done, _total: None)
-    flows, transits, source = read(inputs, topology, tell, columns)
+    report_progress = progress or (lambda _stage, _done, _total: None)
+    flows, transits, source = read(inputs, topology, report_progress, columns)
     flows = kept(flows)
 
     def jobs(done: int, total: int) -> None:
-        tell("jobs", done, total)
+        report_progress("jobs", done, total)
 
-    with workers(worth(len(flows)) if processes is None else processes, scheduler) as executor:
+    with workers(process_count(len(flows)) if processes is None else processes, scheduler) as executor:
         given: dict[str, Any] = {"topology": topology, "transits": transits, "hints": hints, "progress": jobs}
         if executor is None:
             return diagnosed(flows, bookings, topology, lambda own: diagnose(own, source, **given))
         if bookings or not (scheduler and "://" in store and len(flows)):
             over = partial(diagnose_over, executor)
             return diagnosed(flows, bookings, topology, lambda own: over(Memory(own), source, **given))
-        away, (first, last) = Kept(store), flows.window
+        away, (first, last) = StoredSource(store), flows.window
         return diagnose_over(executor, away, source, pairs=away.pairs(first, last + 1), **given)
 
 
 def _check_records(path: str, kind: Kind) -> None:
-    """Raises ValueError where a file is a topology and neither a capture nor records."""
+    """Check that a file is a capture or records and not a topology. Raises ValueError."""
     if kind in (Kind.text, Kind.capture) and Path(path).is_file():
         with open(path, "rb") as file:
             head = file.read(HEAD).decode("utf-8", "replace")
@@ -86,24 +108,24 @@ def _check_records(path: str, kind: Kind) -> None:
 def read(
     inputs: Sequence[tuple[str, str]],
     topology: Topology | None,
-    tell: Progress,
+    report_progress: Progress,
     columns: Columns | None = None,
     *,
     skips: Callable[[str], None] = lambda _line: None,
 ) -> tuple[Flows, Transits, Source]:
-    """The flow records of files, each seen once, and delays and losses in switches and between. Raises as `replay`.
+    """Read the flow records of files, each once, and delays and losses of switches and links. Raises as `replay`.
 
-    `skips` is given a line for each file of records of which some were left out.
+    `skips` receives a message for each file of which records were left out.
     """
-    kinds = [(name, path, files.kind(path)) for name, path in inputs]
+    kinds = [(name, path, files.recognise_file(path)) for name, path in inputs]
     for _, path, kind in kinds:
         _check_records(path, kind)
     captures = {name: pcap.read(path) for name, path, kind in kinds if kind is Kind.capture}
     tables = [(path, name, kind) for name, path, kind in kinds if kind is not Kind.capture]
-    dumps = [(path, files.opened(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
+    dumps = [(path, files.open_records(path, columns, exporter=name, kind_=kind)) for path, name, kind in tables]
     decoder = Decoder()
     home = {address: place.leaf for address, place in topology.endpoints.items() if place.leaf} if topology else {}
-    readers = {name: _packets(capture, decoder, captures, tell) for name, capture in captures.items()}
+    readers = {name: _packets(capture, decoder, captures, report_progress) for name, capture in captures.items()}
     flows, transits, skipped = flows_of(readers, decoder.endpoints, home=home) if captures else _nothing()
     seen = sum(capture.packets for capture in captures.values())
     skipped = skipped_packets(seen, decoder.skipped, skipped)
@@ -114,11 +136,11 @@ def read(
         if not capture.packets and not capture.warnings
     ]
     for done, (path, dump) in enumerate(dumps):
-        tell("dumps", done, len(dumps))
+        report_progress("dumps", done, len(dumps))
         own = dump.flows()
         nothing += [] if len(own) else [f"{path}: the file gives no flow records"]
         flows = concatenated([flows, own])
-        transits = together([transits, dump.transits])
+        transits = merge_transits([transits, dump.transits])
         skipped += dump.skipped
         if dump.skipped:
             skips(f"{path}: skipped: {', '.join(f'{reason} ({n:,})' for reason, n in sorted(dump.skipped.items()))}")
@@ -139,11 +161,11 @@ def read(
 
 
 def _packets(
-    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], tell: Progress
+    capture: pcap.Capture, decoder: Decoder, captures: Mapping[str, pcap.Capture], report_progress: Progress
 ) -> Iterator[Undecoded | Unread]:
     for frames in capture_reader.read(capture, decoder):
         yield frames
-        tell("packets", sum(c.packets for c in captures.values()), 0)
+        report_progress("packets", sum(c.packets for c in captures.values()), 0)
 
 
 def _nothing() -> tuple[Flows, Transits, Counter[str]]:

@@ -1,4 +1,4 @@
-"""Recordings through the live analysis, by the clock of the recording."""
+"""Play recordings through the live analysis, by the clock of the recording."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from prism.recordings.timed_playback import play, ticks
 from prism.topology import Topology
 from prism.tracking.board import Board
 from prism.tracking.record_windows import SECOND
-from prism.workers.distributed_analysis import Kept
+from prism.workers.distributed_analysis import StoredSource
 from prism.workers.executors import workers
 
 SLOWEST = 0.001  # a second of a recording takes a quarter of an hour
 
 
 def rate(text: str) -> float:
-    """A speed as a number; 0 stands for as fast as can be. Raises ValueError where it is none."""
+    """Parse a speed; 0 means as fast as possible. Raises ValueError."""
     try:
         speed = 0.0 if text == "max" else float(text)
     except ValueError:
@@ -35,7 +35,7 @@ def rate(text: str) -> float:
 def by_clock(
     speed: float, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
 ) -> Callable[[int], bool]:
-    """Waits until a recorded time has come, `speed` times as fast as it went; not at all at speed 0."""
+    """Build a function that waits until a recorded time, `speed` times as fast; without waiting at speed 0."""
     first: list[tuple[int, float]] = []
 
     def wait(recorded_ns: int) -> bool:
@@ -62,10 +62,10 @@ def play_files(
     scheduler: str = "",
     warn: Callable[[str], None] = lambda _line: None,
 ) -> Iterator[str]:
-    """The lines that files give as they are played; `warn` is given what was cut off or left out of them.
+    """Play files, and yield lines for changes; `warn` receives messages about truncated or skipped data.
 
-    Raises as `file_analysis.read`, `executors.workers` and `stored_replay.through` do. Jobs are looked at by the workers of
-    the Dask `scheduler`. Where there is a `store`, the records are put there first and workers read those of their jobs there.
+    Raises as `file_analysis.read`, `executors.workers` and `stored_replay.through`. Workers of the Dask `scheduler` analyse
+    jobs. With a `store`, records are written there first, and workers read those of their jobs there.
     """
     flows, transits, source = read(inputs, topology, lambda *_: None, columns, skips=warn)
     for warning in source.warnings:
@@ -75,7 +75,7 @@ def play_files(
     if store:
         flows = through(store, flows)
     with workers(1, scheduler) as executor:
-        kept = Kept(store) if store and executor else None
+        kept = StoredSource(store) if store and executor else None
         watch, before = Watch(topology, executor=executor, kept=kept, hints=hints), Board()
         for board in play(watch, ticks(flows, transits), wait=by_clock(speed)):
             for change in changes(before, board):

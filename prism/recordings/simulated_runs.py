@@ -1,4 +1,4 @@
-"""Simulated runs as folders like those of real captures: flows.csv.gz or a capture per switch, topology.json, truth.json."""
+"""Write simulated runs as folders like real captures: flows.csv.gz or a capture per switch, topology.json, truth.json."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from prism.synth.capture.collection_losses import Collection
 from prism.synth.capture.mirror_captures import Mirrors
 from prism.synth.capture.packet_frames import SNAPLEN
 from prism.synth.capture.packet_streams import Packets
-from prism.synth.capture.packet_trains import trains_of
+from prism.synth.capture.packet_trains import make_trains
 from prism.synth.capture.transfer_records import flows_of
-from prism.synth.endless_simulation import Play
+from prism.synth.endless_simulation import EndlessRun
 from prism.synth.scenario.presets import PRESETS
 from prism.synth.scenario.specification import Spec
-from prism.synth.scenario.specification_file import overridden, parse
+from prism.synth.scenario.specification_file import apply_settings, parse
 
 MOST = 1_000_000  # flow records in memory at once
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def asked(what: str, settings: Sequence[str] = ()) -> Spec:
-    """The preset of that name, or the spec in the YAML or JSON file of that name, with settings such as jobs.0.dp=16.
+def spec_of(what: str, settings: Sequence[str] = ()) -> Spec:
+    """Return the preset, or read the spec from a YAML or JSON file, with settings such as jobs.0.dp=16.
 
-    Raises ValueError, one line, where there is neither or it makes no sense; OSError where a file cannot be read.
+    Raises ValueError, one line, if there is neither or a value is invalid; OSError if a file cannot be read.
     """
     if what in PRESETS:
-        return overridden(PRESETS[what], settings)
+        return apply_settings(PRESETS[what], settings)
     path = Path(what)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise ValueError(f"{what}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
@@ -43,15 +43,15 @@ def asked(what: str, settings: Sequence[str] = ()) -> Spec:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{what}: offset {error.start}: not UTF-8 text") from None
-    return overridden(parse(text, what), settings)
+    return apply_settings(parse(text, what), settings)
 
 
 def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
-    """Simulate into a folder, which is made if it is not there; how many flow records were written.
+    """Simulate into a folder, which is created if needed; return the number of flow records.
 
-    `most`: records kept in memory at once. What is sampled or lost then differs from what `simulate` gives, no more.
+    `most`: records in memory at once. With less than all, sampled and lost records differ from those of `simulate`.
     """
-    play, ways = Play(spec, seed, most=most), dict[tuple[str, ...], int]()
+    play, ways = EndlessRun(spec, seed, most=most), dict[tuple[str, ...], int]()
     folder, collection = _made(folder), None
     with Writer(folder / "flows.csv.gz", level=1) as file:
         for parts, _ in play.pieces():
@@ -59,9 +59,9 @@ def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) ->
                 seen = play.seen[0] + spec.start_ns, play.seen[1] + spec.start_ns
                 collection = Collection(spec.degradation, seen, play.rng)
             flows = flows_of(parts, play.plant, spec.start_ns, ways)
-            file.add(collection.kept(flows, Transits.empty())[0])
+            file.add(collection.degrade(flows, Transits.empty())[0])
         written = file.count
-    _tell(folder, play.plant.topology(), play.truth())
+    _write_documents(folder, play.plant.topology(), play.truth())
     return written
 
 
@@ -75,18 +75,19 @@ def write_packets(
     snaplen: int = SNAPLEN,
     most: int = MOST,
 ) -> int:
-    """The same as packets: one capture per switch, named after it, as its mirror port or its ERSPAN session would give it.
+    """Simulate into captures: one per switch, named after it, as from its mirror port or its ERSPAN session.
 
-    How many frames were written. `ends_only`: of RDMA messages only the first and the last packet. `snaplen`: octets kept.
+    Returns the number of frames. `ends_only`: only the first and the last packet of RDMA messages. `snaplen`: octets kept per
+    frame.
     """
-    play, packets = Play(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
+    play, packets = EndlessRun(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
     rng = np.random.default_rng([seed, 1 << 21])
     mirrors = Mirrors(play.plant, spec.start_ns, rng, asked=spec.degradation, erspan=erspan, snaplen=snaplen)
 
     def numbered() -> Iterator[tuple[Table, float]]:
         for parts, until in play.pieces():
             mirrors.seen = play.seen
-            yield from packets.add(trains_of(parts, play.plant), until)
+            yield from packets.add(make_trains(parts, play.plant), until)
 
     folder, written = _made(folder), 0
     with ExitStack() as stack:
@@ -95,7 +96,7 @@ def write_packets(
         for some in mirrors.captured(numbered()):
             files[some.switch].add(some.time_ns, some.octets, some.captured, some.wire)
             written += len(some.time_ns)
-    _tell(folder, play.plant.topology(), play.truth())
+    _write_documents(folder, play.plant.topology(), play.truth())
     return written
 
 
@@ -105,6 +106,6 @@ def _made(folder: str | Path) -> Path:
     return folder
 
 
-def _tell(folder: Path, topology: dict[str, Any], truth: dict[str, Any]) -> None:
+def _write_documents(folder: Path, topology: dict[str, Any], truth: dict[str, Any]) -> None:
     for name, document in (("topology", topology), ("truth", truth)):
         (folder / f"{name}.json").write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Recorded flow records into a store and out of it again: a replay whose records stay, for pages and questions later."""
+"""Store recorded flow records and read them again: a replay whose records stay available for pages."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import hashlib
 import time
 
 from collectors.clickhouse import drivers
-from collectors.clickhouse.schema import MOST
+from collectors.clickhouse.schema import MAX_ROWS
 from collectors.columns.record import COLUMNS, Flows
 from collectors.store import flow_rows
 from prism.storage.stored_flows import StoredRecords
 
 
 def through(where: str, flows: Flows) -> Flows:
-    """Keep records in the store `where` (see `clickhouse.opened`) and give back what it holds of their time, by start.
+    """Write records to the store `where` (see `clickhouse.opened`), and return its records of that time, by start.
 
-    The same records are kept once, however often they come. A store that is new keeps what it is given as long as it can:
-    recordings may be old. Raises StoreError; ValueError where a record has an end that is no address, or is older than the
-    store keeps any.
+    Identical records are stored once. A new store keeps records as long as possible, because recordings may be old. Raises
+    StoreError; ValueError if a record has an end that is no address, or is older than the store's retention.
     """
     if not len(flows):
         return flows
-    if not flow_rows.addressed(flows).all():
+    if not flow_rows.have_addresses(flows).all():
         raise ValueError("records between names instead of IP addresses cannot be written to a store")
     first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
     database = drivers.opened(where)
     try:
-        tables = flow_rows.kept_for(flow_rows.MOST_KEPT_S)
+        tables = flow_rows.tables_kept_for(flow_rows.MAX_KEEP_S)
         for table in tables:
             database.create(table)
         known, rolled = (database.registered(table.name) or {} for table in tables)
@@ -35,12 +34,12 @@ def through(where: str, flows: Flows) -> Flows:
                 f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
                 "use a longer --keep or another store"
             )
-        for number, rows in flow_rows.pieces(flows.start_ns, known["partition_ns"]).items():
-            for start in range(0, len(rows), MOST):
-                part = flows.take(rows[start : start + MOST])
+        for number, rows in flow_rows.split_partitions(flows.start_ns, known["partition_ns"]).items():
+            for start in range(0, len(rows), MAX_ROWS):
+                part = flows.take(rows[start : start + MAX_ROWS])
                 token = f"{_digest(part)}-{number}"
-                part = flow_rows.ordered(part)
-                database.insert(tables[0], flow_rows.rows(part), token=token, again=True)
+                part = flow_rows.sort_records(part)
+                database.insert(tables[0], flow_rows.to_rows(part), token=token, again=True)
                 for own, pairs in flow_rows.pair_pieces(part, rolled["partition_ns"], token):
                     database.insert(tables[1], pairs, token=own, again=True)
         return StoredRecords(database, create=False).between(first, last + 1)
@@ -49,8 +48,8 @@ def through(where: str, flows: Flows) -> Flows:
 
 
 def _digest(flows: Flows) -> str:
-    """A name for records, the same whenever they are the same."""
-    told = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
+    """Digest of records, equal for equal records."""
+    digest = hashlib.blake2s(repr((tuple(flows.endpoints), flows.exporters, flows.paths)).encode(), digest_size=16)
     for column in COLUMNS:
-        told.update(getattr(flows, column.name).tobytes())
-    return told.hexdigest()
+        digest.update(getattr(flows, column.name).tobytes())
+    return digest.hexdigest()

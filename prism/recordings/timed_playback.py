@@ -1,4 +1,4 @@
-"""Records of the past as if they came in now: by the clock of the recording, each when it had ended."""
+"""Play recorded flows as if they arrived now: by the clock of the recording, each record at its end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.tracking.record_windows import SECOND, taken
 
 
 class Tick(NamedTuple):
-    """What came in until `clock_ns` and after the tick before."""
+    """Records that arrived up to `clock_ns`, after the tick before."""
 
     clock_ns: int
     flows: Flows
@@ -23,7 +23,7 @@ class Tick(NamedTuple):
 
 
 def ticks(flows: Flows, transits: Transits, *, every_s: float = 0.1, shift_ns: int = 0) -> Iterator[Tick]:
-    """The records by when they ended, delays and losses by when their time was over; `shift_ns` later than they were."""
+    """Yield the records by their end, delays and losses by the end of their interval, shifted by `shift_ns`."""
     if not len(flows):
         return
     flows = flows.take(np.argsort(flows.end_ns, kind="stable"))
@@ -43,15 +43,15 @@ def ticks(flows: Flows, transits: Transits, *, every_s: float = 0.1, shift_ns: i
 
 
 def moved(flows: Flows, transits: Transits, by_ns: int) -> tuple[Flows, Transits]:
-    """The same at another time."""
+    """Shift records and transits in time."""
     later = replace(flows, start_ns=flows.start_ns + by_ns, end_ns=flows.end_ns + by_ns)
     return later, replace(transits, start_ns=transits.start_ns + by_ns, losses=transits.losses.moved(by_ns))
 
 
 def play(watch: Watch, played: Iterator[Tick], *, wait: Callable[[int], bool] = lambda _clock_ns: True) -> Iterator[Board]:
-    """The boards of a watch that is given ticks, one for each window; `wait` until it is that time, false to leave off.
+    """Play ticks through a watch and yield a board per window; `wait` returns at that time, or False to stop.
 
-    When the ticks are over, one more window ends with what is known then.
+    After the last tick, one more window covers the rest.
     """
     clock = 0
     for tick in played:

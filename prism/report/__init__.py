@@ -1,1 +1,1 @@
-"""A diagnosis for other programs and for people: JSON (`prism-report/1`), Chrome trace, Kineto traces, tables."""
+"""Write a diagnosis as JSON (`prism-report/1`), Chrome trace, Kineto traces, and tables for a terminal."""

@@ -1,12 +1,13 @@
-"""A diagnosis as a Chrome trace, which Perfetto opens: a process per job, tracks per rank for steps, phases, communication.
+"""Write a diagnosis as a Chrome trace for Perfetto: a process per job, tracks per rank for steps, phases, communication.
 
-Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from who sends), `i` (where
-findings begin), `C` (counters: what a rank sends and is sent). Times are microseconds since `otherData.start_ns`, because the
-epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: where spans do, a second track holds them.
-Flows of the category `wait` lead from what a rank did to the wait of the rank that waited for it (prism.graph.wait_causes).
+Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arrows along pipelines, from the sender), `i`
+(starts of findings), `C` (counters: a rank's sent and received traffic). Times are microseconds since `otherData.start_ns`,
+because the epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: overlapping spans use a second
+track. Flows of the category `wait` lead from the activity of a rank to the wait of the rank that depended on it
+(prism.graph.wait_causes).
 
-Arrows and counters are bounded per job: of more transfers the longest have arrows, counters get coarser.
-One file per rank, as PyTorch's profiler writes them: `prism.report.kineto`.
+Arrows and counters are bounded per job: the longest transfers have arrows, counters get coarser. One file per rank, as from
+PyTorch's profiler: `prism.report.kineto`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from prism.graph.wait_causes import waits
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
 from prism.report.json_report import to_json
-from prism.report.traffic_series import moved, transfers
+from prism.report.traffic_series import octets_per_bin, transfers
 from prism.topology import Topology
 from prism.tracking.step_numbers import numbers
 
@@ -29,17 +30,17 @@ JSON = dict[str, Any]
 
 
 class Slice(NamedTuple):
-    """A stretch of a track; `arrow` numbers the arrow that begins in it, below 0 the one that ends in it, 0 is none."""
+    """A slice of a track; `arrow`: number of the arrow that starts (above 0) or ends (below 0) in it, 0 for none."""
 
     start_ns: int
     end_ns: int
     name: str
-    args: Mapping[str, Any]  # what a click shows
+    args: Mapping[str, Any]  # shown on click
     arrow: int = 0
 
 
 def dumps(diagnosis: Diagnosis, topology: Topology | None = None, *, arrows: int = 20_000, values: int = 100_000) -> str:
-    """The trace as text, one event per line; at most so many arrows and values of counters per job."""
+    """Write the trace as text, one event per line; `arrows` and `values` limit arrows and counter values per job."""
     starts = [diagnosis.source.start_ns, *(found.job.start_ns for found in diagnosis.jobs)]
     starts += [int(found.timeline.spans.start_ns.min()) for found in diagnosis.jobs if len(found.timeline.spans)]
     zero = min(starts)
@@ -52,17 +53,17 @@ def dumps(diagnosis: Diagnosis, topology: Topology | None = None, *, arrows: int
 def events(
     diagnosis: Diagnosis, zero_ns: int, topology: Topology | None = None, *, arrows: int = 20_000, values: int = 100_000
 ) -> Iterator[JSON]:
-    """The trace's events; times count from `zero_ns`. Findings that name no reported job get a process of their own."""
+    """Generate the trace's events; times count from `zero_ns`. Findings without a reported job get their own process."""
     told = to_json(diagnosis, topology)["findings"]
     findings = [(found, shown) for found, shown in zip(diagnosis.findings, told, strict=True)]
     known = {found.job.id for found in diagnosis.jobs}
-    drawn = 0  # arrows of the jobs before: their numbers are the file's
+    drawn = 0  # arrows of earlier jobs: numbers are unique in the file
     for pid, found in enumerate(diagnosis.jobs, 1):
         process = _Process(pid, f"job {found.job.title}", zero_ns)
         mine = [_finding_slice(f, shown) for f, shown in findings if f.job == found.job.id]
         process.add("findings", mine)
         process.add("events", [_event_slice(event) for event in found.timeline.events])
-        sent, given = transfers(found.timeline.spans, "pp", most=arrows)
+        sent, given = transfers(found.timeline.spans, "pp", max_transfers=arrows)
         ends = np.zeros(len(found.timeline.spans), np.int64)
         ends[sent] = np.arange(drawn + 1, drawn + 1 + len(sent))
         ends[given] = -ends[sent]
@@ -80,14 +81,14 @@ def events(
 
 
 class _Process:
-    """The events of one process; numbers its tracks in the order in which they are added."""
+    """Events of one process; tracks are numbered in the order in which they are added."""
 
     def __init__(self, pid: int, name: str, zero_ns: int) -> None:
         self.pid, self.zero_ns, self.tracks = pid, zero_ns, 0
         self.events: list[JSON] = [{"ph": "M", "pid": pid, "tid": 0, "name": "process_name", "args": {"name": name}}]
 
     def add(self, name: str, slices: Sequence[Slice]) -> int:
-        """Add slices on as many tracks as they need not to overlap, none for no slices; the first track's number."""
+        """Add slices on as many tracks as they need without overlap, none for no slices; return the first track's number."""
         first = self.tracks + 1
         for i, lane in enumerate(_lanes(slices)):
             self.tracks += 1
@@ -105,13 +106,13 @@ class _Process:
         return first
 
     def flow(self, number: int, name: str, begin: tuple[int, int], end: tuple[int, int]) -> None:
-        """Add an arrow from a track and time, ns, to another."""
+        """Add an arrow from one track and time, ns, to another."""
         for ph, (tid, time) in (("s", begin), ("f", end)):
             at = {"ph": ph, "pid": self.pid, "tid": tid, "id": number, "ts": (time - self.zero_ns) / 1000}
             self.events.append({**at, "name": name, "cat": "wait"} | ({"bp": "e"} if ph == "f" else {}))
 
     def mark(self, findings: Sequence[Slice]) -> None:
-        """Add a marker across the process where each finding begins."""
+        """Add a marker across the process at the start of each finding."""
         for one in findings:
             at = {"ph": "i", "s": "p", "pid": self.pid, "tid": 0, "ts": (one.start_ns - self.zero_ns) / 1000}
             self.events.append({**at, "name": one.name, "cat": "finding", "args": dict(one.args)})
@@ -126,7 +127,7 @@ class _Process:
 
 
 def _lanes(slices: Sequence[Slice]) -> list[list[Slice]]:
-    """Interval partitioning: the fewest lanes in which no two slices overlap, earlier slices first."""
+    """Partition intervals into the fewest lanes without overlap, earlier slices first."""
     lanes: list[list[Slice]] = []
     free: list[tuple[int, int]] = []  # end of its last slice, lane
     for item in sorted(slices, key=lambda s: s[:2]):
@@ -151,7 +152,7 @@ def _event_slice(event: Event) -> Slice:
 
 
 def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], topology: Topology | None) -> dict[int, int]:
-    """Tracks of every rank, by stage: its steps, their phases, its compute, its communication; `arrows` by row of spans.
+    """Add tracks of every rank, by stage: its steps, phases, compute and communication; `arrows` by row of spans.
 
     Returns the track of each rank's phases.
     """
@@ -178,16 +179,16 @@ def _add_ranks(process: _Process, found: JobDiagnosis, arrows: Sequence[int], to
     return tracks
 
 
-def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int], drawn: int, most: int) -> int:
-    """Arrows of waits between the tracks of phases, numbered after those that are `drawn`; how many."""
-    known = waits(found.timeline, most=most)
+def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int], drawn: int, max_arrows: int) -> int:
+    """Add arrows of waits between the tracks of phases, numbered after the `drawn` ones; return their number."""
+    known = waits(found.timeline, most=max_arrows)
     for number, one in enumerate(known, drawn + 1):
         process.flow(number, "wait", (phases[one.peer], one.peer_ns), (phases[one.rank], one.end_ns - 1))
     return len(known)
 
 
 def track(found: JobDiagnosis, rank: int, topology: Topology | None) -> str:
-    """The name of a rank's tracks: rank · host · GPU; its address where its host is not known."""
+    """Name a rank's tracks: rank · host · GPU; by address if its host is unknown."""
     endpoint = found.job.endpoints[rank]
     place = topology.endpoints.get(endpoint) if topology is not None else None
     if place is None or place.host is None:
@@ -196,7 +197,7 @@ def track(found: JobDiagnosis, rank: int, topology: Topology | None) -> str:
 
 
 def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
-    """What a rank did all through its steps; ranks come in order."""
+    """List the phases of a rank over all its steps, in order."""
     worked = found.timeline.phases
     low, high = np.searchsorted(worked.rank, [rank, rank + 1])
     columns = (column[low:high].tolist() for column in (worked.start_ns, worked.end_ns, worked.phase, worked.step))
@@ -206,21 +207,21 @@ def _phases(found: JobDiagnosis, rank: int) -> list[Slice]:
     ]
 
 
-def _add_counters(process: _Process, found: JobDiagnosis, most: int) -> None:
-    """What every rank sends and is sent over time, Gbit/s, in stretches of equal length, at least a millisecond."""
+def _add_counters(process: _Process, found: JobDiagnosis, max_values: int) -> None:
+    """Add counters of sent and received traffic of every rank, Gbit/s, in equal bins of at least a millisecond."""
     spans, ranks = found.timeline.spans, found.job.endpoints
     if not len(spans) or len(spans.octets) != len(spans):
         return
     begin, end = int(spans.start_ns.min()), int(spans.end_ns.max()) + 1
-    stretches = max(min(most // len(ranks), (end - begin) // 1_000_000, 10_000), 1)
+    stretches = max(min(max_values // len(ranks), (end - begin) // 1_000_000, 10_000), 1)
     edges = np.linspace(0, end - begin, stretches + 1).astype(np.int64) + begin
     by_rank = np.argsort(spans.rank, kind="stable")
     bounds = np.searchsorted(spans.rank[by_rank], np.arange(len(ranks) + 1))
     for rank, endpoint in enumerate(ranks):
         rows = by_rank[bounds[rank] : bounds[rank + 1]]
         ways = [rows[spans.octets[rows] > 0], rows[spans.octets[rows] < 0]]
-        octets = np.stack([moved(spans.start_ns[r], spans.end_ns[r], np.abs(spans.octets[r]), edges) for r in ways])
-        rate = np.round(octets * 8 / np.diff(edges), 3)  # octets in a nanosecond: Gbit/s
+        octets = np.stack([octets_per_bin(spans.start_ns[r], spans.end_ns[r], np.abs(spans.octets[r]), edges) for r in ways])
+        rate = np.round(octets * 8 / np.diff(edges), 3)  # octets per nanosecond to Gbit/s
         new = np.flatnonzero(np.any(np.diff(rate, axis=1, prepend=-1.0), axis=0))
         shown = [{"sent": sent, "received": received} for sent, received in rate[:, new].T.tolist()]
         process.count(f"{endpoint} · Gbit/s", [*edges[new].tolist(), end], [*shown, {"sent": 0.0, "received": 0.0}])

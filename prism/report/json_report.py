@@ -1,19 +1,19 @@
-"""A diagnosis as JSON: the report other programs rely on, schema `prism-report/1`.
+"""Write a diagnosis as JSON for other programs, schema `prism-report/1`.
 
-Of a finding, `title` says what is wrong and where (prism.findings.titles). `slowdown` is observed step time over what it would
-have been without the culprit (evidence `what_if`, null where that could not be replayed; `observed_slowdown` is what the
-detector saw), `lost_gpu_seconds` what that cost the job's GPUs so far, `confidence` the share of such claims that should be
-right. `isolate` says whom to take out first: `hosts` (endpoints without a topology) that hold the culprit with `confidence`, or
-`parts`, a switch or the ends of a link; `alternatives` are all suspects, each with its `ids` and `probability`, given that
-something is wrong. Numbers of steps are those of the job (prism.tracking.step_numbers), also in messages; evidence `steps` is
-[first, after the last].
+Findings: `title` is the fault and its place (prism.findings.titles). `slowdown` is observed step time over counterfactual step
+time without the culprit (evidence `what_if`, null if it could not be replayed; `observed_slowdown` is the detector's value).
+`lost_gpu_seconds` is the loss of the job's GPUs so far, `confidence` the expected share of correct claims of this kind.
+`isolate` lists what to remove first: `hosts` (endpoints without a topology) that contain the culprit with `confidence`, or
+`parts`, a switch or the ends of a link; `alternatives` are all suspects, each with its `ids` and `probability`, given that a
+fault exists. Step numbers are those of the job (prism.tracking.step_numbers), also in messages; evidence `steps` is [first,
+after the last].
 
-`name` of a job is what the operator's hints or a scheduler call it, else its id. `scheduler`, where one lists the job, has its
-`source`, `id`, `name`, `user`, `queue`, `hosts`, `endpoints`, `start_ns` and `end_ns` (0: it goes on). `silent` are those of
-its endpoints whose payload stays inside their host.
+`name` of a job comes from the operator's hints or a scheduler, else it is the id. `scheduler`, if one lists the job, has
+`source`, `id`, `name`, `user`, `queue`, `hosts`, `endpoints`, `start_ns` and `end_ns` (0: it is running). `silent` are the
+endpoints whose payload stays inside their host.
 
-Of a job and of each of its ranks, `phases` are the shares of the time in steps, by the words of `model.PHASES`
-(prism.steps.phases.rank_phases); those that took none are left out. When which was is in the Chrome trace.
+`phases` of a job and of each rank are shares of the time in steps, by `model.PHASES` (prism.steps.phases.rank_phases), without
+those of length 0. Their times are in the Chrome trace.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ SCHEMA = "prism-report/1"
 
 
 class Rows(dict[str, Sequence[Any]]):
-    """Many things of one kind, by column: told one by one, though what each is made of is written only once."""
+    """Many items of one kind as columns; written one by one, with common keys stored once."""
 
 
 def to_json(
     diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None
 ) -> dict[str, Any]:
-    """The report as plain dicts, lists, text, ints and finite floats; a number that is not finite becomes None.
+    """Convert the report to plain dicts, lists, text, ints and finite floats; other numbers become None.
 
-    `topology` gives the hosts that titles of findings name, `bookings` are what schedulers say of jobs, by the job's id.
+    `topology`: hosts for titles of findings; `bookings`: scheduler's entries by job id.
     """
     return {key: _plain(value) for key, value in _report(diagnosis, topology, bookings or {}).items()}
 
 
 def dumps(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapping[str, Booking] | None = None) -> str:
-    """The report as text: indented, with every pair of numbers (a step) on one line, and a newline at its end."""
+    """Write the report as indented text with each pair of numbers (a step) on one line, and a final newline."""
     return _text(_report(diagnosis, topology, bookings or {}), "\n") + "\n"
 
 
 def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
-    """Median and 95th percentile of a job's step durations, ms; None with fewer than two steps."""
+    """Compute median and 95th percentile of a job's step durations, ms; None with fewer than two steps."""
     durations = found.timeline.durations_ms()
     if not len(durations):
         return {"median": None, "p95": None}
@@ -63,13 +63,13 @@ def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
 
 
 def input_json(source: Source) -> dict[str, Any]:
-    """What was read, as `input` of the report."""
+    """Convert the source of the data to `input` of the report."""
     told: dict[str, Any] = _plain(_input(source))
     return told
 
 
 def _report(diagnosis: Diagnosis, topology: Topology | None, bookings: Mapping[str, Booking]) -> dict[str, Any]:
-    """What is told, as it is in the diagnosis."""
+    """Build the report from the values of the diagnosis."""
     return {
         "schema": SCHEMA,
         "input": _input(diagnosis.source),
@@ -129,18 +129,18 @@ def _sizes(layout: Layout) -> dict[str, int]:
 
 
 def _by_column(kind: type, things: Sequence[Any]) -> Rows:
-    """Things of one kind, by the names of its fields."""
+    """Convert items of one kind to columns, by the names of their fields."""
     return Rows({name: list(map(attrgetter(name), things)) for name in kind.__annotations__})
 
 
 def _shares(time: NDArray[np.float64]) -> list[dict[Phase, float]]:
-    """`model.shares` of each row of times, to four places."""
+    """Compute `model.shares` of each row of times, to four places."""
     parts = time / np.maximum(time.sum(axis=1, keepdims=True), 1.0)
     return [{phase: round(part, 4) for phase, part in zip(PHASES, row, strict=True) if part > 0} for row in parts.tolist()]
 
 
 def finding_json(found: Finding, topology: Topology | None = None) -> dict[str, Any]:
-    """One finding as in the report."""
+    """Convert one finding as in the report."""
     told: dict[str, Any] = _plain(_finding(found, topology))
     return told
 
@@ -158,7 +158,7 @@ def _finding(found: Finding, topology: Topology | None) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value without NumPy, tuples, enums and numbers that are not finite."""
+    """Convert a value: no NumPy types, tuples, enums or infinite numbers."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, Rows):
@@ -178,7 +178,7 @@ def _number(value: float) -> str:
     return float.__repr__(value) if math.isfinite(value) else "null"
 
 
-# How nearly all is written: by its very type, which is asked sooner than what else it may be.
+# Writers by exact type, which is faster to check than isinstance.
 _LEAVES: dict[type, Callable[[Any], str]] = {str: quoted, int: repr, float: _number}
 
 
@@ -187,9 +187,9 @@ def _texts(values: Iterable[Any], line: str) -> list[str]:
 
 
 def _text(value: Any, line: str) -> str:
-    """What `_plain` makes of a value, as text; `line` begins a new one where the value stands.
+    """Write the `_plain` form of a value as text; `line` is the line break with the indent of its position.
 
-    Written at once: `json` takes five times as long to indent as to write.
+    Direct writing, because `json` takes five times as long to indent as to write.
     """
     if isinstance(value, str):
         return quoted(str(value))
@@ -224,7 +224,7 @@ def _list(items: list[str], line: str) -> str:
 
 
 def _rows(rows: Rows, line: str) -> list[str]:
-    """Each of many things as text, as a mapping is."""
+    """Write each item of columns as text, like a mapping."""
     inner = line + " "
     form = f"{{{inner}{f',{inner}'.join(f'{quoted(key)}: %s' for key in rows)}{line}}}"
     return [form % row for row in zip(*(_texts(column, inner) for column in rows.values()), strict=True)]

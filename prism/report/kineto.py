@@ -1,12 +1,12 @@
-"""A job as PyTorch's profiler (Kineto) would have traced it: a file per rank, which HolisticTraceAnalysis reads, and Perfetto.
+"""Write a job as PyTorch's profiler (Kineto) would: a file per rank for HolisticTraceAnalysis and Perfetto.
 
-What a rank did in its steps (`Timeline.phases`) becomes what a GPU's trace has: `ProfilerStep#N`, kernels of work on a stream,
-kernels of communication on a stream per kind with NCCL's names and the ranks of their group; waiting is where none runs. A
-kernel is tied to its step by its launch, so each has one when it begins. Work under communication is not on the wire: overlap
-of the two reads as none. Which collective moved what is not known either: `COLLECTIVES` are those that the kinds are known for.
+The phases of a rank (`Timeline.phases`) become the parts of a GPU trace: `ProfilerStep#N`, kernels of work on a stream, kernels
+of communication on a stream per kind with NCCL's names and the ranks of their group; in waits no kernel runs. A kernel belongs
+to its step by its launch, so each has one at its start. Limits: work under communication is not visible, so overlap reads as
+none; the actual collective is unknown, so `COLLECTIVES` has the usual one of each kind.
 
 Format: "Trace Event Format" with Kineto's `distributedInfo` and arguments; times are whole microseconds since
-`baseTimeNanoseconds`, since HolisticTraceAnalysis (0.5) shortens those with a fraction.
+`baseTimeNanoseconds`, because HolisticTraceAnalysis (0.5) truncates fractions.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from prism.tracking.step_numbers import numbers
 
 JSON = dict[str, Any]
 WORK = ("compute", "forward", "backward", "optimizer")
-WORK_STREAM = 7  # where PyTorch's kernels run by default
-COLLECTIVES: Mapping[PairKind, tuple[str, str]] = {  # the collective as c10d names it, the kernel as NCCL does
+WORK_STREAM = 7  # PyTorch's default stream of kernels
+COLLECTIVES: Mapping[PairKind, tuple[str, str]] = {  # name of the collective in c10d, and of the kernel in NCCL
     "dp": ("allreduce", "ncclKernel_AllReduce"),
     "tp": ("allreduce", "ncclKernel_AllReduce"),
     "pp": ("send", "ncclKernel_SendRecv"),
@@ -31,12 +31,12 @@ COLLECTIVES: Mapping[PairKind, tuple[str, str]] = {  # the collective as c10d na
     "cp": ("send", "ncclKernel_SendRecv"),
     "unknown": ("", "ncclKernel"),
 }
-FIRST = 1_000_000_000  # numbers of launches are no smaller than places in a file: HolisticTraceAnalysis keeps both in one type
+FIRST_LAUNCH = 1_000_000_000  # launch numbers exceed positions in a file: HolisticTraceAnalysis keeps both in one type
 STREAMS = {kind: WORK_STREAM + 1 + i for i, kind in enumerate(COLLECTIVES)}
 
 
 def files(found: JobDiagnosis) -> Iterator[tuple[str, str]]:
-    """Name and text of the file of each rank; none where the job has no steps."""
+    """Yield name and text of the file of each rank; none for a job without steps."""
     worked, ranks = found.timeline.phases, len(found.job.endpoints)
     if not len(worked):
         return
@@ -74,7 +74,7 @@ def _groups(found: JobDiagnosis, rank: int) -> list[Group]:
 
 
 def _names(endpoint: str) -> Iterator[JSON]:
-    """Process 0 is the GPU, 1 the program that drives it."""
+    """Name process 0 (the GPU) and 1 (the program that drives it)."""
     for pid, name in ((0, f"{endpoint} · GPU"), (1, endpoint)):
         yield {"ph": "M", "pid": pid, "tid": 0, "ts": 0, "name": "process_name", "args": {"name": name}}
     for stream, name in ((WORK_STREAM, "work"), *((stream, kind) for kind, stream in STREAMS.items())):
@@ -91,14 +91,14 @@ def _steps(found: JobDiagnosis, rank: int, zero: int) -> Iterator[JSON]:
 
 
 def _kernels(found: JobDiagnosis, rank: int, own: slice, zero: int) -> Iterator[JSON]:
-    """The kernels of a rank, each after its launch."""
-    worked, said = found.timeline.phases, _said(found, rank)
+    """Yield the kernels of a rank, each after its launch."""
+    worked, said = found.timeline.phases, _collective_metadata(found, rank)
     columns = (worked.start_ns[own], worked.end_ns[own], worked.phase[own])
     for i, (start, end, code) in enumerate(zip(*(column.tolist() for column in columns), strict=True), 1):
         phase, time = PHASES[code], _time(start, end, zero)
         if phase == "idle" or not time["dur"]:
             continue
-        tied = {"correlation": FIRST + i, "External id": i}
+        tied = {"correlation": FIRST_LAUNCH + i, "External id": i}
         launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1}
         yield launch | {"ts": time["ts"], "dur": 0, "args": tied}
         if phase in WORK:
@@ -109,8 +109,8 @@ def _kernels(found: JobDiagnosis, rank: int, own: slice, zero: int) -> Iterator[
         yield kernel | {"args": {"device": 0, "context": 1, "stream": stream, **tied, **more}}
 
 
-def _said(found: JobDiagnosis, rank: int) -> dict[PairKind, JSON]:
-    """What Kineto says of a collective, by its kind; the group is left out where the rank is in several of that kind."""
+def _collective_metadata(found: JobDiagnosis, rank: int) -> dict[PairKind, JSON]:
+    """Describe the collective of each kind as Kineto does; without a group if the rank is in several of that kind."""
     number = {endpoint: i for i, endpoint in enumerate(found.job.endpoints)}
     by_kind: dict[GroupKind, list[tuple[int, Group]]] = {}
     for place, group in enumerate(_groups(found, rank), 1):
@@ -132,6 +132,6 @@ def _said(found: JobDiagnosis, rank: int) -> dict[PairKind, JSON]:
 
 
 def _time(start: int, end: int, zero: int) -> dict[str, int]:
-    """Both ends in whole microseconds, so that what follows without a gap still does."""
+    """Round both ends to whole microseconds, so that adjacent slices stay adjacent."""
     first, last = (start - zero + 500) // 1000, (end - zero + 500) // 1000
     return {"ts": first, "dur": last - first}

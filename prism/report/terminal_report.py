@@ -1,4 +1,4 @@
-"""A diagnosis for people: tables on a terminal, and one line per fact where the output goes elsewhere."""
+"""Print a diagnosis for people: tables on a terminal, else one line per fact."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from prism.topology import Topology
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow", Severity.INFO: "cyan"}
 ORDER = tuple(STYLES)
-WORST = 10  # findings shown; the others are counted
-EVENTS = 4  # events shown per job; the others are counted
-TIMED = 3  # up to so many jobs the events are listed by job and time
-WORK = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases that are no kind of traffic
-UNLIMITED = 10_000  # columns where nobody looks: a line is a line
+MAX_FINDINGS = 10  # findings shown; the others are counted
+MAX_EVENTS = 4  # events shown per job; the others are counted
+MAX_TIMED_JOBS = 3  # jobs up to which events are listed by job and time
+WORK_PHASES = ("compute", "forward", "backward", "optimizer", "idle", "unknown")  # phases without traffic
+UNLIMITED = 10_000  # columns if the output is no terminal: lines are not wrapped
 
-ALSO = 0.1  # confidence from which another layout is worth a reader's time
+MIN_ALTERNATIVE = 0.1  # minimum confidence of an alternative layout to show
 
 
 def console(file: TextIO | None = None) -> Console:
-    """A console on standard output (or `file`) that wraps lines and colours words only where it is a terminal."""
+    """Make a console on standard output (or `file`) that wraps lines and colours words only on a terminal."""
     made = Console(file=file or sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=False)
     if not made.is_terminal:
         made.width = UNLIMITED
@@ -38,30 +38,30 @@ def console(file: TextIO | None = None) -> Console:
 
 
 def show(diagnosis: Diagnosis, out: Console, topology: Topology | None = None) -> None:
-    """Print jobs, findings (the worst first) and notes; `topology` gives the hosts that titles of findings name."""
+    """Print jobs, findings (worst first) and notes; `topology`: hosts for titles of findings."""
     source = diagnosis.source
-    out.print(line(_shorten(", ".join(source.files), 1, out), "bold"))
-    out.print(line(f"{_counts(source)}, {_span(source)}"))
+    out.print(clean_text(_shorten(", ".join(source.files), 1, out), "bold"))
+    out.print(clean_text(f"{_counts(source)}, {_span(source)}"))
     out.print()
     if diagnosis.jobs:
         out.print(_jobs(diagnosis.jobs))
         for text in _events(diagnosis.jobs, source):
-            out.print(line(text))
+            out.print(clean_text(text))
         for text in _phases(diagnosis.jobs):
-            out.print(line(text))
+            out.print(clean_text(text))
     else:
-        out.print(line("No training job seen.", "bold"))
+        out.print(clean_text("No training job seen.", "bold"))
     out.print()
     _show_findings(diagnosis, out, topology)
     notes = _notes(diagnosis)
     if notes:
         out.print()
     for note in notes:
-        out.print(line(_shorten(note, 2, out), "dim"))
+        out.print(clean_text(_shorten(note, 2, out), "dim"))
 
 
-def line(text: str, style: str = "") -> Text:
-    """Text without control characters: names come from files and packets that anybody may have written."""
+def clean_text(text: str, style: str = "") -> Text:
+    """Remove control characters: names come from untrusted files and packets."""
     return Text("".join(c if c.isprintable() else "\ufffd" for c in text), style)
 
 
@@ -78,7 +78,7 @@ def _span(source: Source) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """A duration with about three digits."""
+    """Format a duration with about three digits."""
     if ms is None:
         return "unknown"
     if ms < 1000:
@@ -93,8 +93,8 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02} h"
 
 
-def _moment(time_ns: int, source: Source) -> str:
-    """A time since the capture began, as fine as the capture is short."""
+def _format_time(time_ns: int, source: Source) -> str:
+    """Format a time since the start of the capture, with a resolution that suits its length."""
     span, since = (source.end_ns - source.start_ns) / 1e9, (time_ns - source.start_ns) / 1e9
     sign, since = "-" if since < 0 else "+", abs(since)
     if span < 1:
@@ -105,7 +105,7 @@ def _moment(time_ns: int, source: Source) -> str:
 
 
 def _when(item: Finding | Event, source: Source) -> str:
-    start, end = _moment(item.start_ns, source), _moment(item.end_ns, source)
+    start, end = _format_time(item.start_ns, source), _format_time(item.end_ns, source)
     return start if start == end else f"{start} … {end}"
 
 
@@ -117,13 +117,13 @@ def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
         step = step_ms(found)
         time = duration(step["median"]) + (f" ({duration(step['p95'])})" if step["p95"] is not None else "")
         cells = (found.job.title, _layout(found), _ranks(found), str(max(map(len, found.timeline.steps), default=0)), time)
-        table.add_row(*map(line, cells))
+        table.add_row(*map(clean_text, cells))
     return table
 
 
 def _layout(found: JobDiagnosis) -> str:
     layout = found.parallelism.layout
-    others = [_named(one.layout) for one in found.parallelism.alternatives if one.layout.confidence >= ALSO]
+    others = [_named(one.layout) for one in found.parallelism.alternatives if one.layout.confidence >= MIN_ALTERNATIVE]
     return f"{_named(layout)} ({layout.confidence:.0%} sure)" + (f", or {' or '.join(others)}" if others else "")
 
 
@@ -138,28 +138,28 @@ def _ranks(found: JobDiagnosis) -> str:
 
 
 def _events(jobs: tuple[JobDiagnosis, ...], source: Source) -> list[str]:
-    """A line per job with events; one line of counts for many jobs."""
-    if len(jobs) > TIMED:
+    """List a line per job with events; one line of counts for many jobs."""
+    if len(jobs) > MAX_TIMED_JOBS:
         counts = Counter(event.kind for found in jobs for event in found.timeline.events)
         return ["events: " + ", ".join(f"{n} × {kind}" for kind, n in counts.most_common())] if counts else []
     lines = []
     for found in jobs:
         events = found.timeline.events
-        listed = [f"{event.kind} {_when(event, source)}" for event in events[:EVENTS]]
-        if len(events) > EVENTS:
-            listed.append(f"{len(events) - EVENTS} more")
+        listed = [f"{event.kind} {_when(event, source)}" for event in events[:MAX_EVENTS]]
+        if len(events) > MAX_EVENTS:
+            listed.append(f"{len(events) - MAX_EVENTS} more")
         if listed:
             lines.append((f"{found.job.id}: " if len(jobs) > 1 else "") + ", ".join(listed))
     return lines
 
 
 def _phases(jobs: tuple[JobDiagnosis, ...]) -> list[str]:
-    """A line per job: where the time of its steps went; none for many jobs."""
+    """List a line per job with the phases of its steps; none for many jobs."""
     lines = []
-    for found in jobs if len(jobs) <= TIMED else ():
+    for found in jobs if len(jobs) <= MAX_TIMED_JOBS else ():
         time = found.timeline.phases.by_rank(len(found.job.endpoints)).sum(axis=0)
         spent = sorted(shares(time).items(), key=lambda item: -item[1])
-        listed = [f"{name if name in WORK else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
+        listed = [f"{name if name in WORK_PHASES else name.upper()} {share:.0%}" for name, share in spent if share >= 0.005]
         if listed:
             lines.append((f"{found.job.id}: " if len(jobs) > 1 else "") + "a rank's time: " + ", ".join(listed))
     return lines
@@ -169,38 +169,40 @@ def _show_findings(diagnosis: Diagnosis, out: Console, topology: Topology | None
     ranked = sorted(diagnosis.findings, key=lambda f: (ORDER.index(f.severity), -f.score, f.start_ns))
     analysed = any(len(own) for found in diagnosis.jobs for own in found.timeline.steps)
     if analysed and all(f.severity is Severity.INFO for f in ranked):
-        out.print(line("No fault found.", "bold green"))
+        out.print(clean_text("No fault found.", "bold green"))
     elif diagnosis.jobs and not analysed:
-        out.print(line("No step was recognised, so nothing is known about faults."))
+        out.print(clean_text("No step was recognised, so nothing is known about faults."))
     name_job = len(diagnosis.jobs) > 1
     grid = Table.grid(padding=(0, 2, 0, 0))
-    for found in ranked[:WORST]:
+    for found in ranked[:MAX_FINDINGS]:
         word = Text(found.severity.value.upper(), STYLES[found.severity])
         what = _claim(found, diagnosis.source, topology, name_job=name_job)
         if out.is_terminal:
-            grid.add_row(word, line(what, "bold"))
-            grid.add_row("", line(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
+            grid.add_row(word, clean_text(what, "bold"))
+            grid.add_row("", clean_text(_shorten(found.message, 2 if found.severity is Severity.INFO else 3, out)))
             if cost := _action(found):
-                grid.add_row("", line(_shorten(cost, 1, out)))
+                grid.add_row("", clean_text(_shorten(cost, 1, out)))
         else:
             cost = _action(found)
-            out.print(line(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
+            out.print(clean_text(f"{word.plain} {what}: {found.message}{f' ({cost})' if cost else ''}"))
     if ranked and out.is_terminal:
         out.print(grid)
-    if len(ranked) > WORST:
-        counts = Counter(f.severity.value for f in ranked[WORST:])
-        out.print(line(f"and {len(ranked) - WORST} more: " + ", ".join(f"{n} {word}" for word, n in counts.items())))
+    if len(ranked) > MAX_FINDINGS:
+        counts = Counter(f.severity.value for f in ranked[MAX_FINDINGS:])
+        out.print(
+            clean_text(f"and {len(ranked) - MAX_FINDINGS} more: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+        )
 
 
 def _claim(found: Finding, source: Source, topology: Topology | None, *, name_job: bool) -> str:
-    """What, where, when, how much."""
+    """Describe fault, place, time and size."""
     where = f" of job {found.job}" if name_job and found.subject != "job" else ""
     slower = f", {found.slowdown:.2f} × slower" if math.isfinite(found.slowdown) and found.slowdown > 1 else ""
     return f"{title(found, topology)}{where}  {_when(found, source)}{slower}"
 
 
 def _action(found: Finding) -> str:
-    """What a claim cost, and whom to isolate."""
+    """Describe the cost of a claim, and what to isolate."""
     if found.severity is Severity.INFO:
         return ""
     parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
@@ -210,7 +212,7 @@ def _action(found: Finding) -> str:
 
 
 def _notes(diagnosis: Diagnosis) -> list[str]:
-    """What was not understood and what was left out, a line each."""
+    """List unknown traffic and omitted data, a line each."""
     source = diagnosis.source
     skipped = [f"{reason} ({n:,})" for reason, n in source.skipped.items() if n]
     left_out = list(source.warnings) + ([f"skipped: {', '.join(skipped)}"] if skipped else [])
@@ -219,6 +221,6 @@ def _notes(diagnosis: Diagnosis) -> list[str]:
 
 
 def _shorten(text: str, lines: int, out: Console) -> str:
-    """Text cut to about so many lines of a terminal; whole where the output is none."""
+    """Cut text to about `lines` lines of a terminal; other outputs get all of it."""
     most = lines * (out.width - 12) + 11
     return text if len(text) <= most or not out.is_terminal else text[: most - 1] + "…"

@@ -1,4 +1,4 @@
-"""Where traces go: to a file for Perfetto, or to a folder with a folder per job and a file per rank, as PyTorch has them."""
+"""Write traces: one file for Perfetto, or a folder per job with a file per rank, as PyTorch does."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 from prism.model import Diagnosis
 from prism.report import chrome_trace, kineto
 from prism.topology import Topology
 
 
 def is_folder(path: str) -> bool:
-    """Whether a trace goes to a folder: it is one, or ends as one."""
+    """Check whether the path of a trace is a folder, by existence or by its end."""
     return path.endswith("/") or Path(path).is_dir()
 
 
 def check_folder(path: str) -> None:
-    """Raises ValueError where a folder could not be written to, before any work is done."""
+    """Check early that a folder can be written. Raises ValueError if not."""
     target = Path(path)
     if target.exists() and not target.is_dir():
         raise ValueError(f"{path}: is a file; name a folder")
@@ -30,7 +30,7 @@ def check_folder(path: str) -> None:
 
 
 def write(path: str, diagnosis: Diagnosis, topology: Topology | None = None) -> Sequence[str]:
-    """Write the trace to a file or folder; says of which jobs there is none. Raises OSError."""
+    """Write the trace to a file or folder; return the jobs without a trace. Raises OSError."""
     if not is_folder(path):
         _write(path, chrome_trace.dumps(diagnosis, topology))
         return ()
@@ -42,7 +42,7 @@ def write(path: str, diagnosis: Diagnosis, topology: Topology | None = None) -> 
             folder.mkdir(parents=True, exist_ok=True)
             _write(str(folder / name), text)
             names.add(name)
-        for old in folder.glob("rank*.json"):  # whoever reads the folder takes all that is in it for one job
+        for old in folder.glob("rank*.json"):  # readers of the folder use all files in it
             if old.name not in names:
                 old.unlink()
         if not names:
@@ -51,5 +51,5 @@ def write(path: str, diagnosis: Diagnosis, topology: Topology | None = None) -> 
 
 
 def _write(path: str, text: str) -> None:
-    with written(path) as name:
+    with atomic_path(path) as name:
         Path(name).write_text(text, encoding="utf-8")

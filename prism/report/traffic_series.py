@@ -1,4 +1,4 @@
-"""What spans moved: octets per rank over time, and which span of a receiver belongs to which span of a sender."""
+"""Compute traffic over time from spans, and match spans of receivers with spans of senders."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prism.model import PHASES, Phase, Spans
 Rows = NDArray[np.intp]
 
 
-def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
-    """Octets that were moved between consecutive `edges` (sorted times, ns); what a span moves it moves evenly.
+def octets_per_bin(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
+    """Compute the octets transferred between consecutive `edges` (sorted times, ns); each span counts evenly over its length.
 
-    float64[len(edges) - 1]. The sum over edges that hold all spans is that of `octets`, but for rounding.
+    Returns float64[len(edges) - 1]. If the edges cover all spans, the sum is that of `octets`, except for rounding.
     """
     if not len(start) or len(edges) < 2:
         return np.zeros(max(len(edges) - 1, 0))
@@ -29,17 +29,17 @@ def moved(start: Ints, end: Ints, octets: Ints, edges: Ints) -> Floats:
     )
 
 
-def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
-    """Spans of `kind` in which something was sent, and of each the span of who was sent it: rows, of equal length.
+def transfers(spans: Spans, kind: Phase, *, max_transfers: int) -> tuple[Rows, Rows]:
+    """Match spans of `kind` in which something was sent with the span of the receiver: rows, of equal length.
 
-    At most so many, the longest first; those of no length, and those of which the other end is not there, are left out.
+    At most `max_transfers`, longest first; spans of length 0 and spans without a counterpart are left out.
     """
     none = np.zeros(0, np.intp)
     if len(spans.octets) != len(spans):
         return none, none
     asked = (spans.phase == PHASES.index(kind)) & (spans.end_ns > spans.start_ns)
     sent = np.flatnonzero(asked & (spans.octets > 0))
-    sent = sent[np.argsort(spans.start_ns[sent] - spans.end_ns[sent], kind="stable")[:most]]
+    sent = sent[np.argsort(spans.start_ns[sent] - spans.end_ns[sent], kind="stable")[:max_transfers]]
     given = np.flatnonzero(asked & (spans.octets < 0) & np.isin(spans.start_ns, spans.start_ns[sent]))
     waiting: dict[tuple[int, ...], list[int]] = {}
     for row, key in zip(given.tolist(), _keys(spans, given, spans.peer, spans.rank), strict=True):
@@ -54,6 +54,6 @@ def transfers(spans: Spans, kind: Phase, *, most: int) -> tuple[Rows, Rows]:
 
 
 def _keys(spans: Spans, rows: Rows, src: NDArray[np.int32], dst: NDArray[np.int32]) -> list[tuple[int, ...]]:
-    """What both ends of a record have in common."""
+    """Return the properties that both ends of a record share."""
     columns = (spans.start_ns[rows], spans.end_ns[rows], src[rows], dst[rows], np.abs(spans.octets[rows]))
     return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -1,1 +1,1 @@
-"""What a running service shows to whom (`service_settings`, `tokens`), and how commands find and ask it."""
+"""Define what a running service shows and to whom (`service_settings`, `tokens`), and how commands find and query it."""

@@ -1,4 +1,4 @@
-"""Questions to a running service, for the command line."""
+"""Query a running service, for the command line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ BASE = "/api/v1"
 WAIT_S = 30.0
 
 
-class Asking:
-    """A service at an address, asked with a token or that of a file. A context.
+class ServiceClient:
+    """A client of a service at an address, with a token or a token file. A context manager.
 
-    `host` is what to call it instead of its address: then it is on this host, and no proxy of the environment is used.
+    `host` replaces the address as host name; then the service is on this host, and no proxy of the environment is used.
     """
 
     def __init__(self, url: str, token_file: str | Path | None = None, *, token: str = "", host: str = "") -> None:
-        """Raises ValueError where the file holds no token, OSError."""
+        """Raises ValueError if the file holds no token, OSError."""
         token = _token(token_file) if token_file else token
         headers = ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Host": host} if host else {})
         self._url = url.rstrip("/")
@@ -38,10 +38,10 @@ class Asking:
         self._client.close()
 
     def get(self, path: str, **parameters: Any) -> Json:
-        """What a path answers. Raises ValueError with what went wrong."""
-        asked = {name: value for name, value in parameters.items() if value is not None}
+        """Return the JSON of a path. Raises ValueError with the reason."""
+        given = {name: value for name, value in parameters.items() if value is not None}
         try:
-            answer = self._client.get(path, params=asked)
+            answer = self._client.get(path, params=given)
             found = answer.json()
         except httpx.HTTPError as error:
             raise ValueError(f"{self._url}: no answer: {error or type(error).__name__}; is the service running?") from None
@@ -54,7 +54,7 @@ class Asking:
         raise ValueError(f"{self._url}: {_reason(found, answer)}")
 
     def text(self, path: str, **parameters: Any) -> str:
-        """What a path answers that is no JSON. Raises ValueError with what went wrong."""
+        """Return the text of a path. Raises ValueError with the reason."""
         try:
             answer = self._client.get(path, params=parameters)
         except httpx.HTTPError as error:
@@ -64,7 +64,7 @@ class Asking:
         return answer.text
 
     def all(self, path: str, *, most: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
-        """The first `most` items of a list, page after page; not `paged`: it comes as a whole. Raises as `get`."""
+        """Yield the first `most` items of a list, page by page, or at once if not `paged`. Raises as `get`."""
         if not paged:
             yield from self.get(path, **parameters)["items"][:most]
             return

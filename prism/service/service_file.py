@@ -1,7 +1,7 @@
-"""The file by which commands on the same host find a running service: its address, and a token that reads, for its owner alone.
+"""The file by which commands on the same host find a running service: its address and a read token, readable by its owner only.
 
-It lies in the folder of the embedded store, or in the data folder of a service whose store is on a server. Mode 0600, written
-whole and renamed into place, removed at the end. After a kill it stays: `process` tells whether it is of whoever has the store.
+It is in the folder of the embedded store, or in the data folder if the store is on a server. Mode 0600, written completely and
+renamed, removed at the end. It remains after a kill: `process` shows whether it belongs to the present owner of the store.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 NAME = "service.json"
-LONGEST = 1 << 14  # octets of a file that is read
+LONGEST = 1 << 14  # maximum octets of the file
 EVERYWHERE = {"": "127.0.0.1", "*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 
 
 @dataclass(frozen=True)
 class Running:
-    """A service that runs: its address for this host, its number of process, its store, and a token that allows to read."""
+    """A running service: its address for this host, process id, store, and read token."""
 
     url: str
     process: int
@@ -31,7 +31,7 @@ class Running:
 
 @contextmanager
 def noted(folder: str | Path, running: Running) -> Iterator[Path]:
-    """The file while the context lasts. Raises OSError."""
+    """Write the file, and remove it at the end of the context. Raises OSError."""
     path = Path(folder, NAME)
     handle, name = tempfile.mkstemp(dir=folder, prefix=f".{NAME}.")  # mode 0600
     try:
@@ -51,7 +51,7 @@ def noted(folder: str | Path, running: Running) -> Iterator[Path]:
 
 
 def read(folder: str | Path) -> Running | None:
-    """What the file in a folder says; None where there is none, or it cannot be read or understood."""
+    """Read the file of a folder; None if it is missing or invalid."""
     path = Path(folder, NAME)
     try:
         if not path.is_file():
@@ -65,7 +65,7 @@ def read(folder: str | Path) -> Running | None:
     return found if right and found.url.startswith("http://") and found.token.isascii() else None
 
 
-def near(url: str) -> str:
-    """The address of a service for its own host: one that listens everywhere is on loopback too."""
+def local_url(url: str) -> str:
+    """Return the address of a service for its own host; one that listens everywhere also listens on loopback."""
     host, _, port = url.removeprefix("http://").rpartition(":")
     return f"http://{EVERYWHERE.get(host, host)}:{port}"

@@ -1,4 +1,4 @@
-"""What a service shows, to whom, and within which bounds: all that the REST interface is given."""
+"""Define what a service shows, to whom, and within which limits: all that the REST interface receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prism.alerts.notifications import Notification
     from prism.exporters.exporter_silence import Heard
     from prism.exporters.live_survey import Survey
-    from prism.feedback.action_runner import Desk
+    from prism.feedback.action_runner import ActionRunner
     from prism.feedback.remark_journal import Journal
     from prism.inventory.bookings import Booking
     from prism.metrics.earlier_runs import Run
@@ -28,30 +28,30 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of what one client, and all of them, may ask for."""
+    """Limits of requests per client and in total."""
 
     body: int = 64 << 10  # octets of a request that is no upload
-    pause_s: float = 10.0  # between two parts of a body
-    body_s: float = 1800.0  # for all of a body
-    requests: int = 512  # that are answered at a time
-    per_second: float = 100.0  # requests of one client address, in the long run ...
+    pause_s: float = 10.0  # seconds between two parts of a body
+    body_s: float = 1800.0  # seconds for a complete body
+    requests: int = 512  # concurrent requests
+    per_second: float = 100.0  # requests per second and client address, on average ...
     burst: int = 600  # ... and at once
-    clients: int = 10_000  # addresses that are told apart; the one not heard of longest is forgotten
-    streams: int = 64  # event streams at a time
-    looked_at: int = 2_000_000  # flow records looked at for an answer
+    clients: int = 10_000  # client addresses that are tracked; the oldest inactive one is dropped
+    streams: int = 64  # concurrent event streams
+    looked_at: int = 2_000_000  # flow records that an answer may read
     traced: int = 1_000_000  # intervals and transfers of one trace
     diagnosed: int = 4_000_000  # flow records of one diagnosis of the past: what --upload-memory holds by default
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """What people do about findings: `journal` keeps their remarks, `desk` their actions, silences are in a `folder`.
+    """Reactions of users to findings: `journal` keeps remarks, `desk` actions, and `folder` silences.
 
-    `settings` are those of alerts; `notifications` gives those that were made last, at most so many.
+    `settings` are the alert settings; `notifications` returns the newest notifications, at most a given number.
     """
 
     journal: Journal
-    desk: Desk
+    desk: ActionRunner
     settings: Settings
     folder: str = ""
     notifications: Callable[[int], Sequence[Notification]] = lambda _most: ()
@@ -59,16 +59,15 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Service:
-    """Where the REST interface finds what it shows.
+    """Sources of the REST interface.
 
-    `counts` are the counters of all parts, for /metrics; `health` says in plain values how the parts are, by part: each a
-    mapping that may have `ok`. Without `tokens` everybody may read and upload, which is for loopback alone
-    (`api.server.web_server` refuses else); without `uploads` nothing can be uploaded. `names`: what the service is called in
-    Host headers besides loopback's names. `store` gives the tables of the store, where there is one; `owner` is a token that
-    reads, in a file of whoever runs the service (`service_file`). Without `feedback` nobody can say anything about a finding.
-    `survey` is what exporters send, live, and `heard` what is known of them. `perfetto` is where pages open
-    traces, `bookings` what schedulers said of jobs, also of those that ended. `history` gives the cases that were open at a
-    time or later, as the store keeps them; `runs` are measures of jobs, also of those that ended.
+    `counts`: counters of all parts, for /metrics. `health`: plain values by part; each a mapping that may have `ok`. Without
+    `tokens` everyone may read and upload, on loopback only (`api.server.web_server` refuses other addresses). Without `uploads`
+    nothing can be uploaded. `names`: host names of the service in addition to those of loopback. `store` returns the tables of
+    the store. `owner`: read token in a file of the owner (`service_file`). Without `feedback` findings cannot be commented.
+    `survey`: live overview of exports; `heard`: state of exporters. `perfetto`: address at which pages open traces. `bookings`:
+    scheduler jobs, also ended ones. `history` returns the cases that were open at a time or later, from the store. `runs`:
+    measurements of jobs, also ended ones.
     """
 
     boards: Boards

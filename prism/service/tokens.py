@@ -1,7 +1,7 @@
-"""Who may ask: bearer tokens in a file, of which only hashes are kept.
+"""Manage bearer tokens in a file that holds only hashes.
 
-A token has 256 random bits, so a plain SHA-256 of it can be stored: there is nothing to guess. The file is JSON, readable by
-its owner alone, written whole and renamed into place; a service reads it again when it has changed.
+A token has 256 random bits, so its plain SHA-256 can be stored: it cannot be guessed. The file is JSON, readable by its owner
+only, written completely and renamed. A service reads it again after a change.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Literal
 
 Scope = Literal["read", "admin"]
 SCOPES: tuple[Scope, ...] = ("read", "admin")
-PREFIX = "prism_"  # so that scanners for secrets know one
-LONGEST = 64  # of a name
+PREFIX = "prism_"  # a known prefix for secret scanners
+LONGEST = 64  # characters of a name
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token as it is kept. `id` names it and is no secret; `digest` is SHA-256 of the token, hex."""
+    """A stored token. `id` identifies it and is no secret; `digest` is SHA-256 of the token, hex."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class Token:
 
 
 class Tokens:
-    """The tokens of a file. A file that is not there holds none."""
+    """The tokens of a file. A missing file holds none."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -44,7 +44,7 @@ class Tokens:
         self._known: tuple[Token, ...] = ()
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens, in order of creation. Raises ValueError where the file cannot be understood, OSError."""
+        """Return all tokens in order of creation. Raises ValueError if the file is invalid, OSError."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -56,7 +56,7 @@ class Tokens:
         return self._known
 
     def create(self, name: str, scope: Scope) -> str:
-        """A new token, which is told this once. Raises ValueError where the name is taken or no name, OSError."""
+        """Create a token; it is shown only once. Raises ValueError if the name is taken or invalid, OSError."""
         if not name or len(name) > LONGEST or not name.isprintable():
             raise ValueError(f"the name of a token must have 1 to {LONGEST} printable characters")
         known = self.all()
@@ -67,7 +67,7 @@ class Tokens:
         return secret
 
     def revoke(self, which: str) -> None:
-        """Forget the token of that name or id. Raises ValueError where there is none, OSError."""
+        """Remove the token with a name or id. Raises ValueError if there is none, OSError."""
         known = self.all()
         kept = [token for token in known if which not in (token.name, token.id)]
         if len(kept) == len(known):
@@ -75,12 +75,12 @@ class Tokens:
         self._write(kept)
 
     def scope(self, secret: str) -> Scope | None:
-        """What a token allows; None where it is unknown."""
+        """Return the scope of a token; None if it is unknown."""
         found = self.token(secret)
         return found.scope if found is not None else None
 
     def token(self, secret: str) -> Token | None:
-        """The token that a secret is; None where it is unknown. Every token is compared, each in constant time."""
+        """Return the token of a secret; None if it is unknown. All tokens are compared in constant time."""
         given, found = digest(secret), None
         for token in self.all():
             if hmac.compare_digest(token.digest, given):
@@ -93,7 +93,7 @@ class Tokens:
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.")  # mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                if os.geteuid() == 0:  # made by root for a service that is not: whose folder it is can read it
+                if os.geteuid() == 0:  # created by root for a service of another user: the owner of the folder can read it
                     os.fchown(file.fileno(), folder.st_uid, folder.st_gid)
                 file.write(text)
                 file.flush()
@@ -105,7 +105,7 @@ class Tokens:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a token."""
+    """Hash a token for storage."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

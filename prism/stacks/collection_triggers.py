@@ -1,6 +1,4 @@
-"""Decide when a hang asks for stacks to be collected: once per case, when it opens. Pure; `stack_collection` runs what is
-decided.
-"""
+"""Decide when to collect stacks: once per hang, when its case opens. Pure; `stack_collection` acts on the decision."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ KINDS = ("hang",)
 
 @dataclass(frozen=True)
 class Action:
-    """What to collect: of which job and case, from which hosts, and who is suspected. Names come from the topology."""
+    """A collection: its case and job, hosts to collect from, and suspects. Names come from the topology."""
 
     case: str
     job: str
@@ -25,7 +23,7 @@ class Action:
     at_ns: int
 
     def environment(self, folder: str) -> dict[str, str]:
-        """Variables for the command: lists are separated by spaces. No value is ever part of a command line."""
+        """Variables for the command; lists are separated by spaces. No value becomes part of a command line."""
         return {
             "PRISM_CASE": self.case,
             "PRISM_JOB": self.job,
@@ -37,7 +35,7 @@ class Action:
 
 
 def due(before: Board, now: Board, done: Mapping[str, object]) -> Iterator[Action]:
-    """Actions for hangs that opened from one board to the next, or were open already; each case once (`done`)."""
+    """Yield actions for hangs that opened between two boards, or were open before; each case once (`done`)."""
     known = {case.id for case in before.cases if case.state == "open"} & set(done)
     jobs = {status.id: status.found.job for status in now.jobs}
     for case in now.cases:

@@ -1,6 +1,6 @@
-"""Choose what to take out of a hung job: the outliers, or the parallel group that holds them, where one rank cannot be told.
+"""Choose what to evict from a hung job: the outliers, or their parallel group if single ranks are uncertain.
 
-ByteRobust (SOSP 2025) evicts the whole group when in doubt: a machine too many costs less than a second failed restart.
+ByteRobust (SOSP 2025) evicts the whole group in doubt: one machine too many costs less than a second failed restart.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from prism.stacks.stack_clusters import Outliers
 
-SURE = 0.9  # confidence from which on only the outliers themselves are evicted
-WIDEST = 0.5  # share of a job's ranks that a group to evict may hold
-_PREFERRED = ("pp", "tp", "cp", "ep", "dp")  # ByteRobust's order: pipelines first, as hangs spread along them
+SURE = 0.9  # confidence from which only the outliers are evicted
+WIDEST = 0.5  # largest share of a job's ranks in an evicted group
+_PREFERRED = ("pp", "tp", "cp", "ep", "dp")  # ByteRobust's order: pipelines first, because hangs spread along them
 
 
 @dataclass(frozen=True)
 class RankGroup:
-    """A group of the layout, by ranks."""
+    """A group of the layout, by rank."""
 
     kind: str
     ranks: tuple[int, ...]
@@ -25,7 +25,7 @@ class RankGroup:
 
 @dataclass(frozen=True)
 class Eviction:
-    """Ranks to evict; `group` is what holds them all, where it was evicted whole or names what they share."""
+    """Ranks to evict; `group`: the group that contains them all, if it is evicted as a whole or is what they share."""
 
     ranks: tuple[int, ...]
     hosts: tuple[str, ...]
@@ -35,7 +35,7 @@ class Eviction:
 
 
 def evict(outliers: Outliers, groups: Sequence[RankGroup], hosts: Mapping[int, str], world: int) -> Eviction:
-    """What to take out; nothing where there are no outliers."""
+    """Choose what to evict; nothing without outliers."""
     if not outliers.ranks:
         return Eviction((), (), None, outliers.why, 0.0)
     wanted = set(outliers.ranks)
@@ -45,7 +45,7 @@ def evict(outliers: Outliers, groups: Sequence[RankGroup], hosts: Mapping[int, s
     ranks, why = outliers.ranks, outliers.why
     if outliers.confidence < SURE and group is not None:
         ranks, why = group.ranks, f"{why}; in doubt the whole {group.kind} group"
-    if hosts:  # a host is evicted whole
+    if hosts:  # hosts are evicted as a whole
         names = {hosts[rank] for rank in ranks if rank in hosts}
         return Eviction(tuple(sorted(ranks)), tuple(sorted(names)), group, why, outliers.confidence)
     return Eviction(tuple(sorted(ranks)), (), group, why, outliers.confidence)

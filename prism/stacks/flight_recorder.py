@@ -1,4 +1,4 @@
-"""Read Flight Recorder dumps of torch.distributed: which collective each rank began and finished last, per process group.
+"""Read Flight Recorder dumps of torch.distributed: the last started and completed collective of each rank, per process group.
 
 Dumps are pickles or JSON. A pickle may hold any code; only plain containers and values are read, everything else is refused.
 Format: PyTorch, torch/csrc/distributed/c10d/FlightRecorder.hpp (version 2.x).
@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST = 100_000  # entries of a dump
-LARGEST = 256 << 20  # octets
+MOST = 100_000  # maximum entries of a dump
+LARGEST = 256 << 20  # maximum octets
 
 
 @dataclass(frozen=True)
 class GroupState:
-    """How far a rank is in one process group. Numbers are sequence numbers of collectives; -1 where unknown."""
+    """Progress of a rank in one process group. Numbers are sequence numbers of collectives; −1 if unknown."""
 
     group: str
     description: str
@@ -28,13 +28,13 @@ class GroupState:
     enqueued: int
     started: int
     completed: int
-    operation: str  # the last one that was enqueued and is not complete, or empty
+    operation: str  # last enqueued operation if it is not complete, else empty
     octets: int
 
 
 @dataclass(frozen=True)
 class Recording:
-    """One rank's dump."""
+    """Flight Recorder dump of one rank."""
 
     name: str
     rank: int | None
@@ -50,7 +50,7 @@ class _Plain(pickle.Unpickler):
 
 
 def parse(data: bytes, name: str, rank: int | None) -> Recording | None:
-    """A dump, or None where the data is none. Raises ValueError where it is one and cannot be read."""
+    """Parse a dump; None if the data is none. Raises ValueError if it is one but invalid."""
     if len(data) > LARGEST:
         raise ValueError(f"{name}: a dump of more than {LARGEST >> 20} MiB")
     document = _document(data, name)

@@ -1,4 +1,4 @@
-"""Cluster the stacks of all ranks and find the ranks that are not where the others are."""
+"""Cluster the stacks of all ranks, and find the ranks that differ."""
 
 from __future__ import annotations
 
@@ -9,26 +9,54 @@ from dataclasses import dataclass
 from prism.stacks.flight_recorder import Recording
 from prism.stacks.stack_dumps import Dump, Frame, Thread
 
-# functions that wait for other ranks, by name and by part of the file's path
-# fmt: off
-WAITS = frozenset({
-    "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_single", "all_gather_object", "all_to_all",
-    "all_to_all_single", "allreduce", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_single", "broadcast",
-    "barrier", "monitored_barrier", "recv", "irecv", "send", "isend", "reduce", "gather", "scatter",
-    "batch_isend_irecv", "wait", "synchronize", "_sync_params_and_buffers", "recv_forward", "recv_backward",
-    "send_forward_recv_backward", "send_backward_recv_forward", "_communicate", "_exit_barrier", "wait_stream",
-    "run_backward",
-})
+# Functions that wait for other ranks, by name and by part of the file's path.
+WAITS = frozenset(
+    {
+        "all_reduce",
+        "all_gather",
+        "all_gather_into_tensor",
+        "all_gather_single",
+        "all_gather_object",
+        "all_to_all",
+        "all_to_all_single",
+        "allreduce",
+        "reduce_scatter",
+        "reduce_scatter_tensor",
+        "reduce_scatter_single",
+        "broadcast",
+        "barrier",
+        "monitored_barrier",
+        "recv",
+        "irecv",
+        "send",
+        "isend",
+        "reduce",
+        "gather",
+        "scatter",
+        "batch_isend_irecv",
+        "wait",
+        "synchronize",
+        "_sync_params_and_buffers",
+        "recv_forward",
+        "recv_backward",
+        "send_forward_recv_backward",
+        "send_backward_recv_forward",
+        "_communicate",
+        "_exit_barrier",
+        "wait_stream",
+        "run_backward",
+    }
+)
 # fmt: on
 COMMUNICATION = ("distributed_c10d", "torch/distributed/", "megatron/core/pipeline_parallel/p2p", "deepspeed/comm", "nccl")
-MOST_OUT = 0.5  # more outliers than this share of the ranks are none: nobody knows who is right
-DEPTH = 12  # innermost calls that say what a rank does
-PARTS = 2  # of a file's path that name a module
+MOST_OUT = 0.5  # with a larger share of the ranks, outliers are not reported: the correct ranks are unknown
+DEPTH = 12  # innermost calls that characterize a rank
+PARTS = 2  # parts of a file's path that name a module
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Ranks with the same calls. `waits` says whether these wait for other ranks."""
+    """Ranks with the same calls. `waits`: whether these wait for other ranks."""
 
     ranks: tuple[int, ...]
     frames: tuple[Frame, ...]
@@ -36,7 +64,7 @@ class Cluster:
 
     @property
     def title(self) -> str:
-        """The innermost call of the program, with its place."""
+        """Innermost call of the program, with its place."""
         own = next((one for one in self.frames if "site-packages" not in one.file), self.frames[0])
         place = f"{_module(own.file)}:{own.line}" if own.line else _module(own.file)
         inner = self.frames[0].function
@@ -45,7 +73,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Outliers:
-    """Ranks that differ, with the rule that found them and why; empty where none can be told."""
+    """Ranks that differ, with the rule and the reason; empty if none can be determined."""
 
     ranks: tuple[int, ...]
     rule: str
@@ -54,7 +82,7 @@ class Outliers:
 
 
 def clusters(dumps: Sequence[Dump]) -> tuple[Cluster, ...]:
-    """Ranks by what their training thread does; the largest cluster first. Dumps without a rank are left out."""
+    """Cluster ranks by the calls of their training thread, largest cluster first. Dumps without a rank are left out."""
     members: dict[tuple[tuple[str, str], ...], list[int]] = defaultdict(list)
     frames: dict[tuple[tuple[str, str], ...], tuple[Frame, ...]] = {}
     for dump in dumps:
@@ -69,7 +97,7 @@ def clusters(dumps: Sequence[Dump]) -> tuple[Cluster, ...]:
 
 
 def waits(thread: Thread) -> bool:
-    """Whether a thread's innermost calls wait for other ranks."""
+    """Check whether a thread's innermost calls wait for other ranks."""
     return any(
         one.function in WAITS and any(part in one.file.replace("\\", "/") for part in COMMUNICATION)
         for one in thread.frames[:DEPTH]
@@ -81,16 +109,16 @@ def _module(file: str) -> str:
 
 
 def outliers(found: Sequence[Cluster], recordings: Sequence[Recording], world: int = 0) -> Outliers:
-    """The ranks that hold the others up: behind in a group, or busy while the others wait, or without a dump, or alone.
+    """Find the ranks that block others: behind in a group, busy while others wait, without a dump, or alone.
 
-    `world` is the number of ranks where it is known. Of equal evidence the most direct counts first.
+    `world`: number of ranks, 0 if unknown. If several rules apply, the most direct evidence counts.
     """
     late = _behind(recordings)
     if late is not None:
         return late
     everyone = {rank for one in found for rank in one.ranks}
-    most = [one for one in found if len(one.ranks) > MOST_OUT * len(everyone)]  # a wait in C++ has no frame of its own
-    waiting = {rank for one in found if one.waits or one in most for rank in one.ranks}
+    largest = [one for one in found if len(one.ranks) > MOST_OUT * len(everyone)]  # a wait in C++ has no frame of its own
+    waiting = {rank for one in found if one.waits or one in largest for rank in one.ranks}
     busy = everyone - waiting
     if waiting and 0 < len(busy) <= MOST_OUT * len(everyone):
         doing = next(one.title for one in found if set(one.ranks) <= busy)
@@ -109,12 +137,12 @@ def outliers(found: Sequence[Cluster], recordings: Sequence[Recording], world: i
 
 
 def _behind(recordings: Sequence[Recording]) -> Outliers | None:
-    """Ranks whose last collective of a group is before the others'. The group with the earliest one that is missing counts."""
+    """Find ranks whose last collective of a group precedes the others'. The group with the earliest missing one counts."""
     by_group: dict[str, dict[int, tuple[int, str]]] = defaultdict(dict)
     for one in recordings:
         if one.rank is not None:
             for group in one.groups:
-                by_group[_same(group.group, group.ranks)][one.rank] = (group.enqueued, group.operation)
+                by_group[_reason(group.group, group.ranks)][one.rank] = (group.enqueued, group.operation)
     best: Outliers | None = None
     for name, ranks in sorted(by_group.items(), key=lambda item: -len(item[1])):
         low, high = min(number for number, _ in ranks.values()), max(number for number, _ in ranks.values())
@@ -123,16 +151,16 @@ def _behind(recordings: Sequence[Recording]) -> Outliers | None:
             continue
         waited = Counter(what for number, what in ranks.values() if number == high and what).most_common(1)
         what = f"{waited[0][0]} {low + 1}" if waited else f"collective {low + 1}"
-        told = Outliers(late, "behind", f"{len(ranks) - len(late)} ranks of group {name or '0'} wait in {what}", 0.95)
-        if best is None or len(told.ranks) < len(best.ranks):
-            best = told
+        candidate = Outliers(late, "behind", f"{len(ranks) - len(late)} ranks of group {name or '0'} wait in {what}", 0.95)
+        if best is None or len(candidate.ranks) < len(best.ranks):
+            best = candidate
     return best
 
 
-def _same(group: str, ranks: tuple[int, ...]) -> str:
+def _reason(group: str, ranks: tuple[int, ...]) -> str:
     return f"{group} {list(ranks)}" if ranks and len(ranks) <= 64 else group
 
 
 def by_rank(found: Sequence[Cluster]) -> Mapping[int, int]:
-    """Place of each rank's cluster."""
+    """Index of each rank's cluster."""
     return {rank: place for place, one in enumerate(found) for rank in one.ranks}

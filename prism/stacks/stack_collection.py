@@ -1,7 +1,7 @@
-"""Run a command when a hang opens, to collect stacks of all ranks; by default only say what would be run.
+"""Run a command when a hang opens, to collect stacks of all ranks; by default only print the command.
 
-The command is split as a shell would and run without one. It gets PRISM_JOB, PRISM_HOSTS, PRISM_ENDPOINTS, PRISM_SUSPECTS and
-PRISM_FOLDER, writes its dumps to that folder, and ends; what is in the folder is clustered then, as `prism stacks` does.
+The command is split as by a shell, and runs without a shell. It receives PRISM_JOB, PRISM_HOSTS, PRISM_ENDPOINTS,
+PRISM_SUSPECTS and PRISM_FOLDER, writes its dumps to that folder, and ends. The folder is then analysed as by `prism stacks`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from prism.stacks.stack_clusters import clusters, outliers
 from prism.stacks.stack_folders import read
 from prism.tracking.board import Board
 
-LIMIT_S = 120.0  # that a command may take
+LIMIT_S = 120.0  # maximum duration of a command, s
 KEPT = 1000  # cases that are remembered
 PAUSE_S = 0.5
 
 
 def command_of(text: str) -> list[str]:
-    """The words of a command. Raises ValueError where there are none or a quotation does not end."""
+    """Split a command into words. Raises ValueError if it is empty or a quotation is not closed."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -38,7 +38,7 @@ def command_of(text: str) -> list[str]:
 
 
 def act(action: Action, words: list[str], folder: Path, *, dry: bool) -> str:
-    """Run the command for one hang, or say that it would be; what came out of it, in words. Raises nothing."""
+    """Run the command for one hang, or describe it if `dry`; return the result as a message. Raises nothing."""
     where = folder / action.case
     if dry:
         return f"dry run: would run {shlex.join(words)} for job {action.job}, hosts {' '.join(action.hosts) or '?'}"
@@ -67,7 +67,7 @@ def act(action: Action, words: list[str], folder: Path, *, dry: bool) -> str:
 def acting(
     after: Callable[[int, float], Board], command: str, folder: Path, *, dry: bool = True, pause_s: float = PAUSE_S
 ) -> Iterator[None]:
-    """Watch boards and act while the context lasts. `after(revision, timeout)` waits for a board newer than a revision."""
+    """Watch boards and act within the context. `after(revision, timeout)` waits for a board newer than a revision."""
     words = command_of(command)
     stop = threading.Event()
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-FRAMES = 200  # of a thread
-THREADS = 1000  # of a process
+FRAMES = 200  # of a thread, at most
+THREADS = 1000  # of a process, at most
 
 _FAULT_THREAD = re.compile(r"^(?:Current thread|Thread) (0x[0-9a-f]+)(?: \[([^\]]{0,64})\])? \(most recent call first\):")
 _FAULT_FRAME = re.compile(r'^  File "([^"]{1,1024})", line (\d+|\?\?\?) in (.{1,200})$')
@@ -19,7 +19,7 @@ _SPY_HEAD = re.compile(r"^Process (\d+): ")
 
 
 class Frame(NamedTuple):
-    """A call: function and file; `line` is 0 where unknown."""
+    """A call: function and file; `line` is 0 if unknown."""
 
     function: str
     file: str
@@ -28,7 +28,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread's calls, the innermost first."""
+    """Calls of a thread, the innermost first."""
 
     name: str
     frames: tuple[Frame, ...]
@@ -37,7 +37,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Dump:
-    """The threads of one process. `rank` is None where neither the file's name nor its text says it."""
+    """Threads of one process. `rank` is None if neither the file's name nor its text contains it."""
 
     name: str
     rank: int | None
@@ -45,13 +45,13 @@ class Dump:
 
     @property
     def main(self) -> Thread | None:
-        """The thread that trains: MainThread by name, else the deepest one with calls."""
+        """The training thread: MainThread by name, else the deepest one with calls."""
         named = [thread for thread in self.threads if thread.name == "MainThread" and thread.frames]
         return named[0] if named else max(self.threads, key=lambda thread: len(thread.frames), default=None)
 
 
 def parse(text: str, name: str, rank: int | None) -> Dump | None:
-    """The last dump in a text, or None where it is no stack dump."""
+    """Parse the last dump in a text; None if it is no stack dump."""
     if text.lstrip()[:1] == "[" and '"frames"' in text:
         return _spy_json(text, name, rank)
     lines = text.split("\n")
@@ -61,7 +61,7 @@ def parse(text: str, name: str, rank: int | None) -> Dump | None:
 
 
 def _fault(lines: Sequence[str]) -> Iterator[Thread]:
-    """Threads of the last dump: faulthandler writes the current thread last, and a timer may write several dumps."""
+    """Yield the threads of the last dump: faulthandler writes the current thread last, and a timer may write several dumps."""
     starts = [i for i, line in enumerate(lines) if line.startswith(("Timeout (", "Fatal Python error"))]
     lines = lines[starts[-1] :] if starts else lines
     name: str | None = None

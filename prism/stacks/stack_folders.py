@@ -15,13 +15,13 @@ from prism.stacks.eviction import RankGroup
 from prism.stacks.flight_recorder import Recording
 from prism.stacks.stack_dumps import Dump, parse
 
-LARGEST = 64 << 20  # octets of a text
+LARGEST = 64 << 20  # maximum octets of a text
 FILES = 200_000
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a folder holds. `skipped` are files that are no dumps, with the reason."""
+    """Contents of a folder. `skipped`: files that are no dumps, with the reason."""
 
     dumps: tuple[Dump, ...]
     recordings: tuple[Recording, ...]
@@ -30,7 +30,7 @@ class Collected:
 
 
 def read(folder: str) -> Collected:
-    """Raises OSError where the folder cannot be read, ValueError where it holds no dump."""
+    """Read a folder. Raises OSError if it cannot be read, ValueError if it holds no dump."""
     paths = sorted(
         os.path.join(at, name) for at, _, names in os.walk(folder, onerror=_fail) for name in names if not name.startswith(".")
     )
@@ -90,7 +90,7 @@ def _read(path: str, name: str, rank: int | None) -> Dump | Recording | None:
 
 
 def groups_of(report: str) -> tuple[list[RankGroup], dict[int, str]]:
-    """Groups and addresses of the first job of a prism-report/1; rank i is the i-th of its endpoints. Raises ValueError."""
+    """Groups and addresses of the first job of a prism-report/1; rank i is the i-th endpoint. Raises ValueError."""
     try:
         document = json.loads(Path(report).read_text(encoding="utf-8"))
         [job, *_] = document["jobs"]

@@ -1,5 +1,5 @@
-"""Steps of a job: the shortest repeating word of operations, and when each rank ended it.
+"""Find the steps of a job: the shortest repeating sequence of operations, and when each rank ended it.
 
-A word is the sequence of operations of one step: communicator, volume and direction. It is found on a clock that counts traffic
-instead of time (`traffic_clock`), so that pauses, slow steps and hangs do not disturb it (`step_program`).
+The sequence holds the communicator, volume and direction of each operation of one step. It is searched on a clock that counts
+traffic instead of time (`traffic_clock`), so that pauses, slow steps and hangs do not disturb it (`step_program`).
 """

@@ -1,4 +1,4 @@
-"""Things a job did that are no fault: it started, paused for an evaluation or a checkpoint, was restarted, stopped."""
+"""Detect events of a job that are no fault: start, stop, evaluation, checkpoint, restart."""
 
 from __future__ import annotations
 
@@ -11,38 +11,49 @@ from prism.loops.detection.connection_ends import closings
 from prism.model import Event, EventKind, Finding
 
 
-def events(view: View, findings: list[Finding], window: tuple[int, int], *, written: float = 0.01) -> tuple[Event, ...]:
-    """Events of one job in order of time; silences that a hang explains are none.
+def events(view: View, findings: list[Finding], window: tuple[int, int], *, min_written: float = 0.01) -> tuple[Event, ...]:
+    """Detect the events of one job, in order of time. Silences that a hang explains are excluded.
 
-    A job started, or stopped, if it opened or closed connections then, or if the `window` of what was seen, ns, goes on for
-    more than a step beyond its traffic.
+    Parameters
+    ----------
+    view : View
+        The job, its records and its steps.
+    findings : list of Finding
+        Findings of the job; those of kind "hang" explain silences.
+    window : (int, int)
+        Begin and end of the observation, ns. A job starts or stops if connections open or close then, or if the window extends
+        more than one step beyond its traffic.
+    min_written : float
+        A pause is a checkpoint if members send more than this share of a step's octets to endpoints outside the job. It is a
+        restart if members open connections, else an evaluation.
 
-    A pause is a checkpoint if members meanwhile sent others more than the share `written` of what a step moves, a restart if
-    they opened connections.
+    Returns
+    -------
+    tuple of Event
     """
-    out = _ends(view, window)
+    out = _start_and_stop(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
     for pause in view.pauses:
         if not any(low <= pause.start and pause.end <= high for low, high in hung):
-            out.append(Event(_kind(view, pause, written), pause.start, pause.end))
+            out.append(Event(_kind(view, pause, min_written), pause.start, pause.end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
 
 
 def uneven(view: View) -> float:
-    """How uneven the steps of a job are but for its pauses (`unevenness`)."""
-    lengths = view.durations.copy()
+    """Unevenness of the steps without their pauses (`unevenness`)."""
+    durations = view.durations.copy()
     for pause in view.pauses:
-        lengths[pause.step] -= pause.end - pause.start
-    return min(view.uneven, unevenness(lengths))
+        durations[pause.step] -= pause.end - pause.start
+    return min(view.uneven, unevenness(durations))
 
 
 def after_pauses(view: View, findings: list[Finding], *, near: float = 0.1) -> list[Finding]:
-    """Findings, those of steps that a pause delayed from the start, as a checkpoint does, from when it had.
+    """Shift findings of steps that a pause delayed at their begin, for example a checkpoint: they begin after the pause.
 
-    That begins with the step: within the share `near` of a usual one. `paused_ms` of their evidence is how long it delayed.
+    A pause delays the begin if it starts within the share `near` of a usual step. `paused_ms` in the evidence is the delay.
     """
-    over = {int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period}
-    return [_delayed(f, min(over[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in over else f for f in findings]
+    pause_end = {int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period}
+    return [_delayed(f, min(pause_end[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in pause_end else f for f in findings]
 
 
 def _delayed(finding: Finding, by_ns: int) -> Finding:
@@ -50,7 +61,7 @@ def _delayed(finding: Finding, by_ns: int) -> Finding:
     return replace(finding, start_ns=finding.start_ns + by_ns, evidence=evidence)
 
 
-def _ends(view: View, window: tuple[int, int]) -> list[Event]:
+def _start_and_stop(view: View, window: tuple[int, int]) -> list[Event]:
     job, flows, out = view.job, view.flows, []
     opened = flows.start_ns[(flows.tcp_flags & SYN) != 0]
     closed = flows.start_ns[closings(flows)]
@@ -61,12 +72,12 @@ def _ends(view: View, window: tuple[int, int]) -> list[Event]:
     return out
 
 
-def _kind(view: View, pause: Pause, written: float) -> EventKind:
+def _kind(view: View, pause: Pause, min_written: float) -> EventKind:
     flows, around, start, end = view.flows, view.around, pause.start, pause.end
     opened = (flows.tcp_flags & SYN != 0) & (flows.start_ns >= start) & (flows.start_ns <= end)
     if opened.any():
         return "restart"
     members = around.among(view.job.endpoints)
-    away = members[around.src] & ~members[around.dst] & (around.start_ns >= start) & (around.start_ns <= end)
+    is_outgoing = members[around.src] & ~members[around.dst] & (around.start_ns >= start) & (around.start_ns <= end)
     step = float(flows.octets.sum()) / max(len(view.ends), 1)
-    return "checkpoint" if float(around.octets[away].sum()) > written * step else "evaluation"
+    return "checkpoint" if float(around.octets[is_outgoing].sum()) > min_written * step else "evaluation"

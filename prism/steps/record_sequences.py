@@ -25,7 +25,7 @@ class Sequences:
     `weight` is octets, because TCP cuts bursts at will (`bursts`).
     """
 
-    rows: NDArray[np.intp]  # places in the flows
+    rows: NDArray[np.intp]  # indices in the flows
     of: Ints  # sequence of each record
     begins: Ints  # first record of each sequence, and the end of the last: int64[sequences + 1]
     start: Ints
@@ -35,10 +35,10 @@ class Sequences:
     src: Ints  # of each sequence: its sender and receiver
     dst: Ints
     kind: Ints  # of each sequence: its class; sequences of one class move messages of one size
-    reduces: Mask  # of each sequence: whether it is known to reduce gradients
+    reduces: Mask  # of each sequence: whether it is labelled as gradient reduction
     bursts: bool
-    signals: Mask  # of each sequence: whether it carries no payload, but may reduce scalars
-    labelled: bool  # whether it is known who reduces gradients
+    signals: Mask  # of each sequence: whether it carries no payload but may reduce scalars
+    labelled: bool  # whether gradient reductions are labelled
     origin: int  # ns since the epoch
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class Sequences:
         return int(self.end.max(initial=0)) + 1
 
     def records(self, sequence: int) -> slice:
-        """Places of one sequence's records in the columns."""
+        """Slice of one sequence's records in the columns."""
         return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
     def lasting(self) -> Mask:
@@ -70,8 +70,22 @@ class Sequences:
 
 
 def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Sequences:
-    """Sequences of the payload among some records; `reduces`: the records that reduce gradients."""
-    rows = rows[_tells(flows, rows)]
+    """Group the payload records of a job into sequences.
+
+    Parameters
+    ----------
+    flows : Flows
+        Records; times in ns.
+    rows : int[records]
+        Indices of the job's records.
+    reduces : bool[flows] or None
+        The records that reduce gradients, if labelled.
+
+    Returns
+    -------
+    Sequences
+    """
+    rows = rows[_relevant(flows, rows)]
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
     messages = np.maximum(flows.messages[rows], 1)
@@ -85,7 +99,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         kind = np.zeros(len(rows), np.int64)
     else:
         kind = classes(octets / messages, c.ONE_SIZE)
-        if reduces is not None:  # what is cut into chunks of one size may still be different work
+        if reduces is not None:  # chunks of one size may still belong to different operations
             _, kind = np.unique(2 * kind + reduces[rows], return_inverse=True)
     known, of = np.unique(pair * (int(kind.max(initial=0)) + 1) + kind, return_inverse=True)
     start = flows.sent_ns[rows]
@@ -97,22 +111,22 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     kind = kind[order]
     volume = np.bincount(of, octets[order], len(known)).astype(np.float64)
     own = classes(volume, 10 * c.ONE_SIZE) if bursts else kind[first]
-    told = np.zeros(len(known), np.bool_)
+    is_reduction = np.zeros(len(known), np.bool_)
     if reduces is not None:
-        told = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
+        is_reduction = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
     return Sequences(
         rows, of, begins, start[order] - origin, flows.end_ns[rows] - origin,
         octets[order] if bursts else messages[order].astype(np.float64), octets[order],
-        flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, told, bursts,
+        flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
         ~(np.bincount(of, ~flows.control()[rows], len(known)) > 0), reduces is not None, origin,
     )  # fmt: skip
 
 
-def _tells(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Which records are payload, or may belong to a scalar reduction: small, and in answer to no payload.
+def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
+    """Select payload, and small records that may belong to a scalar reduction: those that answer no payload.
 
-    Over TCP such are those of a connection that carries no payload. Of other small records of a pair those of one size are
-    credits if they come as often as some payload, or all of it, goes the other way.
+    TCP: small records of a connection without payload. RDMA: small records of a pair are credits if those of one size are as
+    frequent as some payload, or all payload, in the other direction.
     """
     payload = ~flows.control()[rows]
     small = ~payload & (flows.octets[rows] > 0)
@@ -126,29 +140,29 @@ def _tells(flows: Flows, rows: NDArray[np.intp]) -> Mask:
         served = np.bincount(line, payload)
         tcp &= (served < 3)[line]
     other = small & (flows.protocol[rows] != TCP)
-    return np.asarray(payload | tcp | (_unasked(flows, rows, payload, other) if other.any() else other))
+    return np.asarray(payload | tcp | (_not_credits(flows, rows, payload, other) if other.any() else other))
 
 
-def _unasked(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -> Mask:
-    """Which of some `small` records are no credits."""
+def _not_credits(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -> Mask:
+    """Select the `small` records that are no credits."""
     n = len(flows.endpoints)
     src, dst, octets = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64), flows.octets[rows]
     answered = np.where(payload, dst * n + src, src * n + dst)
     word = np.stack([answered, payload, octets])
-    told = small | (payload & np.isin(answered, answered[small]))
-    known, of, count = np.unique(word[:, told], axis=1, return_inverse=True, return_counts=True)
+    relevant = small | (payload & np.isin(answered, answered[small]))
+    known, of, count = np.unique(word[:, relevant], axis=1, return_inverse=True, return_counts=True)
     pair, carries = known[0], known[1].astype(np.bool_)
     pairs, at = np.unique(pair, return_inverse=True)
     total = np.bincount(at, np.where(carries, count, 0), len(pairs))[at]
     served = np.isin(at + 1j * count, np.concatenate([(at + 1j * count)[carries], at + 1j * total]))
     out = np.zeros(len(rows), np.bool_)
-    out[told] = ~served[of.ravel()]
+    out[relevant] = ~served[of.ravel()]
     return out & small
 
 
-def classes(sizes: Floats, near: float) -> Ints:
-    """The class of each size, smallest 0: sizes in a row are of one class where each is within the share `near` of the next."""
-    place = np.round(np.log(np.maximum(sizes, 1)) / near * 3).astype(np.int64)
+def classes(sizes: Floats, max_distance: float) -> Ints:
+    """Number the class of each size, smallest 0: consecutive sizes within the share `max_distance` share a class."""
+    place = np.round(np.log(np.maximum(sizes, 1)) / max_distance * 3).astype(np.int64)
     seen = np.bincount(place - place.min()) > 0 if len(place) else np.zeros(0, np.bool_)
     at = np.flatnonzero(seen)
     number = np.zeros(len(seen), np.int64)
@@ -156,20 +170,20 @@ def classes(sizes: Floats, near: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(sequences: Sequences, most: int = c.SEQUENCES) -> Ints:
-    """Sequences that stand for all: as many of each class, spread evenly over its pairs."""
+def chosen(sequences: Sequences, max_sequences: int = c.SEQUENCES) -> Ints:
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
     lasting = np.flatnonzero(sequences.lasting() & _even(sequences)[sequences.kind])
     kinds = np.unique(sequences.kind[lasting])
-    each = max(2, most // max(len(kinds), 1))
+    each = max(2, max_sequences // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
 
 
 def _even(sequences: Sequences) -> Mask:
-    """Which classes are part of the program of each step: those of one size, and those that move much.
+    """Select the classes that are part of every step: those of one size, and those with many octets.
 
-    What is left over when work that varies (tokens of experts) is cut into chunks is of any size, and comes when it comes.
+    Remainders of work that varies (tokens of experts), split into chunks, have any size and no period.
     """
     if sequences.bursts or not len(sequences):
         return np.ones(int(sequences.kind.max(initial=0)) + 1, np.bool_)

@@ -18,16 +18,17 @@ from prism.steps.traffic_clock import Clock, clock_of
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Segments of a job's life. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `whole`: which are
-    steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic repeats, 0 ... 1.
-    `count`: number of steps in the traffic. `told`: records whose ends show when steps end.
+    """Segments of a job's time. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `whole`: which
+    are complete steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic
+    repeats, 0 ... 1. `count`: number of steps in the traffic. `ending`: records whose ends mark the end of steps,
+    bool[records].
     """
 
     times: Floats
     whole: Mask
     regular: float
     count: float
-    told: Mask
+    ending: Mask
 
 
 def steps_of(sequences: Sequences) -> Steps | None:
@@ -55,14 +56,14 @@ def steps_of(sequences: Sequences) -> Steps | None:
     at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
     near = max(1.5, c.NEAR * usual)
     lasting, within = sequences.lasting() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    rests = _rests(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
-    rest, times = rests[:, 1] - rests[:, 0], rests.mean(1)
+    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
+    idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
-        steady = _steady(sequences, times) & _concluding(sequences, rests, cut=mean.begins < 0)
+        steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
         lasting |= steady
-        times = _concluded(rests, np.sort(sequences.end[steady[sequences.of]]))
+        times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
     short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
-    if short and 4 * rest[-2] < np.median(rest[1:-1]):  # the last step ends a little late on this clock
+    if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
     return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[sequences.of])
@@ -72,8 +73,8 @@ def _mixed(sequences: Sequences) -> bool:
     """Check whether traffic other than the gradient reduction is visible; then a period holds forward and backward passes."""
     if not sequences.labelled:
         return False
-    told = ~sequences.signals[sequences.of]
-    octets = np.bincount(sequences.reduces[sequences.of[told]], sequences.octets[told], 2)
+    is_payload = ~sequences.signals[sequences.of]
+    octets = np.bincount(sequences.reduces[sequences.of[is_payload]], sequences.octets[is_payload], 2)
     return bool(octets[0] > c.SMALL * octets.sum())
 
 
@@ -119,10 +120,10 @@ def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
 
 
 def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
-    """Correct bounds around a silence in the middle of a step. If the job restarted, the traffic before the silence is no step.
+    """Correct bounds around a silence inside a step. After a restart, the traffic before the silence is no complete step.
 
-    After a hang the step continues: the bounds around the silence enclose a whole number of steps. After a crash and restart,
-    a whole number of steps follows the silence itself.
+    After a hang the step continues: a whole number of steps lies between the bounds around the silence. After a crash and
+    restart, a whole number of steps follows the silence.
     """
     times = np.interp(bounds, np.arange(c.BINS + 1), clock.edges)
     for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
@@ -132,19 +133,19 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
         if len(before) < 3 or len(after) < 2:
             continue
         last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
-        anew, through = (after[0] - place) / usual, (after[0] - last) / usual
-        if abs(anew - round(anew)) > c.ASTRAY or abs(through - round(through)) <= c.ASTRAY:
+        since_restart, since_bound = (after[0] - place) / usual, (after[0] - last) / usual
+        if abs(since_restart - round(since_restart)) > c.ASTRAY or abs(since_bound - round(since_bound)) <= c.ASTRAY:
             continue
-        ended = last + usual * np.arange(int((place - last) / usual) + 1)
+        step_ends = last + usual * np.arange(int((place - last) / usual) + 1)
         first = len(before) - 1
-        bounds = np.concatenate([before[:-1], ended, [place], after])
+        bounds = np.concatenate([before[:-1], step_ends, [place], after])
         kept = whole[len(whole) - len(after) + 1 :]
-        whole = np.concatenate([whole[:first], np.ones(len(ended) - 1, np.bool_), [False, True], kept])
+        whole = np.concatenate([whole[:first], np.ones(len(step_ends) - 1, np.bool_), [False, True], kept])
     return bounds, whole
 
 
-def _steady(sequences: Sequences, times: Floats) -> Mask:
-    """Signals that come equally often in most steps: a scalar reduction; a monitor's come when they come."""
+def _periodic_signals(sequences: Sequences, times: Floats) -> Mask:
+    """Select signals that are equally frequent in most steps: scalar reductions. Those of a monitor vary."""
     n = len(times) - 1
     found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
@@ -152,14 +153,14 @@ def _steady(sequences: Sequences, times: Floats) -> Mask:
     return np.asarray(sequences.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 
-def _concluding(sequences: Sequences, rests: Floats, *, cut: bool) -> Mask:
-    """Select signals that follow the payload of a step, in the rest that ends it. Credits and ready messages are excluded.
+def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
+    """Select signals after the payload of a step, in the idle time that ends it. Credits and ready messages are excluded.
 
-    A ready message comes before the first payload of its receiver. If the recording is `cut`, the first message is unknown;
-    then a signal has to be nearer to the payload before it than to the payload after it.
+    A ready message precedes the first payload of its receiver. If the recording is `cut`, the first message is unknown; then a
+    signal must be nearer to the payload before it than to the payload after it.
     """
-    place = np.maximum(np.searchsorted(rests[:, 0], sequences.start, "right") - 1, 0)
-    begin, end = rests[place].T
+    place = np.maximum(np.searchsorted(idle[:, 0], sequences.start, "right") - 1, 0)
+    begin, end = idle[place].T
     inside = (sequences.start > begin) & (sequences.end < end)
     many = 2 * np.bincount(sequences.of, inside, len(sequences)) > sequences.count
     early = sequences.start - begin < end - sequences.end
@@ -172,37 +173,37 @@ def _concluding(sequences: Sequences, rests: Floats, *, cut: bool) -> Mask:
 
 
 def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
-    """Records that hold less than a step: bursts of TCP that were not cut at rests may hold several."""
+    """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
     if not sequences.bursts:
         return np.ones(len(sequences.of), np.bool_)
     place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (sequences.start, sequences.end)]
     return np.asarray(place[1] - place[0] < bins)
 
 
-def _concluded(rests: Floats, signals: Ints) -> Floats:
-    """Times of bounds, ns: where signals come in most of the rests that end steps, a step ends after the last of them."""
-    last = signals[np.maximum(np.searchsorted(signals, rests[:, 1]) - 1, 0)] if len(signals) else rests[:, 0]
-    inside = (last > rests[:, 0]) & (last < rests[:, 1])
-    inside &= 2 * inside[1:-1].sum() > len(rests) - 2
-    return np.asarray(np.where(inside, last + rests[:, 1], rests.sum(1)) / 2)
+def _after_signals(idle: Floats, signals: Ints) -> Floats:
+    """Compute times of bounds, ns. If most idle times that end steps contain signals, a step ends after the last signal."""
+    last = signals[np.maximum(np.searchsorted(signals, idle[:, 1]) - 1, 0)] if len(signals) else idle[:, 0]
+    inside = (last > idle[:, 0]) & (last < idle[:, 1])
+    inside &= 2 * inside[1:-1].sum() > len(idle) - 2
+    return np.asarray(np.where(inside, last + idle[:, 1], idle.sum(1)) / 2)
 
 
-def _rests(at: Floats, clock: Clock, sequences: Sequences, near: float, told: Mask, kinds: Ints) -> Floats:
-    """Begin and end of the rest of each bound, ns: the longest within `near` bins; float64[bounds, 2].
+def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float, selected: Mask, kinds: Ints) -> Floats:
+    """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
-    A rest that is longer than usual, because the job hung in it, counts as a usual one. Where steps end with operations of some
-    `kinds`, it is a rest after one of these. Where no rest is seen, both are the time of the bound.
+    An idle time longer than usual, because of a hang, counts as a usual one. If steps end with operations of some `kinds`, the
+    interval follows one of these. Without idle time, both ends are the time of the bound.
     """
-    order = np.argsort(sequences.start[told], kind="stable")
-    start = sequences.start[told][order]
-    until = np.maximum.accumulate(sequences.end[told][order])
+    order = np.argsort(sequences.start[selected], kind="stable")
+    start = sequences.start[selected][order]
+    until = np.maximum.accumulate(sequences.end[selected][order])
     rest = np.append(start[1:] - until[:-1], 0)
     if len(kinds):
-        ends = np.isin(sequences.kind[sequences.of[told][order]], kinds)
-        latest = np.maximum.accumulate(np.where(sequences.end[told][order] == until, np.arange(len(until)), 0))
+        ends = np.isin(sequences.kind[sequences.of[selected][order]], kinds)
+        latest = np.maximum.accumulate(np.where(sequences.end[selected][order] == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
     out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
-    if not told.any():
+    if not selected.any():
         return out
     low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
     high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
@@ -216,7 +217,7 @@ def _rests(at: Floats, clock: Clock, sequences: Sequences, near: float, told: Ma
         off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
-        if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual rest before it
+        if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual idle time before it
             before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
             since = min(int(np.searchsorted(until, before)), i)
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
@@ -227,17 +228,17 @@ def _rests(at: Floats, clock: Clock, sequences: Sequences, near: float, told: Ma
 
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:
-    """The segment of each record: that in which it began; where a step's messages are counted, the one it counts to."""
+    """Segment of each record: the one in which it begins, or the one to which it counts if messages are counted per step."""
     n = len(steps.whole)
     found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
-    if sequences.bursts:  # one that goes on into the next step ends there
+    if sequences.bursts:  # a burst that continues into the next step ends there
         return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
     if n < 5:
         return found
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     inner = moved[:, 1:-1]
     each = np.median(inner, axis=1)
-    steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as the work of experts does
+    steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as expert traffic does
     odd = steady & ((inner != each[:, None]) & steps.whole[None, 1:-1]).any(1)
     if not odd.any():
         return found
@@ -254,16 +255,29 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
 
 
 def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
-    """Begin and end of each whole step at each of some endpoints, ns since the epoch; int64[n, 2] each.
+    """Compute begin and end of each complete step at each endpoint.
 
-    A step ends with the last payload that the endpoint sent or received in it; the next begins there.
+    Parameters
+    ----------
+    sequences : Sequences
+        Records of the job.
+    steps : Steps
+        Steps of the job.
+    ends : int
+        Number of endpoints.
+
+    Returns
+    -------
+    list of int64[n, 2]
+        ns since the epoch, per endpoint. A step ends with the last payload that the endpoint sends or receives in it; the next
+        step begins there.
     """
     n = len(steps.whole)
     segment = segment_of(sequences, steps)
     last = np.full((ends, n), -1, np.int64)
-    told = steps.told
+    ending = steps.ending
     for side in (sequences.src, sequences.dst):
-        np.maximum.at(last.reshape(-1), (side[sequences.of] * n + segment)[told], sequences.end[told])
+        np.maximum.at(last.reshape(-1), (side[sequences.of] * n + segment)[ending], sequences.end[ending])
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     out = []
     for own in last:

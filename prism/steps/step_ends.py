@@ -17,8 +17,8 @@ from prism.steps.traffic_clock import Clock
 class Mean:
     """The mean step, divided into phases of equal traffic; the last phase precedes the first.
 
-    `spent`: share of the step's time that each phase takes; `moved`: share of each sequence's traffic in it, float64[sequences,
-    phases]; `reduced` and `others`: shares of the gradients' octets and of other payload in it.
+    `spent`: share of the step's time in each phase. `moved`: share of each sequence's traffic in it, float64[sequences,
+    phases]. `reduced` and `others`: shares of the gradients' octets and of other payload in it.
     """
 
     spent: Floats
@@ -27,18 +27,18 @@ class Mean:
     small: Mask  # sequences of scalars and signals
     reduced: Floats
     others: Floats
-    begins: int = -1  # the phase of the first record, where the traffic is a whole number of steps
+    begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
 
     def turned(self, phases: int) -> Mean:
-        """The same, begun later by some phases."""
+        """Return the same mean step, begun later by some phases."""
         spent, reduced, others = (np.roll(own, -phases) for own in (self.spent, self.reduced, self.others))
         return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
 
 
 def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
-    """The mean of the steps between consecutive places on the clock.
+    """Compute the mean of the steps between consecutive places on the clock.
 
-    The time of a phase is the median over steps, which slow steps and pauses do not move.
+    The time of a phase is the median over steps, so slow steps and pauses do not change it.
     """
     apart = float(np.median(np.diff(places)))
     phases = min(c.PHASES, max(int(apart), 8))
@@ -80,7 +80,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
 
 
 def median_known(spent: Floats) -> Floats:
-    """The median of each column over what is known, 0 where nothing is."""
+    """Median of each column over known values; 0 if a column has none."""
     known = ~np.isnan(spent)
     out = np.zeros(spent.shape[1])
     some = known.any(0)
@@ -90,7 +90,7 @@ def median_known(spent: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """The phase, 0 ... 1, at which a step ends, and the classes of operations that end it; none where any may."""
+    """The phase, 0 ... 1, at which a step ends, and the classes of operations that end it; empty if any may."""
 
     phase: float
     kinds: Ints
@@ -99,31 +99,33 @@ class End:
 def end_of(mean: Mean) -> End:
     """Find where in the mean step a step ends."""
     phases, signal, small = len(mean.spent), _signalled(mean), np.unique(mean.kind[mean.small])
-    if mean.begins >= 0:  # the job was seen from its first step to its last
+    if mean.begins >= 0:  # the recording holds the job from its first step to its last
         near = (mean.begins + np.arange(-2, 3)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
-            told = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
-            return End((at + 0.5) / phases, small if told else small[:0])
+            is_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+            return End((at + 0.5) / phases, small if is_signal else small[:0])
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return End(((signal[0] + more) % phases + 0.5) / phases, small[:0] if more else small)
-    fit, after = _fit(mean), _reduced(mean)
-    at = _fetched(mean, int(np.argmax(np.where(after, fit, -np.inf) if after.any() else fit)))
+    score, after = _idle_score(mean), _reduced(mean)
+    at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
     return End((at + 0.5) / phases, small[:0])
 
 
-def _fit(mean: Mean) -> Floats:
-    """How long sequences rest around each phase: the mean logarithm over classes, and that of the job's own rest."""
-    rests = np.stack([_rest(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
-    rests = np.maximum.reduce([np.roll(rests, k, axis=1) for k in (-1, 0, 1)])  # a sequence may end in the phase itself
+def _idle_score(mean: Mean) -> Floats:
+    """Score the idle time around each phase: mean logarithm over classes, plus that of the whole job's idle time."""
+    idle_times = np.stack([_idle_around(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
+    idle_times = np.maximum.reduce(
+        [np.roll(idle_times, k, axis=1) for k in (-1, 0, 1)]
+    )  # a sequence may end in the phase itself
     least = 1e-3
-    every = [np.log(rests[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
+    every = [np.log(idle_times[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
     return np.asarray(np.sum(every, axis=0) + 0.3 * np.log(mean.spent + least))
 
 
-def _rest(active: Mask, spent: Floats) -> Floats:
-    """How long the rest lasts in which each phase of a circle is; an active phase's own time."""
+def _idle_around(active: Mask, spent: Floats) -> Floats:
+    """Duration of the idle time that contains each phase of a cycle; for an active phase, its own time."""
     if active.all() or not active.any():
         return spent.copy()
     first = int(np.argmax(active))
@@ -134,16 +136,16 @@ def _rest(active: Mask, spent: Floats) -> Floats:
 
 
 def _signalled(mean: Mean) -> tuple[int, int] | None:
-    """The phase in which the last small operation ends that comes once in a step, and phases until the next one; or None.
+    """Return the phase in which the last small operation of a step ends, and the phases until the next one; or None.
 
-    Such are the loss, the norm of gradients, the check for overflow: all ranks take part when gradients are reduced.
+    Small operations are the loss, the gradient norm, the overflow check: all ranks take part when gradients are reduced.
     """
     heavy = mean.reduced + mean.others
     heavy /= max(heavy.sum(), 1e-300)
     active = np.zeros(len(mean.spent), np.bool_)
     for kind in np.unique(mean.kind[mean.small]).tolist():
         own = mean.moved[mean.kind == kind].mean(0)
-        own = own > 0.25 * own.max()  # of most steps
+        own = own > 0.25 * own.max()  # in most steps
         clusters = _clusters(own, heavy)
         brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= 1 / 16 for first, last in clusters)
         if len(clusters) <= 3 and heavy[own].sum() <= 0.1 and brief:
@@ -159,7 +161,9 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
 
 
 def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
-    """First and last phase of each cluster of active ones on a circle; between two, other sequences move 2 % of a step."""
+    """Return first and last phase of each cluster of active phases on a cycle; clusters are separated by 2 % of a step's
+    traffic.
+    """
     at = np.flatnonzero(active)
     if not len(at):
         return []
@@ -175,7 +179,7 @@ def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
 
 
 def _widest(at: Ints, phases: int) -> tuple[int, int]:
-    """The one cluster of active phases: it begins after the widest hole."""
+    """Return the only cluster of active phases: it begins after the widest hole."""
     hole = np.diff(np.append(at, at[0] + phases))
     k = int(np.argmax(hole))
     first, last = int(at[(k + 1) % len(at)]), int(at[k])
@@ -183,37 +187,37 @@ def _widest(at: Ints, phases: int) -> tuple[int, int]:
 
 
 def _gathered(mean: Mean, until: int) -> int:
-    """Phases from the signal on until parameters are gathered that the optimizer made (ZeRO-1), which ends the step; else 0.
+    """Phases from the signal to the end of the parameter gather after the optimizer (ZeRO-1), which ends the step; else 0.
 
-    Gathering moves half of what a group reduces and gathers in a step, at once and alone, and the job rests longer after it
-    (forward) than before (optimizer).
+    The gather moves half of what a group reduces and gathers in a step, at once and alone. The job is idle longer after it
+    (forward) than before it (optimizer).
     """
     moved, others = np.cumsum(mean.reduced), np.cumsum(mean.others)
     fits = (np.abs(moved - 0.5) <= 0.08) & (others <= 0.03)
     fits[max(until - 1, 0) :] = False
-    rest = np.where(fits, mean.spent, 0)
-    at = int(np.argmax(rest))
+    idle = np.where(fits, mean.spent, 0)
+    at = int(np.argmax(idle))
     first = int(np.searchsorted(moved, 0.05))
     before = max(mean.spent[-1], float(mean.spent[: first + 1].max()))
-    inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * rest[at]]
+    inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * idle[at]]
     fetched = (np.abs(inside - 1 / 3) < 0.05).any()  # by ZeRO-3 for the forward pass
-    return at + 1 if rest[at] > before and len(inside) < 2 and not fetched else 0
+    return at + 1 if idle[at] > before and len(inside) < 2 and not fetched else 0
 
 
 def _reduced(mean: Mean) -> Mask:
-    """Phases that follow a reduction of gradients before anything else moves; none where nothing else moves at all.
+    """Select phases between a reduction of gradients and the next other traffic; none if there is no other traffic.
 
-    Phases between two reductions count only if other work follows after none of them.
+    Phases between two reductions count only if other traffic follows after none of the reductions.
     """
     phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
     if not mean.others.any() or not mean.reduced.any():
         return np.zeros(phases, np.bool_)
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
-    rest = _rest(busy, mean.spent)
-    rest[busy] = 0
+    idle = _idle_around(busy, mean.spent)
+    idle[busy] = 0
     others = np.tile(mean.others, 2)
     for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
-        if rest[(last + 1) % phases] < 0.5 * rest.max():
+        if idle[(last + 1) % phases] < 0.5 * idle.max():
             continue
         until = last
         while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
@@ -223,9 +227,9 @@ def _reduced(mean: Mean) -> Mask:
 
 
 def _fetched(mean: Mean, at: int) -> int:
-    """The phase before parameters are fetched for the whole forward pass (ZeRO-3), where they were before `at`; else `at`.
+    """Return the phase before parameters are gathered for the whole forward pass (ZeRO-3), if that precedes `at`; else `at`.
 
-    They are a third of what moves, without a rest between them; what follows comes layer by layer.
+    They are a third of the traffic, without idle time in between. The following traffic is layer by layer.
     """
     if mean.others.any():
         return at

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -22,16 +23,16 @@ class Period:
 def found_on(clock: Clock) -> tuple[Clock, Period | None]:
     """Find the period, and the clock on which it is visible.
 
-    Rests between bursts are weighed by the lowest power by which they repeat nearly as well as by any: a link that became slow
-    makes transfers uneven; then the rests must stand out more.
+    The pace is the idle time between bursts to the lowest power at which the traffic repeats nearly as well as at any power. A
+    slow link makes transfers uneven; then idle times must have more weight.
     """
     if not clock.bursts:
         return clock, period_of(clock)
-    clocks = [clock.resting(power) for power in c.POWERS]
+    clocks = [clock.with_power(power) for power in c.POWERS]
     found = [period_of(own) for own in clocks]
     best = max((one.regular for one in found if one is not None), default=0.0)
-    told = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
-    return next(told, (clock, None))
+    usable = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
+    return next(usable, (clock, None))
 
 
 def period_of(clock: Clock) -> Period | None:
@@ -47,8 +48,8 @@ def period_of(clock: Clock) -> Period | None:
     if not len(found):
         return None
     lags, sequences, pace, weight = found.T
-    ever = [max(float(own.max()), 0.1) ** 2 for own in (sequences, pace)]
-    weight = weight * ever[0] / (weight * ever[0] + (1 - weight) * ever[1])
+    best_ever = [max(float(own.max()), 0.1) ** 2 for own in (sequences, pace)]
+    weight = weight * best_ever[0] / (weight * best_ever[0] + (1 - weight) * best_ever[1])
     common = weight * sequences + (1 - weight) * pace
     best = float(common.max())
     if best < c.LEAST:
@@ -58,17 +59,18 @@ def period_of(clock: Clock) -> Period | None:
 
 
 def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
-    """Lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in bins."""
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
-    smooth = np.exp(-((2 * np.pi * frequency * scale) ** 2))
-    again = np.fft.irfft(power * smooth * _detrended(frequency, scale))[:, : c.BINS // 2]
-    again /= 1 - np.arange(c.BINS // 2) / c.BINS
-    every, pace = again[:-1], again[-1]
-    if pace[0] <= 0 or every[:, 0].sum() <= 0:
+    """Find lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in
+    bins.
+    """
+    smooth, detrended = _passed(scale)
+    autocorrelation = np.fft.irfft(power * smooth * detrended)[:, : c.BINS // 2]
+    autocorrelation /= 1 - np.arange(c.BINS // 2) / c.BINS
+    channels, pace = autocorrelation[:-1], autocorrelation[-1]
+    if pace[0] <= 0 or channels[:, 0].sum() <= 0:
         return []
-    varied = float((every[:, 0] / groups).mean())
+    varied = float((channels[:, 0] / groups).mean())
     weight = float(np.clip(varied / (varied + pace[0]), 0.1, 0.75))
-    sequences, pace = every.sum(0) / every[:, 0].sum(), pace / pace[0]
+    sequences, pace = channels.sum(0) / channels[:, 0].sum(), pace / pace[0]
     common = weight * sequences + (1 - weight) * pace
     peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     most = 64 * scale if scale < c.SCALES[-1] else 0.45 * c.BINS
@@ -77,7 +79,7 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
 
 
 def _spectra(clock: Clock) -> tuple[Floats, Floats]:
-    """Power spectra by class of sequences, the pace last, and how many sequences are in each class."""
+    """Compute power spectra by class of sequences, the pace last, and the number of sequences in each class."""
     kinds = np.unique(clock.kind)
     sequences = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
     pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
@@ -86,27 +88,35 @@ def _spectra(clock: Clock) -> tuple[Floats, Floats]:
 
 
 def _sharpened(power: Floats, lag: float, weight: float) -> float:
-    """The lag to a fraction of a bin: from where the traffic repeats after twice, four times, ... as long.
+    """Refine the lag to a fraction of a bin, from the repetition after twice, four times, ... the lag.
 
-    `weight` is that of the sequences beside the pace. After an interruption a multiple may not be a peak: then it says nothing.
+    `weight` is the weight of the sequences relative to the pace. After an interruption a multiple may be no peak; it is
+    skipped.
     """
     frequency, scale = np.arange(c.BINS + 1) / (2 * c.BINS), max(1.0, lag / 48)
     passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
     common = (power * passed) / np.maximum((power * passed).sum(1, keepdims=True), 1e-300)
-    again = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[: c.BINS]
-    again /= 1 - np.arange(c.BINS) / c.BINS
+    autocorrelation = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[: c.BINS]
+    autocorrelation /= 1 - np.arange(c.BINS) / c.BINS
     times, near = 1, max(2, round(lag / 6))
     out = lag
     while 2 * times * out < 0.75 * c.BINS:
         times *= 2
         middle = round(times * out)
-        part = again[middle - near : middle + near + 1]
+        part = autocorrelation[middle - near : middle + near + 1]
         at = int(np.argmax(part))
         if 0 < at < len(part) - 1:
             out = (middle - near + at) / times
     return out
 
 
+@cache
+def _passed(scale: int) -> tuple[Floats, Floats]:
+    """Filters by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
+    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    return np.exp(-((2 * np.pi * frequency * scale) ** 2)), _detrended(frequency, scale)
+
+
 def _detrended(frequency: Floats, scale: float) -> Floats:
-    """What of the power is no trend: it changes within `TREND` times the scale, in bins."""
+    """Filter that removes the trend from the power: it keeps changes within `TREND` times the scale, in bins."""
     return np.asarray((1 - np.exp(-0.5 * (2 * np.pi * frequency * scale * c.TREND) ** 2)) ** 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism.loops.periods.step_places import best_sequence, evenly_spaced
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask
 from prism.steps.step_ends import median_known
@@ -11,12 +12,12 @@ from prism.steps.traffic_clock import Clock
 
 
 def tracked(clock: Clock, bins: float) -> Ints:
-    """Find one moment of each step, in bins of the clock: where the traffic around it is most like the mean step.
+    """Find one place of each step, in bins of the clock: where the traffic around it is most similar to the mean step.
 
-    Consecutive ones are about a step apart, unless other traffic (an evaluation, a restart in the middle of a step) is between.
+    Consecutive places are about one step apart, except around other traffic (an evaluation, a restart inside a step).
     """
     channels = _channels(clock, bins)
-    at = _rest(clock, bins)
+    at = _longest_idle_place(clock, bins)
     half = max(int(bins / 2), 1)
     begins = np.round(np.arange(at, c.BINS - half, bins)).astype(np.int64)
     begins = begins[begins >= half]
@@ -27,16 +28,16 @@ def tracked(clock: Clock, bins: float) -> Ints:
     pattern -= pattern.mean(1, keepdims=True)
     size = 2 * c.BINS
     spectrum = np.fft.rfft(channels, size) * np.conj(np.fft.rfft(pattern, size))
-    like = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
-    return _followed(np.roll(like, half)[: c.BINS], bins)
+    similarity = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
+    return _best_path(np.roll(similarity, half)[: c.BINS], bins)
 
 
 def grouped(places: Ints, clock: Clock) -> Ints:
-    """Places at which steps end where buckets or layers of one size were taken for steps; else the same places.
+    """Group places if buckets or layers of one size were taken for steps; else return the same places.
 
-    After the last bucket of a step the forward pass follows: each so-manieth rests longer than all in between. Layers that are
-    gathered for the forward pass rest otherwise than those of the backward pass: then the rests repeat after as many as a step
-    holds. Buckets may consist of equal rounds themselves.
+    After the last bucket of a step the forward pass follows: every n-th idle time is longer than all in between. Layers that
+    are gathered for the forward pass have other idle times than those of the backward pass: the idle times then repeat after
+    the number of layers in a step. Buckets may consist of equal rounds themselves.
     """
     if len(places) < 6:
         return places
@@ -54,26 +55,26 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     longer = _longer(own, number, lasts)
     if longer.any():
         return grouped(inside[longer], clock)
-    rest = np.full(number[-1] + 1, np.nan)
-    rest[number] = own
-    count = _repeated(rest)
+    idle_times = np.full(number[-1] + 1, np.nan)
+    idle_times[number] = own
+    count = _repeated(idle_times)
     if not count:
         return places
-    usual = median_known(rest[: len(rest) // count * count].reshape(-1, count))
+    usual = median_known(idle_times[: len(idle_times) // count * count].reshape(-1, count))
     return grouped(inside[number % count == int(usual.argmax())], clock)
 
 
-def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
-    """Select the rests that are longer than all others and follow equal numbers of operations; may select none.
+def _longer(idle_times: Floats, number: Ints, lasts: float) -> Mask:
+    """Select the idle times that are longer than all others and follow equal numbers of operations; may select none.
 
-    Of several levels, the one with the most equal distances wins, then the most frequent one. A crash may break some.
-    The rests must occur from start to end; pauses do not. `lasts` is the time of an operation with its rest, ns. A
-    forward pass takes half as long as the backward passes between the reductions together; a longer rest is a pause.
+    Of several levels, the one with the most equal distances wins, then the most frequent one. A crash may break some. The idle
+    times must occur from start to end; pauses do not. `lasts` is the time of an operation with its idle time, ns. A forward
+    pass takes half as long as the backward passes between the reductions together; a longer idle time is a pause.
     """
-    order = np.sort(rest)
-    best, found = 1 - c.BROKEN, np.zeros(len(rest), np.bool_)
+    order = np.sort(idle_times)
+    best, found = 1 - c.BROKEN, np.zeros(len(idle_times), np.bool_)
     for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
-        longer = rest > order[m]
+        longer = idle_times > order[m]
         at = number[longer]
         if len(at) < 3:
             break
@@ -81,32 +82,32 @@ def _longer(rest: Floats, number: Ints, lasts: float) -> Mask:
         count = int(np.median(apart))
         equal = float(np.mean(apart == count))
         through = at[0] <= number[0] + count and at[-1] >= number[-1] - count
-        forward = float(np.median(rest[longer])) <= c.OTHERS * (1 + count / 2) * lasts
+        forward = float(np.median(idle_times[longer])) <= c.OTHERS * (1 + count / 2) * lasts
         if count >= 2 and through and forward and equal >= best and not (found.any() and equal == best):
             until = np.append(at[1:], number[-1] + 1) - np.append(at[0] - count, at[:-1])
-            hung = (until <= count) & (np.append(count, apart) < count)  # the step goes on after it
+            hung = (until <= count) & (np.append(count, apart) < count)  # the step continues after it
             longer[np.flatnonzero(longer)[hung]] = False
             best, found = equal, longer
     return found
 
 
-def _repeated(rest: Floats) -> int:
-    """The least number of operations after which the rests repeat, as they do not after fewer; 0 without any."""
-    ratio = np.log(np.maximum(rest, np.nanmedian(rest) / 1000))
-    most = len(rest) // c.GROUPS
-    unlike = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, most + 2)]
-    for k in range(1, most):
-        top = max(unlike[:k])
-        if top > c.UNLIKE and unlike[k] <= 0.5 * top and unlike[k] <= unlike[k + 1]:
+def _repeated(idle_times: Floats) -> int:
+    """Smallest number of operations after which the idle times repeat, and do not repeat after fewer; 0 if none."""
+    ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
+    max_count = len(idle_times) // c.GROUPS
+    difference = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, max_count + 2)]
+    for k in range(1, max_count):
+        top = max(difference[:k])
+        if top > c.UNLIKE and difference[k] <= 0.5 * top and difference[k] <= difference[k + 1]:
             return k + 1
     return 0
 
 
 def settled(places: Ints, clock: Clock, bins: float) -> Ints:
-    """Move places to the usual rests near them: evenly spaced places together, otherwise each by itself.
+    """Move places to the usual idle times near them: evenly spaced places together, otherwise one by one.
 
-    Steps hold equal traffic, so their places are evenly spaced without an interruption. A transfer that waits for a late rank
-    is idle in some steps; the rest between steps is idle in all.
+    Steps hold equal traffic, so their places are evenly spaced unless interrupted. A transfer that waits for a late rank is
+    idle in some steps; the job is idle between all steps.
     """
     near = max(int(c.NEAR * bins), 1)
     shifts = np.arange(-near, near + 1)
@@ -120,7 +121,7 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
         places = even
         around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     pace = clock.pace[around]
-    usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten rests are as long: then the nearest counts
+    usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten idle times are as long: then the nearest counts
     if usual - np.median(clock.pace) < 3:
         return np.unique(np.clip(places, 0, c.BINS - 1))
     pace = np.minimum(pace, usual) - np.abs(shifts) / near
@@ -128,25 +129,20 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
 
 
 def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
-    """Find evenly spaced places with the longest rests, to one bin, and the mean pace there.
+    """Find evenly spaced places with the longest idle times, to one bin, and the mean pace there.
 
-    Their distance differs from `bins` by a fiftieth at most.
+    Their distance differs from `bins` by 2 % at most.
     """
-    wide = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
-    best, found = -np.inf, np.zeros(0, np.int64)
-    for apart in bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)):
-        number = np.arange(int(c.BINS / apart))
-        at = np.arange(0.0, apart)[:, None] + number[None, :] * apart
-        mean = wide[np.minimum(np.round(at).astype(np.int64), c.BINS - 1)].mean(1)
-        if mean.max() > best:
-            best, found = float(mean.max()), np.round(at[int(mean.argmax())]).astype(np.int64)
-    return np.minimum(found, c.BINS - 1), best
+    widened = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
+    apart, first, best = evenly_spaced(widened, bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)))
+    places = first + np.round(np.arange(int(c.BINS / apart)) * apart).astype(np.int64)
+    return np.minimum(places, c.BINS - 1), best
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
-    """What each class of sequences moves, and the pace: smoothed, of mean 0 and variance 1.
+    """Compute the traffic of each class of sequences, and the pace: smoothed, mean 0, variance 1.
 
-    No rest counts as longer than those of nine in ten steps are, so that a hang is a rest as any.
+    Idle times are limited to those of nine in ten steps, so that a hang counts as a usual one.
     """
     kinds, smooth = np.unique(clock.kind), max(1.0, bins / 64)
     longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
@@ -158,8 +154,8 @@ def _channels(clock: Clock, bins: float) -> Floats:
     return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
 
 
-def _rest(clock: Clock, bins: float) -> float:
-    """The first place at which the job usually rests longest, in bins."""
+def _longest_idle_place(clock: Clock, bins: float) -> float:
+    """Find the first place at which the job is usually idle longest, in bins."""
     phases = min(c.PHASES, max(int(bins), 8))
     place = ((np.arange(c.BINS) + 0.5) / bins) % 1
     phase = np.minimum((place * phases).astype(np.int64), phases - 1)
@@ -167,29 +163,9 @@ def _rest(clock: Clock, bins: float) -> float:
     return (int(np.argmax(usual)) + 0.5) / phases * bins
 
 
-def _followed(like: Floats, bins: float) -> Ints:
-    """The sequence of places that are most alike in sum; a step may hold `STRETCH` more or less traffic than usual.
-
-    Dynamic programming; places less than the shortest step apart do not depend on each other.
-    """
+def _best_path(similarity: Floats, bins: float) -> Ints:
+    """Find the sequence of places with the largest sum of similarity; steps differ from usual by `STRETCH` at most."""
     low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
     apart = np.arange(low, high + 1, max(1, int(bins / c.PHASES)))
     cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
-    total, before = like.copy(), np.full(len(like), -1)
-    for begin in range(low, len(like), low):
-        at = np.arange(begin, min(begin + low, len(like)))
-        source = at[:, None] - apart[None, :]
-        value = np.where(source >= 0, total[np.maximum(source, 0)], -np.inf) - cost
-        best = value.argmax(1)
-        gain, origin = value[np.arange(len(at)), best], at - apart[best]
-        other = int(np.argmax(total[: begin - low + 1]))  # after an interruption
-        broken = total[other] - 1.0
-        origin = np.where(broken > gain, other, origin)
-        gain = np.maximum(gain, broken)
-        total[at] += np.maximum(gain, 0)
-        before[at] = np.where(gain > 0, origin, -1)
-    out, place = [], int(np.argmax(total))
-    while place >= 0:
-        out.append(place)
-        place = int(before[place])
-    return np.array(out[::-1], np.int64)
+    return best_sequence(similarity, apart, cost, 1.0)

@@ -1,4 +1,4 @@
-"""The timeline of a job: its steps per rank, and spans of traffic."""
+"""Reconstruct the timeline of a job: its steps per rank, and spans of traffic."""
 
 from __future__ import annotations
 
@@ -16,10 +16,25 @@ from prism.steps.step_bounds import rank_steps, steps_of
 def reconstruct(
     flows: Flows, job: Job, parallelism: Parallelism, *, records: Flows | None = None, of: Codes | None = None
 ) -> Timeline:
-    """The timeline of one job, without its events; `flows` holds its records, as the streams of `parallelism` number them.
+    """Reconstruct the timeline of one job, without its events.
 
-    `records` are those that the job's flows were condensed from, if they were, and `of` the place of each in `flows`, −1 of
-    others: messages are counted.
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job, as numbered by the streams of `parallelism`.
+    job : Job
+        Its ranks.
+    parallelism : Parallelism
+        Streams and groups.
+    records : Flows, optional
+        The records before they were condensed to `flows`; messages are counted in them.
+    of : int[records], optional
+        Index of each of `records` in `flows`, −1 for others.
+
+    Returns
+    -------
+    Timeline
+        Steps per rank, ns since the epoch; empty if nothing repeats.
     """
     spans, reduces = _spans(flows, job, parallelism.streams), _reducing(flows, parallelism)
     if records is not None and of is not None:
@@ -31,28 +46,28 @@ def reconstruct(
     if found is None:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), spans)
     code = {address: i for i, address in enumerate(flows.endpoints)}
-    every = rank_steps(sequences, found, len(flows.endpoints))
-    steps = {address: every[code[address]] for address in job.endpoints if address in code}
+    by_endpoint = rank_steps(sequences, found, len(flows.endpoints))
+    steps = {address: by_endpoint[code[address]] for address in job.endpoints if address in code}
     return Timeline(tuple(_of_ranks(job, steps, parallelism)), (), spans)
 
 
 def _of_ranks(job: Job, steps: dict[str, Ints], parallelism: Parallelism) -> Iterator[Ints]:
-    """The steps of each rank, if it is seen in half of them at least; else those of the ranks that it waits for.
+    """Yield the steps of each rank, if it has half of them at least; else those of the ranks for which it waits.
 
-    These are the ranks of a group inside its host, where nobody sees it send, then those of its other groups.
+    These are the ranks of a group inside its host, whose traffic is not on the wire, then those of its other groups.
     """
     most = max((len(one) for one in steps.values()), default=0)
     for address in job.endpoints:
         own = steps.get(address, np.zeros((0, 2), np.int64))
         for groups in (parallelism.unseen, tuple(group.members for group in parallelism.groups)):
             if 2 * len(own) < most:
-                mates = [steps[m] for group in groups if address in group for m in group if m in steps]
-                own = max([own, *mates], key=len)
+                peers = [steps[m] for group in groups if address in group for m in group if m in steps]
+                own = max([own, *peers], key=len)
         yield own
 
 
 def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:
-    """Which records reduce gradients: those of data-parallel groups; all where only one kind is known."""
+    """Select records that reduce gradients: those of data-parallel groups; all if only one kind is known."""
     kinds = {stream.kind for stream in parallelism.streams}
     out = np.full(len(flows), kinds in ({"dp"}, {"tp"}))
     for stream in parallelism.streams:
@@ -62,7 +77,7 @@ def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:
 
 
 def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
-    """One span per record and end of it, with the phase its stream stands for."""
+    """Return two spans per record, one for each end, with the phase of its stream."""
     start, rank = sending(flows), _ranks(flows, job)
     parts = [(s.rows, PHASES.index(s.kind)) for s in streams]
     rows = np.concatenate([r for r, _ in parts]) if parts else np.zeros(0, np.intp)
@@ -80,7 +95,7 @@ def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
 
 
 def _ranks(flows: Flows, job: Job) -> Codes:
-    """The rank of each endpoint, −1 for those of others."""
+    """Rank of each endpoint, −1 for endpoints of other jobs."""
     code = {address: i for i, address in enumerate(flows.endpoints)}
     rank = np.full(len(flows.endpoints), -1, np.int32)
     rank[[code[address] for address in job.endpoints]] = np.arange(len(job.endpoints), dtype=np.int32)

@@ -1,6 +1,6 @@
-"""The traffic clock: it advances with the traffic of a job, not with time.
+"""Build the traffic clock: it advances with the traffic of a job, not with time.
 
-All steps of a job last equally long on it, whether the job paused, was slow or hung in between.
+All steps of a job have the same length on it, also if the job paused, was slow or hung in between.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from prism.steps.record_sequences import Floats, Ints, Sequences
 
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """`edges`: the time, ns, at which each of `BINS` equal parts of the traffic begins, and the end; float64[BINS + 1].
+    """`edges`: time, ns, at which each of `BINS` equal parts of the traffic begins, and the end; float64[BINS + 1].
 
     `density`: traffic of each sequence in each part, relative to its mean; float64[sequences, BINS]. `pace`: logarithm of the
-    time that each part took; high while the job is idle.
+    duration of each part; high while the job is idle.
     """
 
     edges: Floats
@@ -26,60 +26,61 @@ class Clock:
     pace: Floats
     kind: Ints  # class of each sequence
     bursts: bool = False
-    records: int = 1 << 62  # of the sequence that has most
+    records: int = 1 << 62  # in the largest sequence
 
     @property
     def spent(self) -> Floats:
-        """Time that each part of the traffic took, ns."""
+        """Duration of each part of the traffic, ns."""
         return np.diff(self.edges)
 
-    def resting(self, power: float) -> Clock:
-        """The same whose pace is the time of each part, relative to the mean, to a power: rests stand out from slow transfers.
+    def with_power(self, power: float) -> Clock:
+        """Return the clock with another pace: the duration of each part relative to the mean, to a power, which emphasizes idle
+        times.
 
-        No rest counts as longer than that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
+        Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
         """
         spent = np.minimum(self.spent, np.sort(self.spent)[-c.LONGEST])
         return replace(self, pace=np.log1p(spent / spent.mean()) ** power)
 
 
 def clock_of(sequences: Sequences, picked: Ints) -> Clock:
-    """Make the clock of some sequences. Connections have weights by duration, messages by the root of their number."""
+    """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
     grid, shares = _bursts(sequences, picked) if sequences.bursts else _messages(sequences, picked)
-    told = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
-    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, told, grid)
+    progress = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
+    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, grid)
     if sequences.bursts:
         density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
     else:
         density = _counted(sequences, picked)
     spent, even = np.diff(edges), sequences.life / c.BINS
-    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other rests
-    # in bursts, what follows at once does not rest
+    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
+    # In bursts, a gap of less than 1 % of a bin is not idle.
     pace = np.log(spent + even / 100) if sequences.bursts else np.log1p(common / even) ** 2
     return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, int(sequences.count[picked].max()))
 
 
 def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
-    """Times at which messages end, and what the clock shows before and after each: it jumps then, and stands in between."""
+    """Times at which messages end, and the clock before and after each: it jumps there and is constant in between."""
     at, share, of = _ended(sequences, picked)
-    told = np.cumsum(share * _weight(sequences, picked)[of])
-    return np.repeat(at, 2), [np.stack([np.append(0.0, told[:-1]), told], axis=1).ravel()]
+    progress = np.cumsum(share * _weight(sequences, picked)[of])
+    return np.repeat(at, 2), [np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()]
 
 
 def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
-    """Weight of each connection: the time for which it lasts. A restarted job opens new connections."""
+    """Weight of each connection: its duration. A restarted job opens new connections."""
     own = [sequences.records(v) for v in picked.tolist()]
     lasts = np.array([sequences.end[one].max() - sequences.start[one.start] for one in own], np.float64)
     return np.asarray(lasts / max(lasts.sum(), 1.0))
 
 
 def _weight(sequences: Sequences, picked: Ints) -> Floats:
-    """How much each sequence drives the clock: as the root of its messages, for few tell less evenly how far a step is."""
+    """Weight of each sequence: the root of its number of messages; few messages show progress less evenly."""
     weight = np.sqrt(sequences.count[picked])
     return np.asarray(weight / weight.sum())
 
 
 def _ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats, Ints]:
-    """When messages of some sequences end, ns, in order; each one's share of its sequence, and which sequence that is."""
+    """Times at which messages of some sequences end, ns, ascending; their share of the sequence; index of the sequence."""
     parts = [sequences.records(v) for v in picked.tolist()]
     at = np.concatenate([sequences.end[own] for own in parts]).astype(np.float64)
     share = np.concatenate([sequences.weight[own] / sequences.weight[own].sum() for own in parts])
@@ -89,17 +90,17 @@ def _ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats, Ints]:
 
 
 def _counted(sequences: Sequences, picked: Ints) -> Floats:
-    """What each sequence moved in each part of the clock, relative to its mean."""
+    """Traffic of each sequence in each part of the clock, relative to its mean."""
     _, share, of = _ended(sequences, picked)
     share_of_clock = share * _weight(sequences, picked)[of]
-    told = np.cumsum(share_of_clock) - share_of_clock / 2
-    place = of * c.BINS + np.minimum((told * c.BINS).astype(np.int64), c.BINS - 1)
+    progress = np.cumsum(share_of_clock) - share_of_clock / 2
+    place = of * c.BINS + np.minimum((progress * c.BINS).astype(np.int64), c.BINS - 1)
     moved: Floats = np.bincount(place, share * c.BINS, len(picked) * c.BINS).astype(np.float64)
     return moved.reshape(len(picked), c.BINS)
 
 
 def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
-    """Times at which bursts begin or end, and each sequence's share that had moved by then: a burst moves at an even rate."""
+    """Times at which bursts begin or end, and the share of each sequence moved by then; bursts move at a constant rate."""
     knots, moved = [], []
     for v in picked.tolist():
         own = sequences.records(v)

@@ -1,7 +1,6 @@
-"""A board and its records in a file of plain values (`packing`): reading it creates nothing but the classes of a board.
+"""Save a board and its records in a file of plain values (`packing`). Reading creates only the classes of a board.
 
-A process that has read files from a stranger writes it, so what it wrote is not trusted: numbers that are places of other
-things are checked before anybody uses them.
+The file is not trusted, because its writer read files of strangers: indices are checked before use.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SCHEMA = "prism-board/1"
 
 
 class Replayed(NamedTuple):
-    """What a replay leaves: its board, and the records it was told from."""
+    """Result of a replay: its board, and its records."""
 
     board: Board
     records: Memory
@@ -35,15 +34,15 @@ class _Kept(NamedTuple):
     flows: Flows
 
 
-def save(path: str | Path, told: Board, flows: Flows) -> None:
-    """Write a board and its records. Raises OSError, ValueError where it holds too much text."""
-    jobs = tuple(replace(status, found=bare(status.found)) for status in told.jobs)
+def save(path: str | Path, board: Board, flows: Flows) -> None:
+    """Write a board and its records. Raises OSError, or ValueError if there is too much text."""
+    jobs = tuple(replace(status, found=bare(status.found)) for status in board.jobs)
     with open(path, "wb") as file:
-        file.writelines(packed(_Kept(replace(told, jobs=jobs), flows), _Kept, SCHEMA))
+        file.writelines(packed(_Kept(replace(board, jobs=jobs), flows), _Kept, SCHEMA))
 
 
 def load(path: str | Path) -> Replayed:
-    """Read them back. Raises ValueError with the name of the file, whatever is wrong with it."""
+    """Read a board and its records. Raises ValueError with the name of the file if anything in it is invalid."""
     try:
         found: _Kept = unpacked(np.fromfile(path, np.uint8), _Kept, SCHEMA)
         for status in found.board.jobs:
@@ -56,14 +55,14 @@ def load(path: str | Path) -> Replayed:
 
 
 def bare(found: JobDiagnosis) -> JobDiagnosis:
-    """A job without the places of its streams' records, which only the analysis needs."""
+    """Return a job without the rows of its streams, which only the analysis needs."""
     none = np.zeros(0, np.intp)
     streams = tuple(replace(stream, rows=none) for stream in found.parallelism.streams)
     return replace(found, parallelism=replace(found.parallelism, streams=streams))
 
 
 def check_job(found: JobDiagnosis) -> None:
-    """Raises ValueError where arrays of a job do not fit one another or its endpoints."""
+    """Check that arrays of a job fit each other and its endpoints. Raises ValueError."""
     ranks, timeline = len(found.job.endpoints), found.timeline
     if len(timeline.steps) != ranks or any(own.ndim != 2 or own.shape[1] != 2 for own in timeline.steps):
         raise ValueError("the steps of a job are not those of its ranks")

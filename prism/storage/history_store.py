@@ -1,7 +1,7 @@
-"""Histories of jobs in the store (`job_history`): only what changed is written, within a bound, and read again after a restart.
+"""Save histories of jobs in the store (`job_history`): only changes are written, at a limited rate, and read after a restart.
 
-A job has one head and at most `SLOTS` parts; a newer part takes the slot of one that is older than what is kept. So a history
-takes bounded room in the store however long a job runs. What does not fit into the bound now is written with a later window.
+A job has one head and at most `SLOTS` parts. A newer part takes the slot of an expired one. So a history needs limited space in
+the store, however long the job runs. Changes above the rate are written with a later window.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from prism.tracking.job_tracking import Followed
 
 DAY = 86_400
 SECOND = 1_000_000_000
-EVERY_NS = 10 * SECOND  # how old a history may become before it is saved again
-RATE, BURST = 1 << 20, 64 << 20  # octets before compression: of all histories per second in the long run, and at once
+EVERY_NS = 10 * SECOND  # age at which a history is saved again
+RATE, BURST = 1 << 20, 64 << 20  # octets before compression of all histories: per second on average, and at once
 SLOTS = 160
-OPEN = 3  # the newest parts, which windows may still change
+OPEN = 3  # newest parts, which windows may still change
 
 HISTORY = Table(
     name="job_history",
@@ -36,12 +36,12 @@ HISTORY = Table(
     keep_s=90 * DAY,
     replacing="version",
 )
-HEAD = -1  # its slot
+HEAD = -1  # slot of the head
 
 
 @dataclass
 class _Known:
-    """What is in the store of a job: its cases when it was saved, when all of it was, and the digest of each part."""
+    """State of a job in the store: its cases when it was saved, time of the last complete save, and the digest of each part."""
 
     cases: frozenset[tuple[str, str]] | None = None
     at_ns: int = 0
@@ -51,17 +51,17 @@ class _Known:
 
 
 class Histories:
-    """The histories of a database. Methods raise StoreError; `unread` counts texts that cannot be read."""
+    """The histories of a database. Methods raise StoreError; `unread` counts unreadable texts."""
 
     def __init__(self, database: Database, *, rate: int = RATE, burst: int = BURST) -> None:
         self._database, self._rate, self._burst = database, rate, burst
         self._room, self._at = float(burst), 0
         self._known: dict[str, _Known] = {}
-        self.unread = self.octets = 0  # `octets` were written, before compression
+        self.unread = self.octets = 0  # `octets`: written so far, before compression
         database.create(HISTORY)
 
     def save(self, jobs: Iterable[Followed], trails: Iterable[Trail], at_ns: int) -> None:
-        """Keep what changed of each job: when a case of it opens or closes, and else every `EVERY_NS`; while there is room."""
+        """Save the changes of each job if a case of it opens or closes, else every `EVERY_NS`, within the rate."""
         self._room = min(self._burst, self._room + self._rate * max(at_ns - self._at, 0) / SECOND if self._at else self._burst)
         self._at = at_ns
         cases: dict[str, set[tuple[str, str]]] = {}
@@ -82,7 +82,7 @@ class Histories:
                 self._known[one.id].cases, self._known[one.id].at_ns = own, at_ns
 
     def _put(self, one: Followed, known: _Known, at_ns: int) -> bool:
-        """Write what changed of a job, the newest first; whether all of it was written."""
+        """Write the changes of a job, newest first; return whether all were written."""
         assert one.found is not None
         members, width = job_history.members(one.found), job_history.width(one.step_ns, known.width_ns)
         if (members, width) != (known.members, known.width_ns):
@@ -121,7 +121,7 @@ class Histories:
         self.octets += octets
 
     def load(self, one: Followed) -> Followed:
-        """A job with what was known of its past, where that can be read and is of the same members."""
+        """Restore the past of a job if it can be read and has the same members."""
         heads = [
             head for text in self._texts(one.id, newest=1, parts=False) if (head := self._read(job_history.read_head, text))
         ]
@@ -148,7 +148,7 @@ class Histories:
         return replace(one, job=job, found=replace(found, job=job), talked_ns=found.job.end_ns)
 
     def _texts(self, name: str, *, newest: int, parts: bool) -> Iterator[str]:
-        """The head of a job, or its parts, those written last first: one at a time, for they may be large."""
+        """Yield the head of a job, or its parts from the newest, one at a time: they may be large."""
         sign = ">=" if parts else "<"
         own = f"FROM {HISTORY.name} WHERE id = {{id:String}}"
         sql = f"SELECT slot, max(version) AS newest {own} AND slot {sign} 0 GROUP BY slot"

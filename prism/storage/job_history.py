@@ -1,7 +1,7 @@
-"""The history of a job as texts for the store: a head (job, layout, groups, events), and parts of its timeline by time.
+"""Convert the history of a job to texts for the store: a head (job, layout, groups, events), and parts of its timeline by time.
 
-Steps that are over do not change any more, so only the newest parts are written again. Texts are packed (`packing`), compressed
-and written in base 64. One of another version of Prism is refused, not misread.
+Finished steps no longer change, so only the newest parts are written again. Texts are packed (`packing`), compressed, and
+base64. A text of another version of Prism is refused.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ from prism.storage.packing import packed, unpacked
 from prism.tracking.timeline_stitching import job_ends
 
 SCHEMA = "prism-history/2"
-OCTETS = 64 << 20  # of one history, and of one text, before compression
-STEPS = 64  # that a part holds at least
+OCTETS = 64 << 20  # limit of one history, and of one text, before compression
+STEPS = 64  # minimum steps of a part
 NONE64, NONE32 = np.zeros(0, np.int64), np.zeros(0, np.int32)
 NO_SPANS = Spans(NONE64, NONE64, NONE32, np.zeros(0, np.int8), NONE32)
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A job without steps, spans and phases; `width_ns` is how much time each of its parts holds, `first_ns` when its first
-    step began.
-    """
+    """A job without steps, spans and phases. `width_ns`: duration of each part. `first_ns`: begin of its first step."""
 
     found: JobDiagnosis
     width_ns: int
@@ -42,10 +40,10 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The steps that end in [block, block + 1) × `width_ns`, their phases, and spans that begin there.
+    """The steps that end in [block, block + 1) × `width_ns`, their phases, and the spans that begin there.
 
-    `members` names the endpoints whose ranks these are. `first` is the number of the job's first step that ends here or later.
-    Phases number steps from the first one of each rank that is here.
+    `members` identifies the endpoints of these ranks. `first`: number of the job's first step that ends here or later. Phases
+    number steps from the first one of each rank in this part.
     """
 
     members: str
@@ -58,11 +56,11 @@ class Part:
 
     @property
     def octets(self) -> int:
-        """Its size before compression, about."""
+        """Approximate size before compression."""
         return 16 * sum(map(len, self.steps)) + 33 * len(self.spans) + 25 * len(self.phases)
 
     def digest(self) -> bytes:
-        """Differs where what it holds differs."""
+        """Digest of the contents."""
         out = hashlib.blake2b(str(self.first).encode(), digest_size=16)
         for own in self.steps:
             out.update(own.tobytes())
@@ -74,18 +72,18 @@ class Part:
 
 
 def members(found: JobDiagnosis) -> str:
-    """A name for the endpoints of a job in their order."""
+    """Identify the endpoints of a job and their order."""
     return hashlib.blake2s("\n".join(found.job.endpoints).encode(), digest_size=8).hexdigest()
 
 
 def width(step_ns: float, known_ns: int = 0) -> int:
-    """How much time a part holds, ns: `STEPS` of a step, up to a power of two; as `known_ns` while that is about right."""
+    """Duration of a part, ns: `STEPS` steps, rounded up to a power of two; `known_ns` while that is about right."""
     wanted = STEPS * max(step_ns, 1e6)
     return known_ns if wanted <= 2 * known_ns <= 16 * wanted else 1 << math.ceil(math.log2(wanted))
 
 
 def head(found: JobDiagnosis, width_ns: int) -> Head:
-    """The head of a job's history."""
+    """Build the head of a job's history."""
     line, found = found.timeline, bare(found)
     nothing = tuple(np.zeros((0, 2), np.int64) for _ in line.steps)
     rest = replace(line, steps=nothing, spans=NO_SPANS, phases=NO_PHASES)
@@ -93,7 +91,7 @@ def head(found: JobDiagnosis, width_ns: int) -> Head:
 
 
 def blocks(line: Timeline, width_ns: int) -> range:
-    """The numbers of the parts of a timeline, the oldest first."""
+    """Numbers of the parts of a timeline, the oldest first."""
     ends = [(int(own[0, 1]), int(own[-1, 1])) for own in line.steps if len(own)]
     if not ends:
         return range(0)
@@ -101,7 +99,7 @@ def blocks(line: Timeline, width_ns: int) -> range:
 
 
 def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS) -> Part:
-    """A part of a job's timeline; where it has too many `octets`, without spans, and then without phases."""
+    """Build a part of a job's timeline; above the limit of `octets` without spans, then also without phases."""
     line, edges = found.timeline, (block * width_ns, (block + 1) * width_ns)
     places = np.array([np.searchsorted(own[:, 1], edges) for own in line.steps], np.int64).reshape(-1, 2)
     steps = tuple(own[low:high] for own, (low, high) in zip(line.steps, places.tolist(), strict=True))
@@ -109,9 +107,9 @@ def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS
     inside = (spans.start_ns >= edges[0]) & (spans.start_ns < edges[1])
     own = np.flatnonzero((phases.step >= places[phases.rank, 0]) & (phases.step < places[phases.rank, 1]))
     step = (phases.step[own] - places[phases.rank[own], 0]).astype(np.int32)
-    told = replace(_rows(phases, own), step=step)
+    kept_phases = replace(_rows(phases, own), step=step)
     first = line.first + int(np.searchsorted(job_ends(line), edges[0]))
-    whole = Part(members(found), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), told)
+    whole = Part(members(found), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), kept_phases)
     for smaller in (whole, replace(whole, spans=NO_SPANS)):
         if smaller.octets <= octets:
             return smaller
@@ -119,14 +117,14 @@ def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS
 
 
 def own(head: Head, parts: Iterable[Part]) -> list[Part]:
-    """Those parts that belong to a head, the oldest first."""
+    """Select the parts that belong to a head, the oldest first."""
     names = members(head.found)
     some = (one for one in parts if (one.members, one.width_ns) == (names, head.width_ns))
     return sorted((one for one in some if (one.block + 1) * one.width_ns > head.first_ns), key=lambda one: one.block)
 
 
 def joined(head: Head, parts: Iterable[Part]) -> JobDiagnosis:
-    """The job of a head and those of its parts that are its own. Raises ValueError where they do not fit one another."""
+    """Join a head and its parts to a job. Raises ValueError if they do not fit."""
     found, parts = head.found, own(head, parts)
     ranks = len(found.job.endpoints)
     if not parts:
@@ -147,12 +145,12 @@ def joined(head: Head, parts: Iterable[Part]) -> JobDiagnosis:
 
 
 def _first(line: Timeline, newest: Part) -> int:
-    """The number of a timeline's first step by its newest part: numbers may have moved since others were written."""
+    """Number of a timeline's first step by its newest part: numbers may have changed since others were written."""
     return max(newest.first - int(np.searchsorted(job_ends(line), newest.block * newest.width_ns)), 0)
 
 
 def _rows(table: Any, rows: NDArray[np.intp]) -> Any:
-    """Some rows of spans or phases; the octets of spans are not kept."""
+    """Select rows of spans or phases; the octets of spans are not saved."""
     names = ("start_ns", "end_ns", "rank", "phase", "step" if isinstance(table, Phases) else "peer")
     return type(table)(**{name: getattr(table, name)[rows] for name in names})
 
@@ -163,21 +161,21 @@ def _together(tables: list[Any]) -> Any:
 
 
 def written(one: Head | Part) -> str:
-    """A head or a part as text. Raises ValueError where it holds too many names."""
+    """Convert a head or a part to text. Raises ValueError if it has too many names."""
     pressed = zlib.compressobj(1)
     pieces = [pressed.compress(piece) for piece in packed(one, type(one), SCHEMA)]
     return base64.b64encode(b"".join([*pieces, pressed.flush()])).decode("ascii")
 
 
 def read_head(text: str, *, octets: int = 2 * OCTETS) -> Head:
-    """The head of a text. Raises ValueError where it is none of this version, or longer than so many octets."""
+    """Read a head. Raises ValueError if it has another version, or more than `octets`."""
     found: Head = _read(text, Head, octets)
     check_job(found.found)
     return found
 
 
 def read_part(text: str, *, octets: int = 2 * OCTETS) -> Part:
-    """The part of a text. Raises ValueError as `read_head`, and where its phases or spans are of other ranks than its steps."""
+    """Read a part. Raises ValueError as `read_head`, or if its phases or spans have other ranks than its steps."""
     found: Part = _read(text, Part, octets)
     for rows in (found.spans, found.phases):
         if len(rows) and not 0 <= int(rows.rank.min()) <= int(rows.rank.max()) < len(found.steps):

@@ -1,7 +1,6 @@
-"""What the live analysis must know after a restart, in the store: jobs, cases, windows, gaps in collection. The rest it sees in
-the records again.
+"""Save the state that the live analysis needs after a restart: jobs, cases, windows, gaps. Records supply the rest.
 
-Jobs and cases are rows with what is searched in columns and the whole as JSON; of an id the newest version counts.
+Jobs and cases are rows with searchable columns and the whole as JSON. The newest version of an id counts.
 """
 
 from __future__ import annotations
@@ -69,13 +68,13 @@ GAPS = Table(
     keep_s=14 * DAY,
     replacing="version",
 )
-WINDOWS_KEPT = 600  # that are read again, the newest
+WINDOWS_KEPT = 600  # newest windows that are read
 
 
 class Saved(NamedTuple):
-    """What was known when it was saved last; windows and gaps the newest first.
+    """The last saved state; windows and gaps newest first.
 
-    `until_ns`: up to when records had been analysed, 0 without any.
+    `until_ns`: records had been analysed up to this time, 0 if none.
     """
 
     jobs: tuple[Followed, ...]
@@ -86,13 +85,13 @@ class Saved(NamedTuple):
 
 
 class State:
-    """Jobs, cases, windows and gaps of a database. Methods raise StoreError; `unread` counts rows that are neither."""
+    """Jobs, cases, windows and gaps of a database. Methods raise StoreError; `unread` counts invalid rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._saved: dict[str, dict[str, str]] = {}
         self.unread: Counter[str] = Counter()
-        self._until = 0  # windows that end by then are saved
+        self._until = 0  # windows up to this time are saved
         self._gaps: tuple[Gap, ...] = ()
         for table in (JOBS, CASES, WINDOWS, GAPS):
             database.create(table)
@@ -106,10 +105,10 @@ class State:
         at_ns: int,
         gaps: Iterable[Gap] = (),
     ) -> None:
-        """Keep what has changed, also of each job's history; `at_ns`, the end of the newest window, is its version."""
+        """Save the changes, also of each job's history. `at_ns`, the end of the newest window, is the version."""
         jobs, trails = tuple(jobs), tuple(trails)
-        told = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
-        self._put(JOBS, told, at_ns)
+        job_rows = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
+        self._put(JOBS, job_rows, at_ns)
         cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
         self._put(CASES, cases, at_ns)
         self.histories.save(jobs, trails, at_ns)
@@ -121,20 +120,20 @@ class State:
         self._gaps = kept
 
     def load(self) -> Saved:
-        """What was known last. What is loaded is not saved again."""
-        jobs = [one for told in self._newest(JOBS) if (one := self._read(JOBS.name, told, job_from)) is not None]
+        """Read the last state. It is not saved again."""
+        jobs = [one for text in self._newest(JOBS) if (one := self._read(JOBS.name, text, job_from)) is not None]
         jobs = [self.histories.load(one) for one in jobs]
         self.unread["history"] = self.histories.unread
-        trails = [one for told in self._newest(CASES) if (one := self._read(CASES.name, told, trail_from)) is not None]
+        trails = [one for text in self._newest(CASES) if (one := self._read(CASES.name, text, trail_from)) is not None]
         windows = tuple(Window(*row) for row in self._newest_rows(WINDOWS, "end_ns", WINDOWS_KEPT))
         self._gaps = tuple(Gap(*row) for row in self._newest_rows(GAPS, "begin_ns", GAPS_KEPT))
         self._until = windows[0].end_ns if windows else 0
         return Saved(tuple(jobs), tuple(trails), self._until, windows, self._gaps)
 
     def cases(self, since_ns: int) -> list[Case]:
-        """The cases that went on at a time or later, each as it was last."""
-        told = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
-        return [one.case for one in told if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
+        """Return the cases that continued at a time or later, in their last version."""
+        text = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
+        return [one.case for one in text if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
 
     def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
         """Insert rows whose fields are the columns of a table."""
@@ -147,7 +146,7 @@ class State:
             self._database.insert(table, columns, token=f"{table.name} {times[day[0]]} {versions}", again=False)
 
     def _newest_rows(self, table: Table, order: str, most: int) -> Iterator[tuple[Any, ...]]:
-        """The newest rows of a table as plain values, without the version; of rows at one time the newest version."""
+        """Yield the newest rows of a table as plain values without the version; of rows with one time the newest version."""
         names = [column.name for column in table.columns if column.name != table.replacing]
         newest = f", {table.replacing} DESC LIMIT 1 BY {order}" if table.replacing else ""
         sql = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order} DESC{newest} LIMIT {{most:UInt64}}"
@@ -155,7 +154,7 @@ class State:
         yield from zip(*(found[name].tolist() for name in names), strict=True)
 
     def _put(self, table: Table, rows: Sequence[tuple[str, int, str, dict[str, Any]]], at_ns: int) -> None:
-        texts = {name: json.dumps(told, allow_nan=False) for name, _, _, told in rows}
+        texts = {name: json.dumps(document, allow_nan=False) for name, _, _, document in rows}
         before = self._saved.get(table.name, {})
         rows = [row for row in rows if before.get(row[0]) != texts[row[0]]]
         for day in _partitions(table, [begun for _, begun, _, _ in rows]):
@@ -172,18 +171,18 @@ class State:
 
     def _newest(self, table: Table) -> list[str]:
         sql = f"SELECT argMax(told, version) AS newest FROM {table.name} GROUP BY id"
-        return [str(told) for told in self._database.query(sql).get("newest", ())]
+        return [str(text) for text in self._database.query(sql).get("newest", ())]
 
-    def _read(self, name: str, told: str, made: Any) -> Any:
+    def _read(self, name: str, text: str, made: Any) -> Any:
         try:
-            return made(json.loads(told))
+            return made(json.loads(text))
         except (ValueError, TypeError, KeyError, AttributeError):
             self.unread[name] += 1
             return None
 
 
 def _partitions(table: Table, times: list[int]) -> list[list[int]]:
-    """Places of rows by the partition that each is in."""
+    """Group row indices by partition."""
     out: dict[int, list[int]] = {}
     for i, time in enumerate(times):
         out.setdefault(time // table.partition_ns, []).append(i)
@@ -191,7 +190,7 @@ def _partitions(table: Table, times: list[int]) -> list[list[int]]:
 
 
 def job_json(one: Followed) -> dict[str, Any]:
-    """A job as it is followed, without what the records show again."""
+    """Convert a tracked job to JSON, without what records show again."""
     job = one.job
     return {
         "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns, "name": job.name},
@@ -204,34 +203,34 @@ def job_json(one: Followed) -> dict[str, Any]:
 
 
 def _agreed(one: Followed) -> list[tuple[tuple[int, ...], float]]:
-    """The layout that windows agree on, if any, and how sure they are, in tenths: what wavers by less is not saved again."""
+    """The layout that windows agree on, and its confidence in tenths: smaller changes are not saved."""
     layout = favoured(one.layouts)
-    sure = [sure for told, sure in one.layouts if told == layout]
+    sure = [sure for known, sure in one.layouts if known == layout]
     return [(layout, max(round(sum(sure) / len(sure), 1), 0.1))] if layout else []
 
 
 def _roughly(step_ns: float) -> float:
-    """To one part in twenty: what wavers by less is not saved again and again."""
+    """Round a step to 5 %: smaller changes are not saved."""
     return float(round(1.05 ** round(math.log(step_ns, 1.05)))) if step_ns > 0 else 0.0
 
 
-def job_from(told: Mapping[str, Any]) -> Followed:
-    """The job of `job_json`. Raises ValueError, TypeError or KeyError where it is none."""
-    job = told["job"]
+def job_from(document: Mapping[str, Any]) -> Followed:
+    """Read a job from `job_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
+    job = document["job"]
     start = int(job["start_ns"])
     return Followed(
         Job(str(job["id"]), tuple(job["endpoints"]), tuple(job["hosts"]), start, start, name=str(job.get("name", ""))),
-        int(told["met_ns"]),
-        step_ns=float(told["step_ns"]),
+        int(document["met_ns"]),
+        step_ns=float(document["step_ns"]),
         talked_ns=start,
-        state=told["state"],
-        layouts=tuple((tuple(layout), float(sure)) for layout, sure in told["layouts"]) * LAYOUTS,
-        told_by=int(told.get("told_by", 0)),
+        state=document["state"],
+        layouts=tuple((tuple(layout), float(sure)) for layout, sure in document["layouts"]) * LAYOUTS,
+        told_by=int(document.get("told_by", 0)),
     )
 
 
 def trail_json(trail: Trail) -> dict[str, Any]:
-    """A case as it is followed."""
+    """Convert a tracked case to JSON."""
     case = {name: value for name, value in asdict(replace(trail.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
     rest = {
         name: getattr(trail, name)
@@ -241,15 +240,17 @@ def trail_json(trail: Trail) -> dict[str, Any]:
     return {"case": case, "finding": finding, **rest}
 
 
-def trail_from(told: Mapping[str, Any]) -> Trail:
-    """The trail of `trail_json`. Raises ValueError, TypeError or KeyError where it is none."""
-    rest = {name: value for name, value in told.items() if name not in ("case", "finding")}
-    return Trail(Case(finding=finding_from(told["finding"]), **told["case"]), **rest)
+def trail_from(document: Mapping[str, Any]) -> Trail:
+    """Read a trail from `trail_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
+    rest = {name: value for name, value in document.items() if name not in ("case", "finding")}
+    return Trail(Case(finding=finding_from(document["finding"]), **document["case"]), **rest)
 
 
-def finding_from(told: Mapping[str, Any]) -> Finding:
-    """The finding of `prism.report.json_report.finding_json`. Raises ValueError, TypeError or KeyError where it is none."""
-    fields = {name: value for name, value in told.items() if name != "title"}
+def finding_from(document: Mapping[str, Any]) -> Finding:
+    """Read a finding from `prism.report.json_report.finding_json`. Raises ValueError, TypeError or KeyError if it is
+    invalid.
+    """
+    fields = {name: value for name, value in document.items() if name != "title"}
     subject, isolate, lost = fields.pop("subject"), fields.pop("isolate"), float(fields.pop("lost_gpu_seconds"))
     alternatives = tuple((tuple(one["ids"]), float(one["probability"])) for one in isolate["alternatives"])
     return Finding(

@@ -1,6 +1,6 @@
-"""Notifications in the store: before anybody hears of one it is here, with its id, and so is how far it came.
+"""Save notifications in the store before they are sent, with their id and the state of their delivery.
 
-A row is a notification at one try; the newest of an id counts. Kept for 30 days after it was made.
+A row is a notification at one attempt; the newest row of an id counts. Rows are kept for 30 days.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ class Outbox:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.unread = 0  # rows that are no notifications
+        self.unread = 0  # invalid rows
         database.create(OUTBOX)
 
     def load(self) -> list[Notification]:
-        """All that is kept, each as it was last, in the order they were made."""
+        """Return all notifications in their last state, in the order of creation."""
         sql = "SELECT argMax(told, version) AS newest FROM outbox GROUP BY id"
         found = []
-        for told in self._database.query(sql).get("newest", ()):
+        for text in self._database.query(sql).get("newest", ()):
             try:
-                found.append(from_json(json.loads(told)))
+                found.append(from_json(json.loads(text)))
             except (ValueError, TypeError, KeyError, AttributeError):
                 self.unread += 1
         return sorted(found, key=lambda one: (one.made_ns, one.number, one.id))
 
     def newest(self, most: int) -> list[Notification]:
-        """What was made last, at most so many, the newest first."""
+        """Return the newest notifications, at most `most`, newest first."""
         sql = "SELECT argMax(told, version) AS newest, max(made_ns) AS made FROM outbox GROUP BY id"
         sql += " ORDER BY made DESC, id LIMIT {most:UInt64}"
         found = []
-        for told in self._database.query(sql, {"most": most}).get("newest", ()):
+        for text in self._database.query(sql, {"most": most}).get("newest", ()):
             try:
-                found.append(from_json(json.loads(told)))
+                found.append(from_json(json.loads(text)))
             except (ValueError, TypeError, KeyError, AttributeError):
                 self.unread += 1
         return found
 
-    def save(self, told: Iterable[Notification]) -> None:
-        """Keep notifications as they are now; what is kept already stays as it is."""
+    def save(self, notifications: Iterable[Notification]) -> None:
+        """Save notifications in their present state; unchanged ones are not written again."""
         days: dict[int, list[Notification]] = {}
-        for one in told:
+        for one in notifications:
             days.setdefault(one.made_ns // OUTBOX.partition_ns, []).append(one)
         for batch in days.values():
             columns: dict[str, Sequence[Any]] = {
@@ -80,6 +80,6 @@ class Outbox:
             self._database.insert(OUTBOX, columns, token=hashlib.blake2s(token).hexdigest())
 
 
-def version(told: Notification) -> int:
-    """Which of two states of a notification is newer: the one after more tries, and the last one after that."""
-    return 2 * told.tries + (told.state != "waiting")
+def version(notification: Notification) -> int:
+    """Order two states of a notification: more attempts first, then the final state."""
+    return 2 * notification.tries + (notification.state != "waiting")

@@ -27,18 +27,18 @@ KNOWN = {np.dtype(name).str: np.dtype(name) for name in ("<i1", "<i2", "<i4", "<
 BROKEN = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, struct.error)
 
 
-def packed(thing: Any, hint: Any, schema: str) -> list[Any]:
-    """A value of a type as pieces of octets, which make up the format. Raises ValueError where there is too much text."""
+def packed(value: Any, hint: Any, schema: str) -> list[Any]:
+    """Pack a value of a type into pieces of octets of the format. Raises ValueError if there is too much text."""
     to = Written()
-    plan(hint).write([thing], to)
-    told = {
+    plan(hint).write([value], to)
+    header = {
         "schema": schema,
         "signature": signature(hint),
         "arrays": [[array.dtype.newbyteorder("<").str, array.size] for array in to.arrays],
         "texts": list(to.texts),
         "values": to.values,
     }
-    document = json.dumps(told, default=_plain, separators=(",", ":")).encode()
+    document = json.dumps(header, default=_plain, separators=(",", ":")).encode()
     document += b" " * (-(HEADER.size + len(document)) % PAD)
     if len(document) > DOCUMENT:
         raise ValueError(f"{len(document) >> 20} MiB of text; at most {DOCUMENT >> 20} MiB are kept")
@@ -52,7 +52,7 @@ def packed(thing: Any, hint: Any, schema: str) -> list[Any]:
 
 
 def unpacked(octets: NDArray[np.uint8], hint: Any, schema: str) -> Any:
-    """The value of a type in some octets, uint8[n]; its arrays are views of them. Raises ValueError on anything else."""
+    """Unpack a value of a type from uint8[n]; its arrays are views. Raises ValueError for anything else."""
     try:
         return _unpacked(octets, hint, schema)
     except BROKEN as error:
@@ -65,22 +65,24 @@ def _unpacked(octets: NDArray[np.uint8], hint: Any, schema: str) -> Any:
         raise ValueError("it has another format or is cut")
     if zlib.crc32(octets[HEADER.size :].data) != crc:
         raise ValueError("its checksum is wrong")
-    told = json.loads(octets[HEADER.size : HEADER.size + long].tobytes().decode())
-    if told["schema"] != schema or told["signature"] != signature(hint):
-        raise ValueError(f"it has the schema {str(told['schema'])[:40]!r} of another version")
-    json.dumps([told["texts"], told["values"]], ensure_ascii=False).encode()  # texts are Unicode, without lone surrogates
-    texts = told["texts"]
+    document = json.loads(octets[HEADER.size : HEADER.size + long].tobytes().decode())
+    if document["schema"] != schema or document["signature"] != signature(hint):
+        raise ValueError(f"it has the schema {str(document['schema'])[:40]!r} of another version")
+    json.dumps(
+        [document["texts"], document["values"]], ensure_ascii=False
+    ).encode()  # texts are Unicode without lone surrogates
+    texts = document["texts"]
     if not isinstance(texts, list) or not all(type(text) is str for text in texts):
         raise ValueError("its table of texts is none")
-    source = Source(_arrays(octets, HEADER.size + long, told["arrays"]), texts, iter(list(told["values"])))
+    source = Source(_arrays(octets, HEADER.size + long, document["arrays"]), texts, iter(list(document["values"])))
     (found,) = plan(hint).read(1, source)
     if next(source.arrays, None) is not None or next(source.values, None) is not None:
         raise ValueError("it holds more than it should")
     return found
 
 
-def _arrays(octets: NDArray[np.uint8], at: int, told: Sequence[Any]) -> Iterator[NDArray[Any]]:
-    for name, count in told:
+def _arrays(octets: NDArray[np.uint8], at: int, lengths: Sequence[Any]) -> Iterator[NDArray[Any]]:
+    for name, count in lengths:
         dtype = KNOWN[name]
         if type(count) is not int or count < 0 or at + count * dtype.itemsize > len(octets):
             raise ValueError("an array is longer than the file")
@@ -90,7 +92,7 @@ def _arrays(octets: NDArray[np.uint8], at: int, told: Sequence[Any]) -> Iterator
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: NumPy's numbers and arrays, sets."""
+    """Convert NumPy numbers and arrays, and sets, for JSON."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return sorted(value) if isinstance(value, set | frozenset) else str(value)

@@ -1,4 +1,4 @@
-"""How values of each type are packed into columns, by type hint; see `packing`."""
+"""Define how values of each type are packed into columns, by type hint; see `packing`."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ DEPTH = 16  # levels of a value of type `Any`
 
 @dataclass
 class Written:
-    """What is written so far: arrays in order, distinct texts with their places, values of type `Any`."""
+    """Output of packing: arrays in order, distinct texts with their index, values of type `Any`."""
 
     arrays: list[NDArray[Any]] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)
     values: list[Any] = field(default_factory=list)
 
     def put(self, values: Any, dtype: str) -> None:
-        """Write one array of a number type."""
+        """Append one array of a number type."""
         self.arrays.append(np.ascontiguousarray(values, dtype))
 
 
 @dataclass
 class Source:
-    """What is read: arrays and values are taken in the order in which they were written."""
+    """Input of unpacking: arrays and values in the order in which they were written."""
 
     arrays: Iterator[NDArray[Any]]
     texts: Sequence[str]
     values: Iterator[Any]
 
     def get(self, dtype: str, count: int | None = None) -> NDArray[Any]:
-        """The next array. Raises ValueError where its type or its length is another one."""
+        """Return the next array. Raises ValueError if its type or its length differs."""
         found = next(self.arrays, None)
         if found is None or found.dtype != np.dtype(dtype) or (count is not None and len(found) != count):
             raise ValueError(f"an array of {count} × {dtype} is missing")
         return found
 
     def sizes(self, count: int) -> list[int]:
-        """How many parts each of `count` values has. Raises ValueError where one is negative."""
+        """Number of parts of each of `count` values. Raises ValueError if one is negative."""
         found = self.get("<i8", count)
         if len(found) and found.min() < 0:
             raise ValueError("a negative length")
@@ -55,7 +55,7 @@ class Source:
 
 
 class Plan(Protocol):
-    """How values of one type are written and read: all of a column at once."""
+    """Plan of a type: write and read all values of a column at once."""
 
     def write(self, values: Sequence[Any], to: Written) -> None:
         """Write the values."""
@@ -83,7 +83,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Text:
-    """str: a code into the table of texts."""
+    """str: an index into the table of texts."""
 
     def write(self, values: Sequence[Any], to: Written) -> None:
         """See `Plan`."""
@@ -100,7 +100,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Choice:
-    """A literal or a member of an enumeration: its place among all of them."""
+    """A literal or a member of an enumeration: its index."""
 
     options: tuple[Any, ...]
 
@@ -237,7 +237,7 @@ NUMBERS = {int: Number(int, "<i8"), float: Number(float, "<f8"), bool: Number(bo
 
 @lru_cache(maxsize=256)
 def plan(hint: Any) -> Plan:
-    """The plan of a type hint. Raises TypeError where values of that type cannot be packed."""
+    """Build the plan of a type hint. Raises TypeError if values of that type cannot be packed."""
     if hint in NUMBERS:
         return NUMBERS[hint]
     if hint is str:
@@ -249,7 +249,7 @@ def plan(hint: Any) -> Plan:
         return Choice(args)
     if origin is np.ndarray:
         return Array(np.dtype(get_args(args[1])[0]).newbyteorder("<").str)
-    if origin in (tuple, Sequence):  # a sequence comes back as a tuple
+    if origin in (tuple, Sequence):  # a sequence is read as a tuple
         many = origin is Sequence or args[1:] == (...,)
         return Many(plan(args[0])) if many else Record(tuple, ("",) * len(args), tuple(map(plan, args)))
     if origin is Mapping and args[0] is str:
@@ -271,12 +271,12 @@ def _plan_of_class(kind: type) -> Plan:
 
 @lru_cache(maxsize=64)
 def signature(hint: Any) -> str:
-    """16 hex digits that change with the fields of a type or of the types within it."""
+    """16 hex digits that change with the fields of a type or of its nested types."""
     return hashlib.blake2s(repr(plan(hint)).encode(), digest_size=8).hexdigest()
 
 
 def places_of(sizes: Sequence[int]) -> list[int]:
-    """Where parts of some sizes begin and end, one after another."""
+    """Begin and end of consecutive parts of given sizes."""
     out = [0]
     for size in sizes:
         out.append(out[-1] + size)

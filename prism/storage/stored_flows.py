@@ -1,4 +1,4 @@
-"""Flow records that are in the store, by time; and who spoke to whom, added up where the rows are."""
+"""Read flow records from the store by time, and their sums by pair, computed by the database."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ BETWEEN = "{time} >= {{{name}_first:Int64}} AND {time} < {{{name}_end:Int64}}"
 
 
 class StoredRecords:
-    """Records of a store; see `prism.tracking.flow_sources.Records`. Creates the tables where they are not there. Raises
-    StoreError.
-    """
+    """Records of a store; see `prism.tracking.flow_sources.Records`. Creates missing tables. Raises StoreError."""
 
     def __init__(self, database: Database, *, create: bool = True) -> None:
         self._database = database
@@ -28,11 +26,11 @@ class StoredRecords:
             database.create(table)
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
-        """See `Records`; codes are in order of address."""
+        """Return records, see `Records`; codes are in order of address."""
         sql = f"SELECT {flow_rows.selected()} FROM {FLOWS.name} WHERE {_bucketed('at')}"
         parameters: dict[str, object] = {"at_first": int(start_ns), "at_end": int(end_ns)}
         if endpoints:
-            condition, ends = address_halves.among(endpoints)
+            condition, ends = address_halves.endpoint_condition(endpoints)
             sql += f" AND {condition}"
             parameters |= ends
         if limit is None:
@@ -42,9 +40,9 @@ class StoredRecords:
         return _by_start(flow_rows.flows_of(self._database.query(sql, parameters)))
 
     def pairs(self, start_ns: int, end_ns: int) -> Pairs:
-        """Who sent to whom in records that start in [start_ns, end_ns).
+        """Sum the records that start in [start_ns, end_ns) by pair.
 
-        Whole minutes come from the table of pairs, which reaches further back; the rest from the records themselves.
+        Whole minutes come from the table of pairs, which is kept longer; the rest from the records.
         """
         begin, end = -(-start_ns // MINUTE) * MINUTE, end_ns // MINUTE * MINUTE
         inner = begin < end
@@ -66,7 +64,7 @@ class StoredRecords:
 
 
 def _bucketed(name: str) -> str:
-    """A condition on the start, said of the first expression of the order too, so that an old server's index knows."""
+    """Build a condition on the start that also uses the first expression of the order, for the index of old servers."""
     bucket = flow_rows.BUCKET_NS
     index = f"intDiv(start_ns, {bucket}) >= intDiv({{{name}_first:Int64}}, {bucket})"
     index += f" AND intDiv(start_ns, {bucket}) <= intDiv({{{name}_end:Int64}}, {bucket})"
@@ -79,7 +77,7 @@ def _by_start(flows: Flows) -> Flows:
 
 def _pairs(found: dict[str, NDArray[np.uint64]]) -> Pairs:
     ends = (np.stack([found[f"{end}_high"], found[f"{end}_low"]], axis=1).astype(np.uint64) for end in ("src", "dst"))
-    (src, dst), endpoints = address_halves.coded(*ends)
+    (src, dst), endpoints = address_halves.code_halves(*ends)
     numbers = {name: found[name[0]].astype(np.int64) for name in ("octets", "records", "first_ns", "last_ns")}
     order = np.lexsort((dst, src))
     return Pairs(src[order], dst[order], **{name: values[order] for name, values in numbers.items()}, endpoints=endpoints)

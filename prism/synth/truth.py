@@ -1,4 +1,4 @@
-"""The truth of a simulation, in the format of the captures' truth.json."""
+"""Write the truth of a simulation in the format of the captures' truth.json."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from prism.synth.training.job_run import Attempt
 
 
 def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[int, int]) -> dict[str, Any]:
-    """Hosts, links, jobs with layout, groups, ranks and steps, faults with begin and end.
+    """List hosts, links, jobs (layout, groups, ranks, steps), and faults with start and end.
 
-    What was over or to come when collection ran (`seen`, ns) is left out; steps stay only where they were seen whole.
+    Anything outside the collection time (`seen`, ns) is left out; only complete steps stay.
     """
     hosts = {
         name: {

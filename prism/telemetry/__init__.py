@@ -1,1 +1,1 @@
-"""Metrics of jobs and exporters for the monitoring that operators have: `/metrics` with a bounded number of series."""
+"""Export metrics of jobs and exporters to monitoring systems: `/metrics` with a limited number of series."""

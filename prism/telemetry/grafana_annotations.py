@@ -1,4 +1,4 @@
-"""Findings as annotations of dashboards, in the columns that Grafana takes: time, timeEnd (ms), title, text, tags.
+"""Export findings as annotations of dashboards, in Grafana's columns: time, timeEnd (ms), title, text, tags.
 
 https://grafana.com/docs/plugins/yesoreyeram-infinity-datasource/latest/annotations/
 """
@@ -25,7 +25,7 @@ def annotated(
     topology: Topology | None = None,
     external_url: str = "",
 ) -> list[Json]:
-    """The findings that went on in [since_ns, until_ns), the oldest first; of all jobs where none is named.
+    """Return the findings that were active in [since_ns, until_ns), oldest first; of all jobs if none is named.
 
     An annotation ends when its finding was last seen.
     """
@@ -37,10 +37,10 @@ def annotated(
         and case.finding.start_ns < until_ns
         and max(case.finding.end_ns, case.finding.start_ns) >= since_ns
     ]
-    return [_told(case, topology, external_url) for case in sorted(shown, key=lambda one: (one.finding.start_ns, one.id))]
+    return [_annotation(case, topology, external_url) for case in sorted(shown, key=lambda one: (one.finding.start_ns, one.id))]
 
 
-def _told(case: Case, topology: Topology | None, external_url: str) -> Json:
+def _annotation(case: Case, topology: Topology | None, external_url: str) -> Json:
     finding = case.finding
     page = finding_page(external_url, case.id)
     return {

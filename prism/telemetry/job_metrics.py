@@ -1,7 +1,7 @@
-"""Metrics per job and per exporter: at most so many jobs and exporters, so that a monitoring system can hold them.
+"""Compute metrics per job and exporter, for a limited number of jobs and exporters.
 
-Of more jobs those that have not ended come first, then those that lost most. Findings are counted once each, with the newest as
-the exemplar (OpenMetrics): its id, and the address of its page where that is known.
+Of more jobs, running ones come first, then those with the largest loss. Each finding is counted once; the newest is the
+exemplar (OpenMetrics): its id, and the address of its page if known.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from prism.views import board_views
 from prism.views.board_views import Json
 
 MOST_JOBS, MOST_EXPORTERS = 200, 1000
-REMEMBERED = 20_000  # findings that are counted once
+REMEMBERED = 20_000  # findings that are remembered, to count each once
 Numbers = dict[tuple[str, ...], float]
 
 
 class JobMetrics:
-    """The metrics of a board's jobs; remembers which findings it has counted."""
+    """Metrics of a board's jobs; remembers the findings that it has counted."""
 
     def __init__(self, external_url: str = "", exporters: Callable[[], Mapping[str, Sent]] = dict) -> None:
         self._url, self._exporters = external_url, exporters
@@ -31,7 +31,7 @@ class JobMetrics:
         self._examples: dict[tuple[str, ...], Example] = {}
 
     def counts(self, board: Board) -> Iterator[Count]:
-        """All of them."""
+        """Compute all metrics."""
         every = board_views.jobs(board)
         shown = sorted(every, key=lambda job: (job["state"] == "ended", -(job["lost_gpu_seconds"] or 0), job["id"]))[:MOST_JOBS]
         yield Count(

@@ -1,7 +1,7 @@
-"""What is known at one moment: the jobs, the findings as they are followed from window to window, the windows themselves.
+"""Define the board: jobs, tracked findings (cases) and windows at one moment.
 
-A board never changes; after every window there is a new one, with a higher `revision`. Pages, alerts and the command line read
-boards and nothing else, so that a live run and a replay look alike.
+A board never changes. Each window publishes a new one with a higher `revision`. Pages, alerts and the command line read only
+boards, so a live run and a replay look alike.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ NO_SOURCE = Source((), 0, 0, {}, 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class JobStatus:
-    """A job as it is followed: its timeline reaches back as far as is kept.
+    """A tracked job; its timeline reaches back as far as it is kept.
 
-    `silent`: it has said nothing for longer than it ever did while it trained; `ended`: it is gone.
+    `silent`: no payload for longer than ever during training. `ended`: it is gone.
     """
 
     found: JobDiagnosis
@@ -35,17 +35,17 @@ class JobStatus:
 
     @property
     def id(self) -> str:
-        """The job's id, the same in all windows."""
+        """Id of the job, the same in all windows."""
         return self.found.job.id
 
 
 @dataclass(frozen=True)
 class Case:
-    """A finding as it is followed: opened once, updated, closed. All times are those of records, ns since the epoch.
+    """A tracked finding: opened once, updated, closed. All times are record times, ns since the epoch.
 
-    `opened_ns`, `updated_ns`, `closed_ns`: up to when records were known when it was first told, last told, and seen to be over
-    (0 while it is open). `finding` is as last told. `usual`: what steps took before it, ms, by measure, as known when it opened
-    (prism.views.usual_step_times); empty in a replay, of which all is known.
+    `opened_ns`, `updated_ns`, `closed_ns`: time up to which records were known when it was first reported, last updated, and
+    closed (0 while open). `finding` is the last version. `usual`: step time before it, ms, by measure, as known when it opened
+    (prism.views.usual_step_times); empty in a replay, which knows all records.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of time that was analysed at once: how many records it had, how many came too late, how long it took, s."""
+    """A time interval that was analysed at once: number of records, late records, and duration of the analysis, s."""
 
     start_ns: int
     end_ns: int
@@ -70,9 +70,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which Prism itself collected nothing, ns; `end_ns` is 0 while no record has come since.
+    """An interval in which Prism collected no records, ns; `end_ns` is 0 until the next record.
 
-    `restart`: its process did not run, as after a stop or a crash; `paused`: it was held up, as by SIGSTOP or a suspended host.
+    `restart`: the process did not run, for example after a crash. `paused`: it was suspended, for example by SIGSTOP or with
+    its host.
     """
 
     begin_ns: int
@@ -82,33 +83,40 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """What is known; `at_ns` is up to when records were analysed, 0 where there were none.
+    """The state at one moment; `at_ns`: records were analysed up to this time, 0 before the first.
 
-    `bookings`: what a scheduler says of jobs, by the job's id.
+    `bookings`: scheduler jobs by the id of the job.
     """
 
     revision: int = 0
     at_ns: int = 0
     source: Source = NO_SOURCE
     jobs: tuple[JobStatus, ...] = ()
-    cases: tuple[Case, ...] = ()  # the open ones and those closed not long ago, the newest first
-    windows: tuple[Window, ...] = ()  # the newest first
-    gaps: tuple[Gap, ...] = ()  # in collection, the newest first
+    cases: tuple[Case, ...] = ()  # open cases and recently closed ones, newest first
+    windows: tuple[Window, ...] = ()  # newest first
+    gaps: tuple[Gap, ...] = ()  # in collection, newest first
     unexplained: tuple[str, ...] = ()
     topology: Topology | None = None
     bookings: Mapping[str, Booking] = field(default_factory=dict)
 
 
 def case_id(finding: Finding) -> str:
-    """A name for a new case: 12 hex digits of what it is, whom it blames and since when."""
-    told = "\n".join((finding.job, finding.kind, finding.subject, *finding.ids, str(finding.start_ns)))
-    return hashlib.blake2s(told.encode(), digest_size=6).hexdigest()
+    """Compute the id of a new case: 12 hex digits from its kind, subject and begin."""
+    text = "\n".join((finding.job, finding.kind, finding.subject, *finding.ids, str(finding.start_ns)))
+    return hashlib.blake2s(text.encode(), digest_size=6).hexdigest()
 
 
 def told(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Sequence[Booking] = ()) -> Board:
-    """The board of a replay, which is one window: all that was found is open, as nobody knows what came after.
+    """Build the board of a replay, which is a single window: all findings are open.
 
-    `bookings` are what schedulers say of jobs.
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        Result of the replay.
+    topology : Topology, optional
+        Placement of the endpoints.
+    bookings : sequence of Booking
+        Jobs that schedulers list.
     """
     source = diagnosis.source
     cases = [Case(case_id(f), f, "open", source.end_ns, source.end_ns) for f in diagnosis.findings]
@@ -126,7 +134,7 @@ def told(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Seque
 
 
 def _distinct(cases: Iterable[Case]) -> list[Case]:
-    """Two detectors may tell the same of the same: each case has an id of its own."""
+    """Give each case its own id: two detectors may report the same finding."""
     seen: dict[str, int] = {}
     out = []
     for case in cases:
@@ -136,7 +144,7 @@ def _distinct(cases: Iterable[Case]) -> list[Case]:
 
 
 class Boards:
-    """The newest board, for readers in other threads."""
+    """Hold the newest board for readers in other threads."""
 
     def __init__(self, board: Board | None = None) -> None:
         self._board = board or Board()
@@ -148,13 +156,13 @@ class Boards:
         return self._board
 
     def publish(self, board: Board) -> None:
-        """Replace it by one of a higher revision, and wake who waits."""
+        """Replace the board by one with a higher revision, and wake waiting readers."""
         with self._changed:
             self._board = board
             self._changed.notify_all()
 
     def after(self, revision: int, *, timeout_s: float) -> Board:
-        """The newest board once it is newer than `revision`, or as it is when the time is over."""
+        """Wait for a board newer than `revision`; return the newest one, also after the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: self._board.revision > revision, timeout_s)
             return self._board

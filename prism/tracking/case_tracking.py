@@ -1,8 +1,7 @@
-"""Findings as they are followed from window to window: opened once, updated, closed.
+"""Track findings from window to window as cases: open once, update, close.
 
-A finding comes and goes at the edges of windows, and its culprit may be told as a rank in one and as its host in the next. So
-one that blames the same for the same time is the same case. It is told once enough windows are sure of it, and is over when
-what it says has not gone on for some steps.
+Findings change at the edges of windows, and one window may name a rank, the next its host. So findings with the same subject
+and time are one case. A case opens once enough windows support it. It closes when the finding has not continued for some steps.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ NO_STEPS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
-    """A job as far as its cases need it: its step, when it last moved payload, whether it goes on, when its steps ended; ns.
+class JobProgress:
+    """State of a job as its cases need it: step, last payload, whether it runs, step ends; ns.
 
-    `final` says that the window is the last of all, and the first that is sure of the job. `since_ns` is when it began,
-    `known_ns` when windows could first agree on the job's steps.
+    `final`: the window is the last one, and the first with agreed steps of the job. `since_ns`: begin of the job. `known_ns`:
+    earliest time at which windows could agree on the job's steps.
     """
 
     step_ns: float
@@ -37,28 +36,27 @@ class Watched:
     since_ns: int = 0
     known_ns: int = 0
 
-    def before(self, time_ns: int, *, least: int = 2, most: int = 32) -> float:
-        """The usual step before a time, ns; 0 where too few are known."""
-        steps = np.diff(self.ends[self.ends <= time_ns])[-most:]
-        return float(np.median(steps)) if len(steps) >= least else 0.0
+    def before(self, time_ns: int, *, min_steps: int = 2, max_steps: int = 32) -> float:
+        """Median step before a time, ns; 0 if fewer than `min_steps` are known."""
+        steps = np.diff(self.ends[self.ends <= time_ns])[-max_steps:]
+        return float(np.median(steps)) if len(steps) >= min_steps else 0.0
 
     def during(self, start_ns: int, end_ns: int) -> float:
-        """The usual of the steps that lie between two times, ns; 0 where there are none."""
+        """Median of the steps between two times, ns; 0 if there are none."""
         steps = np.diff(self.ends[(self.ends >= start_ns) & (self.ends <= end_ns)])
         return float(np.median(steps)) if len(steps) else 0.0
 
-    def lately(self, *, steps: int = 3) -> float:
-        """The usual of the newest steps, ns; 0 where there are none."""
+    def recent_step(self, *, steps: int = 3) -> float:
+        """Median of the newest steps, ns; 0 if there are none."""
         return float(np.median(np.diff(self.ends)[-steps:])) if len(self.ends) > 1 else 0.0
 
 
 @dataclass(frozen=True)
 class Trail:
-    """A finding that is followed; `told` once its case was opened. `doubt` is the chance that all its windows are wrong.
+    """A tracked finding; `told` once its case is open. `doubt` is the probability that all its windows are wrong.
 
-    `active_ns` is up to when it went on; `missed` counts windows since. `windows` have said so. `usual_ns` is what a step took
-    before it began, 0 where that is not known; `first_ns` is up to when it had gone on when it was first seen, `seen_ns` up to
-    when the windows saw that agree.
+    `active_ns`: time up to which it continued. `missed`: windows without it since. `windows`: windows with it. `usual_ns`: step
+    before it began, 0 if unknown. `first_ns`: `active_ns` in its first window. `seen_ns`: time up to which its windows agree.
     """
 
     case: Case
@@ -75,7 +73,7 @@ class Trail:
 def follow(
     trails: Sequence[Trail],
     findings: Iterable[Finding],
-    jobs: Mapping[str, Watched],
+    jobs: Mapping[str, JobProgress],
     now_ns: int,
     *,
     topology: Topology | None = None,
@@ -83,19 +81,42 @@ def follow(
     hold: float = 3.0,
     windows: int = 2,
 ) -> tuple[Trail, ...]:
-    """The trails after a window that ends at `now_ns`; of the `jobs` that were looked at in it.
+    """Update the trails after a window that ends at `now_ns`.
 
-    A case opens when the chance that all windows that said so are wrong falls below `doubt`, `windows` said so and it goes on;
-    that a job stands still is told at once. Windows that saw no more of it than one before are as sure as the surest of them.
-    It is over when it has not gone on for `hold` steps and `windows` windows, and steps are no longer as slow as it made them,
-    or another claim tells why they are.
+    A case opens if the probability that all its windows are wrong falls below `doubt`, at least `windows` windows support it,
+    and it continues. An outage opens at once. Windows that show no more of it than an earlier one are only as sure as the
+    surest of them. A case closes if it has not continued for `hold` steps and `windows` windows, and steps are no longer as
+    slow as it made them, or another claim explains why they are.
+
+    Parameters
+    ----------
+    trails : sequence of Trail
+        Trails before the window.
+    findings : iterable of Finding
+        Findings of the window.
+    jobs : mapping
+        Progress of each job that the window analysed, by id.
+    now_ns : int
+        End of the window.
+    topology : Topology, optional
+        Placement, to match ranks with hosts.
+    doubt : float
+        Probability below which a case opens.
+    hold : float
+        Steps without the finding before its case closes.
+    windows : int
+        Windows needed to open, and to close, a case.
+
+    Returns
+    -------
+    tuple of Trail
     """
     out = list(trails)
     found: set[int] = set()
     for finding in sorted(findings, key=lambda f: (f.severity is Severity.INFO, -f.score)):
         step = jobs[finding.job].step_ns
         at = _match(out, finding, step, topology)
-        if at is None and (_settled(out, finding) or _cut_anew(out, finding, jobs[finding.job])):
+        if at is None and (_outage_is_closed(out, finding) or _conflicts_with_reported(out, finding, jobs[finding.job])):
             continue
         if at is None:
             found.add(len(out))
@@ -105,7 +126,7 @@ def follow(
             out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end, seen_ns=end))
         elif at not in found:
             found.add(at)
-            out[at] = _again(out[at], finding, jobs[finding.job], now_ns)
+            out[at] = _updated(out[at], finding, jobs[finding.job], now_ns)
     told = {out[i].case.finding.job for i in found if out[i].told and loud(out[i].case.finding)}
     for i, trail in enumerate(out):
         job = jobs.get(trail.case.finding.job)
@@ -116,59 +137,59 @@ def follow(
     return tuple(trail for trail in out if trail.told or trail.missed <= windows)
 
 
-def anew(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Trail, ...]:
-    """The trails where steps of `jobs` turn out to be others than windows took for them: what was slow then is not known.
+def reset_baselines(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Trail, ...]:
+    """Reset the baselines of `jobs` whose steps turned out to be others than assumed; their earlier slowdowns are unknown.
 
-    Of what was not told yet nothing is left; what was told is over when nothing says it again.
+    Unopened trails are dropped. Open ones close unless they are confirmed.
     """
     kept = (trail for trail in trails if trail.told or trail.case.finding.job not in jobs)
     return tuple(replace(trail, usual_ns=0.0) if trail.case.finding.job in jobs else trail for trail in kept)
 
 
-def told_before(before: Sequence[Trail], now: Iterable[Trail]) -> tuple[Trail, ...]:
-    """The trails as they were before a window that was analysed once already, and those that it adds, which are not told."""
+def with_unconfirmed(before: Sequence[Trail], now: Iterable[Trail]) -> tuple[Trail, ...]:
+    """Add the new, unopened trails of a repeated analysis to the trails as they were before."""
     known = {trail.case.id for trail in before}
     return (*before, *(trail for trail in now if not trail.told and trail.case.id not in known))
 
 
 def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
-    """All open ones, and the newest of those that are `closed`."""
-    over = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
-    return tuple(t for t in trails if t.case.state == "open" or not over or t.case.closed_ns > over[0])
+    """Limit the trails: all open ones, and the newest `closed` closed ones."""
+    surplus = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
+    return tuple(t for t in trails if t.case.state == "open" or not surplus or t.case.closed_ns > surplus[0])
 
 
-def waits(trail: Trail, *, most: int = 6) -> bool:
-    """Whether a claim of the newest window waits for another one to agree; one of `most` windows waits for time to pass."""
+def awaits_confirmation(trail: Trail, *, most: int = 6) -> bool:
+    """Check whether a claim of the newest window waits for another window; after `most` windows it waits for time to pass."""
     return loud(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
 
 
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
-    """The newest trail that a finding goes on with."""
+    """Find the newest trail that a finding continues."""
     for i in range(len(trails) - 1, -1, -1):
         known = trails[i].case.finding
         if known.job != finding.job or not alike(known, finding, topology):
             continue
-        open_still = trails[i].told and trails[i].case.state == "open"  # perhaps nobody listened for some steps
+        open_still = trails[i].told and trails[i].case.state == "open"  # collection may have stopped for some steps
         goes_on = open_still or finding.start_ns <= trails[i].active_ns + 2 * step
         if goes_on and finding.end_ns >= known.start_ns - 2 * step:
             return i
     return None
 
 
-def _settled(trails: Iterable[Trail], finding: Finding) -> bool:
-    """Whether a finding names somebody for an outage that was told of another and is over: nobody sent anything meanwhile.
+def _outage_is_closed(trails: Iterable[Trail], finding: Finding) -> bool:
+    """Check whether a finding blames a rank for an outage that was reported for another rank and is over.
 
-    Windows that saw the outage go on knew more of it than one that has lost sight of steps before it.
+    Windows during the outage had more evidence of it than one that no longer contains the steps before it.
     """
     over = (t.case.finding for t in trails if t.told and t.case.state == "closed" and t.case.finding.kind in OUTAGES)
     known = [one for one in over if one.job == finding.job and finding.kind in OUTAGES]
     return any(one.start_ns < finding.end_ns and finding.start_ns < one.end_ns for one in known)
 
 
-def _cut_anew(trails: Iterable[Trail], finding: Finding, job: Watched, *, near: float = 0.1) -> bool:
-    """Whether somebody is named for a time for which another was told, by steps cut elsewhere: none begins when that did.
+def _conflicts_with_reported(trails: Iterable[Trail], finding: Finding, job: JobProgress, *, near: float = 0.1) -> bool:
+    """Check whether a finding contradicts an open one for the same time because its steps have other bounds.
 
-    Who is late in steps that are put together of other parts is not who keeps the job waiting.
+    The rank that is late in differently divided steps is not the rank that delays the job.
     """
     slow = (t.case.finding for t in trails if t.told and loud(t.case.finding) and t.case.finding.kind == "slow_rank")
     known = [one for one in slow if one.job == finding.job and one.start_ns < finding.end_ns and finding.start_ns < one.end_ns]
@@ -178,8 +199,8 @@ def _cut_anew(trails: Iterable[Trail], finding: Finding, job: Watched, *, near: 
     return any(np.abs(job.ends - time).min() > near * job.step_ns for time in began[began >= job.ends[0]])
 
 
-def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
-    """A trail with what a later window says of it."""
+def _updated(trail: Trail, finding: Finding, job: JobProgress, now_ns: int) -> Trail:
+    """Update a trail with a later window."""
     known, step = trail.case.finding, job.step_ns
     if loud(known) and not loud(finding):
         return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
@@ -190,14 +211,17 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     start = _start(trail, finding, job)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
-    named = known if known.kind == "hang" and known.confidence > finding.confidence else finding  # of one silence, by the surer
+    # Of one silence, keep the surer claim.
+    named = known if known.kind == "hang" and known.confidence > finding.confidence else finding
     worst = max(known.severity, named.severity, key=list(Severity).index)  # a constant fault keeps its severity
-    told = replace(
+    updated = replace(
         named, severity=worst, start_ns=start, end_ns=finding.end_ns, lost_gpu_s=round(max(lost, known.lost_gpu_s), 1)
     )
     if {"steps"} <= set(known.evidence) & set(named.evidence) and start < finding.start_ns:
-        told = replace(told, evidence={**named.evidence, "steps": [known.evidence["steps"][0], named.evidence["steps"][1]]})
-    case = replace(trail.case, finding=told, updated_ns=now_ns)
+        updated = replace(
+            updated, evidence={**named.evidence, "steps": [known.evidence["steps"][0], named.evidence["steps"][1]]}
+        )
+    case = replace(trail.case, finding=updated, updated_ns=now_ns)
     more = finding.end_ns - trail.seen_ns >= 0.5 * step
     return replace(
         trail,
@@ -209,9 +233,9 @@ def _again(trail: Trail, finding: Finding, job: Watched, now_ns: int) -> Trail:
     )
 
 
-def _start(trail: Trail, finding: Finding, job: Watched) -> int:
-    """When what is told began. A later window knows more of that, but not one that it fills from its own beginning on, nor one
-    that saw it only stop and go on. Of an outage no window knows more than that which saw nothing sent for longest.
+def _start(trail: Trail, finding: Finding, job: JobProgress) -> int:
+    """Determine when the finding began. A later window knows it better, unless the finding fills it from its own begin, or
+    the window saw only its end. For an outage, the window with the longest silence knows it best.
     """
     known = trail.case.finding.start_ns
     if finding.start_ns <= job.since_ns + 2 * job.step_ns:
@@ -221,7 +245,7 @@ def _start(trail: Trail, finding: Finding, job: Watched) -> int:
 
 
 def _contests(known: Trail, trail: Trail) -> bool:
-    """Whether somebody else has been told for the time of what was not told yet."""
+    """Check whether another finding is open for the time of an unopened one."""
     one, other = known.case.finding, trail.case.finding
     claims = known.told and known.case.state == "open" and loud(one) and one.job == other.job
     return claims and one.start_ns < other.end_ns and other.start_ns < known.active_ns
@@ -229,7 +253,7 @@ def _contests(known: Trail, trail: Trail) -> bool:
 
 def _aged(
     trail: Trail,
-    job: Watched,
+    job: JobProgress,
     now_ns: int,
     found: bool,
     doubt: float,
@@ -238,16 +262,16 @@ def _aged(
     explained: bool,
     contested: bool,
 ) -> Trail:
-    """A trail when a window has passed: opened, over, or as it was."""
+    """Update a trail after a window: open, close or keep it."""
     finding = trail.case.finding
-    lasts = _still_out(finding, job) or (not explained and _still_slow(trail, job))
+    lasts = _outage_continues(finding, job) or (not explained and _slowness_continues(trail, job))
     active = now_ns if trail.told and lasts else trail.active_ns
     over = now_ns - active > hold * job.step_ns * max(_cost(finding) if finding.kind not in OUTAGES else 1.0, 1.0)
     trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
     if (
         not trail.told
         and found
-        and (not loud(finding) or (trail.doubt <= doubt and _sure(trail, job, now_ns, windows, contested=contested)))
+        and (not loud(finding) or (trail.doubt <= doubt and _confirmed(trail, job, now_ns, windows, contested=contested)))
     ):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
     if trail.told and over and trail.missed >= windows:
@@ -255,29 +279,28 @@ def _aged(
     return trail
 
 
-def _sure(
+def _confirmed(
     trail: Trail,
-    job: Watched,
+    job: JobProgress,
     now_ns: int,
     windows: int,
     *,
     contested: bool,
     clear: float = 1.15,
     always: int = 12,
-    old: float = 12.0,
+    max_age_steps: float = 12.0,
 ) -> bool:
-    """Whether enough windows have said so: of what goes on, and of more of it than at first where it does not cost much or
-    is `contested`: where somebody else has been told for it.
+    """Check whether enough windows support a finding that continues.
 
-    Of many windows of many jobs, some show a few steps by chance as if somebody were slow, and so do all that end in the same
-    step: more of it must be seen then. Who was slow from the start on has nothing to be compared with but others: that must go
-    on for as many steps as `always`. A hang that has been over for so many steps as are `old` was not seen by the windows that
-    ended in it, so it is none, nor is one that was over before the job was known. The last window of all stands alone for a job
-    that none before it was sure of.
+    If it costs little, or is `contested` by another open claim, later windows must also show more of it. By chance, some
+    windows of many jobs show a few steps as if a rank were slow, and all windows that end in the same step do so. A rank that
+    was slow from the start has no baseline except other ranks: it must continue for `always` steps. A hang that ended more than
+    `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before the
+    job was known. The last window of all needs no support for a job that no earlier window confirmed.
     """
     finding = trail.case.finding
     if finding.kind in OUTAGES or job.final:
-        since = max(now_ns - old * job.step_ns, job.known_ns)
+        since = max(now_ns - max_age_steps * job.step_ns, job.known_ns)
         return finding.kind != "hang" or job.final or finding.end_ns >= since
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
@@ -288,21 +311,22 @@ def _sure(
 
 
 def _cost(finding: Finding) -> float:
-    """How much longer steps took, as far as it is known."""
+    """Observed slowdown of the steps, as far as known."""
     return max(finding.slowdown, float(finding.evidence.get("observed_slowdown", 1.0)))
 
 
-def _still_out(finding: Finding, job: Watched) -> bool:
-    """Whether a job has stood still since."""
+def _outage_continues(finding: Finding, job: JobProgress) -> bool:
+    """Check whether the job has been still since."""
     return finding.kind in OUTAGES and not job.running and job.talked_ns <= finding.end_ns + job.step_ns
 
 
-def _still_slow(trail: Trail, job: Watched, *, least: float = 1.05) -> bool:
-    """Whether the newest steps take more of the time that the finding cost than half, by what a step took before it.
+def _slowness_continues(trail: Trail, job: JobProgress, *, least: float = 1.05) -> bool:
+    """Check whether the newest steps take more than half of the finding's extra time, relative to the step before it.
 
-    What it cost is seen from its own steps, where there are any: a window that it fills has only others to compare it with.
+    The extra time is measured in the finding's own steps if there are any: a window that it fills has only other ranks to
+    compare with.
     """
     finding, usual = trail.case.finding, trail.usual_ns
     slow = job.during(finding.start_ns, finding.end_ns) or usual * _cost(finding)
     loses = loud(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
-    return loses and job.lately() >= (usual + slow) / 2
+    return loses and job.recent_step() >= (usual + slow) / 2

@@ -1,7 +1,7 @@
-"""A time in which nobody took records, as while the service was started again: what it shows is nobody's fault.
+"""Exclude steps inside collection gaps, for example a service restart.
 
-The steps in which it begins and ends were not seen whole: records of them that are there would make volumes and layouts seem to
-be others. Windows leave them out, once it is known when the first step after it was over.
+Steps at the begin and the end of a gap are incomplete: their records would distort volumes and layouts. Windows leave them out
+once the end of the first step after the gap is known.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from prism.tracking.board import Gap
 from prism.tracking.case_tracking import Trail
 from prism.tracking.identity import marks
 from prism.tracking.job_tracking import AGREE, Followed, favoured
-from prism.tracking.outages import cleared
+from prism.tracking.outages import without_gaps
 from prism.tracking.record_windows import SECOND, steps_back
 from prism.tracking.timeline_stitching import job_ends
 
 
 @dataclass(frozen=True)
-class Deaf:
-    """From when on nobody took records, 0 where somebody always did, and until when: 0 while none has come; ns.
+class CollectionGap:
+    """A time without collection: from `since_ns`, 0 if there was none, to `until_ns`, 0 until the next record; ns.
 
-    `again_ns`: up to when was looked first once somebody listened again, 0 before.
-    `unseen`: by job, from the end of the last step that was seen whole before it to that of the first one after, which was not;
-    0, 0 where windows begin after it.
+    `again_ns`: end of the first window after collection resumed, 0 before. `unseen`: by job, from the end of the last complete
+    step before the gap to the end of the first step after it, which is incomplete; 0, 0 if windows begin after it.
     """
 
     since_ns: int = 0
@@ -39,36 +38,36 @@ class Deaf:
 
     @property
     def still(self) -> bool:
-        """Whether no record has come since."""
+        """Whether no record has arrived since."""
         return self.since_ns > 0 and not self.until_ns
 
-    def over(self, taken: Flows) -> Deaf:
-        """The same when these have come."""
+    def over(self, taken: Flows) -> CollectionGap:
+        """Return the gap after these records have arrived."""
         new = taken.end_ns[taken.end_ns > self.since_ns] if self.still else taken.end_ns[:0]
         return replace(self, until_ns=int(new.min())) if len(new) else self
 
-    def looked(self, now_ns: int) -> Deaf:
-        """The same when a window ends at `now_ns`."""
+    def with_window(self, now_ns: int) -> CollectionGap:
+        """Return the gap after a window that ends at `now_ns`."""
         return replace(self, again_ns=now_ns) if self.still and not self.again_ns else self
 
-    def spared(self, talked_ns: int, now_ns: int) -> int:
-        """The time, less that in which nobody listened for what was heard last at `talked_ns`: who is silent in it is not."""
+    def excluding_gap(self, talked_ns: int, now_ns: int) -> int:
+        """Subtract the gap from a time, for a job that was last active at `talked_ns`: silence in the gap does not count."""
         known = [time for time in (self.again_ns, self.until_ns) if time]
         end = min(known, default=now_ns)
         missed = end - max(self.since_ns, talked_ns) if self.since_ns else 0
         return now_ns - max(missed, 0)
 
-    def cleared(self, one: Followed, gaps: Sequence[Gap]) -> Followed:
-        """A job whose timeline claims nothing for the `hidden` stretches."""
+    def without_gaps(self, one: Followed, gaps: Sequence[Gap]) -> Followed:
+        """Remove the `hidden_intervals` from a job's timeline."""
         if one.found is None or not gaps:
             return one
-        line = cleared(one.found.timeline, self.hidden(one, gaps), one.step_ns)
+        line = without_gaps(one.found.timeline, self.hidden_intervals(one, gaps), one.step_ns)
         return one if line is one.found.timeline else replace(one, found=replace(one.found, timeline=line))
 
-    def hidden(self, one: Followed, gaps: Iterable[Gap]) -> Iterator[tuple[int, int]]:
-        """The stretches in which a job was not seen: gaps in collection, the newest with the steps that were not seen whole.
+    def hidden_intervals(self, one: Followed, gaps: Iterable[Gap]) -> Iterator[tuple[int, int]]:
+        """Yield the intervals in which a job was not observed: gaps in collection, the newest with its incomplete steps.
 
-        The step after it is seen whole; its ranks begin it at slightly different times.
+        The step after the gap is complete; its ranks begin it at slightly different times.
         """
         yield from ((gap.begin_ns, gap.end_ns) for gap in gaps if gap.end_ns)
         low, high = self.unseen.get(one.id, (0, 0))
@@ -76,20 +75,20 @@ class Deaf:
             yield low, max(self.until_ns, high - round(one.step_ns / 2))
 
     def since(self, one: Followed, now_ns: int, *, steps: float = AGREE + 1.5) -> int:
-        """When a job's window that ends at `now_ns` begins at the earliest, ns.
+        """Earliest begin of a job's window that ends at `now_ns`, ns.
 
-        That is after it, where it was longer than windows are; or where so many `steps` have passed, until they tell when the
-        first of them was over.
+        It is the end of the gap if the gap is longer than windows are, or after `steps` steps until they show when the first of
+        them ended.
         """
         long = self.until_ns - self.since_ns > steps_back(one.step_ns) * one.step_ns
         alone = not any(self.unseen.get(one.id, ())) and now_ns - self.until_ns > steps * one.step_ns
         return self.until_ns if long or alone else 0
 
-    def learned(self, one: Followed, found: JobDiagnosis, since_ns: int) -> Deaf:
-        """The same with what a job's window tells of it.
+    def with_steps(self, one: Followed, found: JobDiagnosis, since_ns: int) -> CollectionGap:
+        """Return the gap after a job's window, with what the window shows.
 
-        One that begins as it ends tells when its first steps were over; one that begins before it and has another layout than
-        was agreed on, that steps on both sides of it do not fit together.
+        A window that begins at the end of the gap shows when its first steps ended. One that begins before it, and has another
+        layout than agreed, shows that steps on both sides do not fit together.
         """
         if not self.until_ns or one.found is None or not one.trusted:
             return self
@@ -103,9 +102,9 @@ class Deaf:
     def _unseen(
         self, one: Followed, before: Timeline, after: Timeline, *, apart: float = 0.4, part: float = 0.75
     ) -> tuple[int, int] | None:
-        """See `unseen`; None where steps after it are not as long as they were (`job_tracking.after`).
+        """Compute `unseen`; None if steps after the gap differ in duration (`job_tracking.after`).
 
-        The first end of all may be that of a part of a step, and so are the newest ones that come sooner than `part` of a step.
+        The first end may belong to part of a step; so do new ends that follow sooner than `part` of a step.
         """
         known, new = job_ends(before), job_ends(after)
         known = known[known <= self.since_ns]
@@ -117,24 +116,25 @@ class Deaf:
         return _latest(before, int(done[-1]), one.step_ns / 4), _latest(after, int(new[1]), one.step_ns / 4)
 
     def whole(self, one: Followed, flows: Flows) -> Flows:
-        """The records of a job without those of steps that were not seen whole."""
+        """Remove the records of incomplete steps of a job."""
         low, high = self.unseen.get(one.id, (0, 0))
-        if not len(flows) or flows.start_ns[0] >= high:  # those of a window are in order of start
+        if not len(flows) or flows.start_ns[0] >= high:  # records of a window are in order of start
             return flows
         return flows.take((flows.start_ns <= low) | (flows.end_ns > high))
 
-    def excused(self, trails: Iterable[Trail], now_ns: int) -> Iterator[Trail]:
-        """The trails where open cases are taken to have gone on meanwhile: that they did not is not known either."""
+    def extended(self, trails: Iterable[Trail], now_ns: int) -> Iterator[Trail]:
+        """Extend open cases over the gap: whether they continued in it is unknown."""
         heard = now_ns if self.still else self.until_ns
         for trail in trails:
             waits = trail.told and trail.case.state == "open" and trail.active_ns < heard
             yield replace(trail, active_ns=heard) if waits else trail
 
-    def beyond(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
-        """The findings without those that may come of it: outages that touch it, and who was slow for less than `steps` beyond.
+    def outside_gap(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
+        """Remove findings that the gap may have caused: outages that touch it, and ranks that are slow for less than `steps`
+        beyond it.
 
-        The step in which it begins and the one in which it ends are not seen whole, so who was slow in them was so after it; by
-        how much sooner that may have begun is said.
+        The steps at its begin and end are incomplete, so a rank that is slow in them counts from the end of the gap; the
+        evidence says how much earlier it may have begun.
         """
         for finding in findings:
             begin, end = self.unseen.get(finding.job, (0, 0))
@@ -142,12 +142,12 @@ class Deaf:
             high = max(self.until_ns + step_ns, end + step_ns / 2)
             inside = low <= finding.start_ns <= high
             apart = not self.until_ns or finding.end_ns < low or finding.start_ns > high
-            beyond = max(low - finding.start_ns, 0.0) + max(finding.end_ns - high, 0.0)
-            if apart or (finding.kind not in OUTAGES and beyond >= steps * step_ns):
+            outside_gap = max(low - finding.start_ns, 0.0) + max(finding.end_ns - high, 0.0)
+            if apart or (finding.kind not in OUTAGES and outside_gap >= steps * step_ns):
                 yield self._after(finding) if self.until_ns and inside and finding.start_ns < self.until_ns else finding
 
     def _after(self, finding: Finding) -> Finding:
-        """A finding that began before it was over as one that begins then, and by how much sooner it may have begun."""
+        """Let a finding begin at the end of the gap, and add how much earlier it may have begun."""
         sooner = (self.until_ns - finding.start_ns) / SECOND
         message = f"{finding.message}; it may have begun up to {sooner:.1f} s earlier, in or before a gap in collection"
         evidence = {**finding.evidence, "sooner_s": round(sooner, 3)}
@@ -155,6 +155,6 @@ class Deaf:
 
 
 def _latest(timeline: Timeline, end_ns: int, near_ns: float) -> int:
-    """When the last of the ranks ended a step that the job ended at a time, ns: not further than `near_ns` from it."""
+    """Latest end among ranks of the step that the job ended at `end_ns`, within `near_ns`."""
     ends = np.concatenate([steps[:, 1] for steps in timeline.steps])
     return int(ends[np.abs(ends - end_ns) <= near_ns].max(initial=end_ns))

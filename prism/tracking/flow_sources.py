@@ -1,4 +1,4 @@
-"""Where the analysis and the pages read flow records: one protocol, and records in memory; dumps and the store are others."""
+"""Define where analysis and pages read flow records: one protocol, and records in memory. Dumps and the store are others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Records(Protocol):
     """Flow records by time."""
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
-        """The records that start in [start_ns, end_ns), by start; of `endpoints` only those where both ends are among them.
+        """Return the records that start in [start_ns, end_ns), in order of start.
 
-        With a `limit`, the first so many.
+        With `endpoints`, only those with both ends among them. With a `limit`, only the first ones.
         """
 
 
 class Memory:
-    """Records that are in memory."""
+    """Records in memory."""
 
     def __init__(self, flows: Flows) -> None:
         self.flows = (
@@ -31,13 +31,13 @@ class Memory:
         )
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
-        """See `Records`."""
+        """Return records; see `Records.between`."""
         flows = self.flows
         low, high = np.searchsorted(flows.start_ns, (start_ns, end_ns)).tolist()
         if not endpoints and high - low == len(flows) and (limit is None or limit >= len(flows)):
             return flows
         rows = np.arange(low, high)
         if endpoints:
-            asked = flows.among(endpoints)
-            rows = rows[asked[flows.src[rows]] & asked[flows.dst[rows]]]
+            selected = flows.among(endpoints)
+            rows = rows[selected[flows.src[rows]] & selected[flows.dst[rows]]]
         return flows.take(rows[:limit])

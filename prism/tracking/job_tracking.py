@@ -1,7 +1,7 @@
-"""Jobs as they are followed from window to window: who they are, how long their steps take, whether they go on.
+"""Track jobs from window to window: members, step duration, state.
 
-What a short look shows of a job may be wrong: half of its ranks have not spoken, parts of steps are taken for steps. So a
-job is believed once several windows in a row agree on its members and on its step.
+A single window may be wrong: half of the ranks have sent nothing yet, or parts of steps look like steps. So a job is trusted
+once several windows in a row agree on its members and on its step.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from prism.model import Job, JobDiagnosis, Spans, Timeline
 from prism.tracking.board import JobState
 from prism.tracking.identity import Marks, distinct, marks, recognised
 from prism.tracking.record_windows import SECOND, steps_back
-from prism.tracking.substeps import asked, may_rest, others, reach
+from prism.tracking.substeps import checked_period, may_be_pausing, reach, steps_differ
 from prism.tracking.timeline_stitching import job_ends, stitched
 
 AGREE, LAYOUTS = 3, 9  # windows
-KNOWN_S = 4.0  # for so long its members are known before windows agree on anything
-FULL = 24  # steps of a window that tells a layout as well as any
+KNOWN_S = 4.0  # seconds for which its members must be known before windows agree on anything
+FULL = 24  # steps of a window that shows a layout as well as any longer one
 
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A job that is followed, first seen with its members in a window that ended at `met_ns`.
+    """A tracked job. A window that ended at `met_ns` was the first to see it with its members.
 
-    `found` has the timeline as stitched; `step_ns` is the step that windows agreed on, 0 before. `lately` are the steps that
-    the newest windows told, `other` the members that they saw instead of the job's, `missed` how often in a row it was not
-    recognised.
+    `found`: diagnosis with the stitched timeline. `step_ns`: step that windows agreed on, 0 before. `lately`: steps of the
+    newest windows. `other`: members that the newest windows saw instead. `missed`: windows in a row that did not recognise it.
     """
 
     job: Job
@@ -44,23 +43,23 @@ class Followed:
     missed: int = 0
     talked_ns: int = 0
     state: JobState = "running"
-    layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # as the newest windows told it, and how sure each was
-    told_by: int = 0  # how many steps the fullest of those windows had
-    doubtful: bool = False  # the newest window's steps or layout are not those of the windows before
-    doubted_ns: int = 0  # when that was so first, unless enough windows since are not doubted; 0 where none is
-    sure: int = 0  # windows in a row that are not
+    layouts: tuple[tuple[tuple[int, ...], float], ...] = ()  # layout and its confidence in the newest windows
+    told_by: int = 0  # steps of the longest of those windows
+    doubtful: bool = False  # steps or layout of the newest window differ from those before
+    doubted_ns: int = 0  # when that happened first, unless enough windows since agree; 0 if none differs
+    sure: int = 0  # windows in a row that agree
     looked_ns: int = 0  # when its newest window ended
-    asked_ns: float = 0.0  # rests that come back within so long were in windows, and steps are no parts of what is between them
-    anew_ns: int = 0  # when windows agreed on steps of which those before were parts, or that were parts of those before
+    asked_ns: float = 0.0  # windows contained pauses with a period up to this, and their steps are no parts of longer steps
+    anew_ns: int = 0  # when windows agreed on other steps: those before were parts of them, or had them as parts
 
     @property
     def id(self) -> str:
-        """The job's id."""
+        """Id of the job."""
         return self.job.id
 
     @property
     def unclear(self) -> bool:
-        """Whether the newest window says nothing: its layout is another one, and not sure."""
+        """Whether the newest window has no result: another layout with low confidence."""
         return self.doubtful and not self.doubted_ns
 
     @property
@@ -69,11 +68,10 @@ class Followed:
         return self.step_ns > 0
 
     def since(self, now_ns: int, search_ns: int, most_ns: int, held_ns: int = 0) -> int:
-        """When its next window begins, ns: with a step that was seen, so many back; `search_ns` ago where none are known.
+        """Begin of its next window, ns: with an observed step, a number of steps back; `search_ns` ago if no steps are known.
 
-        It grows up to `most_ns` where so long a window shows too few steps or is doubted. It begins sooner where what was taken
-        for steps may be parts of them (`substeps.reach`), if records are held since `held_ns`: one window that holds all it
-        asks for is enough.
+        It grows up to `most_ns` if such a window has too few steps or is doubted. It begins earlier if the steps may be parts
+        of steps (`substeps.reach`) and records are held since `held_ns`; one window that contains enough pauses suffices.
         """
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         if not self.trusted:
@@ -90,69 +88,69 @@ class Followed:
         return min(begin, sooner) if sooner >= held_ns else begin
 
     def can_wait(self, now_ns: int, search_ns: int, most_ns: int, *, parts: int = 32) -> bool:
-        """Whether its next window can wait, for it would show little more than the one before, of all that it has grown to.
+        """Check whether the next window can wait, because it would show little more than the last one.
 
-        One that is `search_ns` long cannot; one for each of so many `parts` of what it has grown by is enough.
+        A window of `search_ns` cannot. For longer ones, one per 1 / `parts` of the growth is enough.
         """
         grown = now_ns - self.since(now_ns, search_ns, most_ns) - search_ns
         unsure = not self.trusted or self.doubted_ns > 0
         return unsure and 0 <= now_ns - self.looked_ns < grown / parts
 
 
-class Wanted(NamedTuple):
-    """Records that start in [since, until), ns; of `endpoints` those between them, of all without any."""
+class RecordRange(NamedTuple):
+    """Records that start in [since, until), ns: those between `endpoints`, or all if there are none."""
 
     since_ns: int
     until_ns: int
     endpoints: tuple[str, ...] = ()
 
 
-def past(followed: Iterable[Followed], until_ns: int, search_ns: int, most_ns: int) -> Iterator[Wanted]:
-    """The records before a time with which windows go on there: of all as far back as jobs are sought, before that of those
-    jobs whose windows are longer, up to `most_ns`. Who is gone needs none.
+def past(followed: Iterable[Followed], until_ns: int, search_ns: int, most_ns: int) -> Iterator[RecordRange]:
+    """Yield the records before a time that the next windows need: all for job search, older ones only for jobs with longer
+    windows, up to `most_ns`. Ended jobs need none.
     """
     since = until_ns - search_ns
-    yield Wanted(since, until_ns)
+    yield RecordRange(since, until_ns)
     for one in followed:
         begin = max(one.since(until_ns, search_ns, most_ns), until_ns - most_ns)
         if one.trusted and one.state != "ended" and begin < since:
-            yield Wanted(begin, since, one.job.endpoints)
+            yield RecordRange(begin, since, one.job.endpoints)
 
 
-def going(followed: Iterable[Followed]) -> tuple[Followed, ...]:
-    """Jobs that have not ended: who has the endpoints of one that has is another job."""
+def active_jobs(followed: Iterable[Followed]) -> tuple[Followed, ...]:
+    """Select the jobs that have not ended. A job on the endpoints of an ended one is another job."""
     return tuple(one for one in followed if one.state != "ended")
 
 
-def over_lately(followed: Iterable[Followed], *, most: int = 200) -> tuple[Followed, ...]:
-    """The jobs that ended last, at most so many."""
+def recently_ended(followed: Iterable[Followed], *, most: int = 200) -> tuple[Followed, ...]:
+    """Select the jobs that ended last, at most `most`."""
     over = sorted((one for one in followed if one.state == "ended"), key=lambda one: one.talked_ns)
     return tuple(over[-most:])
 
 
-def known_as(
+def with_recognized(
     followed: Sequence[Followed], jobs: Sequence[Job], now_ns: int, *, taken: Sequence[str] = ()
 ) -> tuple[Followed, ...]:
-    """Those followed, after a look at who trains: new ones are added; names and members are kept until several looks agree.
+    """Update the tracked jobs with recognised ones: add new jobs; keep ids and members until several windows agree.
 
-    No new one has a name that is `taken`.
+    No new job gets an id that is `taken`.
     """
     whole = [set(job.endpoints) for job in jobs]
     followed = [one for one in followed if not any(set(one.job.endpoints) < members for members in whole) or one.trusted]
     before = {one.id: marks(one.found) if one.found else Marks(frozenset(one.job.endpoints)) for one in followed}
     names = recognised(before, [Marks(frozenset(job.endpoints)) for job in jobs])
-    sighted = {name: job for name, job in zip(names, jobs, strict=True) if name is not None}
-    out = [_seen(one, sighted.get(one.id), now_ns) for one in followed]
-    fresh = [job for name, job in zip(names, jobs, strict=True) if name is None]
+    seen_as = {name: job for name, job in zip(names, jobs, strict=True) if name is not None}
+    out = [_seen(one, seen_as.get(one.id), now_ns) for one in followed]
+    new_jobs = [job for name, job in zip(names, jobs, strict=True) if name is None]
     return tuple(one for one in out if one is not None) + tuple(
-        Followed(job, now_ns) for job in distinct(fresh, (*taken, *(one.id for one in followed)))
+        Followed(job, now_ns) for job in distinct(new_jobs, (*taken, *(one.id for one in followed)))
     )
 
 
 def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
-    """A job after a look that saw it as `job`, or did not; None where it is forgotten."""
+    """Update a job that a window recognised as `job`, or not (None); None if it is dropped."""
     if job is None:
-        silent = one.trusted and one.state != "running"  # who says nothing cannot be recognised
+        silent = one.trusted and one.state != "running"  # a silent job cannot be recognised
         return replace(one, missed=0 if silent else one.missed + 1) if one.missed < AGREE else None
     if job.endpoints == one.job.endpoints:
         return replace(one, missed=0, other=())
@@ -166,12 +164,12 @@ def _seen(one: Followed, job: Job | None, now_ns: int) -> Followed | None:
 
 
 def analysed(jobs: Iterable[Followed]) -> dict[str, JobDiagnosis]:
-    """What is known of the jobs whose steps are trusted, by id."""
+    """Return the diagnoses of trusted jobs, by id."""
     return {one.id: one.found for one in jobs if one.found is not None and one.trusted}
 
 
 def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
-    """A timeline by the ranks of a job whose members have changed; who is new has no steps yet."""
+    """Reorder a timeline by the ranks of a job whose members changed; new ranks have no steps yet."""
     place = {address: i for i, address in enumerate(now.endpoints)}
     to = np.array([place.get(address, -1) for address in before.endpoints] or [-1], np.int32)
     steps = [np.zeros((0, 2), np.int64)] * len(place)
@@ -189,13 +187,13 @@ def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
 
 
 def around(flows: Flows, job: Job) -> np.ndarray:
-    """Places of the records of which an end is a member."""
+    """Indices of the records with at least one end in the job."""
     members = np.isin(np.array(flows.endpoints), job.endpoints)
     return np.flatnonzero(members[flows.src] | members[flows.dst]) if len(members) else np.zeros(0, np.intp)
 
 
 def sighted(job: Job, flows: Flows) -> Job | None:
-    """The job with the time in which it moves payload in `flows`; None where it does not."""
+    """Return the job with the time of its payload in `flows`; None if it has none."""
     rows = rows_of(flows, job) if len(flows) else np.zeros(0, np.intp)
     rows = rows[~flows.control()[rows]] if len(rows) else rows
     if not len(rows):
@@ -215,46 +213,46 @@ def after(
     whole: float = 0.75,
     half: float = 0.5,
 ) -> Followed:
-    """A job after a window. Steps `apart` (in logarithms) from those agreed on are doubted until windows agree on them.
+    """Update a job after a window.
 
-    A layout is doubted until it has most of the newest windows behind it, each as sure as it was. Another one than theirs is
-    not heard from a window of far fewer steps, as the first ones after a restart are; and a window that is less than `half` as
-    sure of it, as one may be that ends in the middle of a step, says nothing.
+    Steps that differ by more than `apart` (logarithm) from the agreed step are doubted until windows agree on them. A layout is
+    doubted until it has most of the newest windows, weighted by confidence. A different layout is ignored if the window has far
+    fewer steps (after a restart), or less than `half` of the confidence (a window that ends inside a step).
 
-    Nothing is agreed on before its members have been known for `known_s`, or while steps may be parts (`substeps.may_rest`);
-    but the `last` window of all is believed of a job of which no other was.
+    Nothing is agreed before the members have been known for `known_s`, or while steps may be parts of steps
+    (`substeps.may_be_pausing`). The `last` window of all is trusted for a job without any other.
     """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
     lately = (*one.lately, step)[-AGREE:]
     talked = max(one.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
-    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_rest(ends, talked, now_ns))
+    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_be_pausing(ends, talked, now_ns))
     if last and not one.trusted and step > 0 and len(ends) > AGREE:
         agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
     strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
-    if strange and agreed:  # layouts of other steps tell nothing of these, of which a window has fewer
+    if strange and agreed:  # layouts with other steps do not apply; a window has fewer of these steps
         one = replace(one, layouts=(), told_by=0)
     layout = marks(found).layout
     layouts = one.layouts
     if len(ends) >= whole * one.told_by or layout == favoured(layouts):
         layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
     if one.trusted and not strange:
-        known = asked(ends, now_ns - found.job.start_ns, one.asked_ns)
+        known = checked_period(ends, now_ns - found.job.start_ns, one.asked_ns)
         one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)
     sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
     unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
     if unsure and one.trusted and not strange and not one.doubted_ns:
         return replace(one, job=_lasting(one, found), layouts=layouts, talked_ns=talked, doubtful=True)
     if (strange and not agreed) or favoured(layouts) != layout:
-        unknown_yet = None if one.trusted else found  # it was known before a restart: better than what is doubted
+        unknown_yet = None if one.trusted else found  # the state before a restart is better than a doubted one
         kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
         job = _lasting(one, found)
         return doubted(replace(one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, job=job), now_ns)
     timeline = found.timeline
     before = one.found.timeline if one.found is not None and one.trusted else None
-    if before is not None and strange and others(job_ends(before), ends, apart):
-        one = replace(one, anew_ns=now_ns, asked_ns=0.0)  # what it was taken for is no past of it
+    if before is not None and strange and steps_differ(job_ends(before), ends, apart):
+        one = replace(one, anew_ns=now_ns, asked_ns=0.0)  # the earlier steps are no past of these
     elif before is not None:
         timeline = stitched(before, timeline, kept=kept)
     trusted = float(np.median([s for s in lately if s > 0])) if agreed else one.step_ns
@@ -274,12 +272,12 @@ def after(
 
 
 def doubted(one: Followed, now_ns: int) -> Followed:
-    """A job after a window that is doubted."""
+    """Mark a job as doubted after a window."""
     return replace(one, doubtful=True, doubted_ns=one.doubted_ns or now_ns, sure=0)
 
 
 def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:
-    """The layout that most of the windows told, each counted as sure as it was; of equals the newest."""
+    """Return the layout of most windows, weighted by confidence; of equals the newest."""
     votes: dict[tuple[int, ...], float] = {}
     for layout, sure in layouts:
         votes[layout] = votes.get(layout, 0.0) + sure
@@ -287,13 +285,13 @@ def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...
 
 
 def _lasting(one: Followed, found: JobDiagnosis) -> Job:
-    """The job over all its windows."""
+    """Return the job with the time of all its windows."""
     start = one.job.start_ns if one.found is not None else found.job.start_ns
     return replace(found.job, start_ns=min(start, found.job.start_ns), end_ns=max(one.job.end_ns, found.job.end_ns))
 
 
 def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
-    """Share of the payload in `flows` that is not between two members of one job that is followed."""
+    """Share of the payload in `flows` that is not between two members of one tracked job."""
     octets = np.where(flows.control(), 0, flows.octets) if len(flows) else np.zeros(0)
     if not octets.any():
         return 0.0
@@ -307,5 +305,5 @@ def unknown(flows: Flows, followed: Iterable[Followed]) -> float:
 
 
 def by_id(followed: Iterable[Followed]) -> Mapping[str, Followed]:
-    """Jobs by id."""
+    """Return the jobs by id."""
     return {one.id: one for one in followed}

@@ -1,8 +1,8 @@
-"""Gaps in collection: times in which Prism itself collected nothing, as between a crash and the next start.
+"""Track gaps in collection: times in which Prism collected no records, for example between a crash and the next start.
 
-A gap follows from Prism's own clock and records: from up to when it had analysed or stored records to the first record after
-it went on. That a job is silent makes none. Whatever a job seems to do in one is not known: it is no evaluation, no stop, and
-a step that reaches into it has no duration.
+A gap follows from Prism's own clock and records: from the time up to which it had records to the first record after it resumed.
+A silent job makes no gap. What a job does in a gap is unknown: it is no evaluation and no stop, and a step that overlaps it has
+no duration.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ WORDS: dict[GapReason, str] = {"restart": "Prism was not running", "paused": "Pr
 Stretches = tuple[tuple[int, int], ...]  # begin and end, ns
 
 
-def begun(gaps: Sequence[Gap], at_ns: int, reason: GapReason) -> tuple[Gap, ...]:
-    """The gaps, the newest first, when another one begins; one that is not over yet goes on instead."""
+def with_gap(gaps: Sequence[Gap], at_ns: int, reason: GapReason) -> tuple[Gap, ...]:
+    """Return the gaps, newest first, with another one from `at_ns`; an unfinished one continues instead."""
     if gaps and not gaps[0].end_ns:
         return tuple(gaps)
     return (Gap(at_ns, 0, reason), *gaps)[:MOST]
 
 
-def over(gaps: tuple[Gap, ...], taken: Flows) -> tuple[Gap, ...]:
-    """The gaps when these records have come: one that is not over ends with the first record that is newer than its begin."""
+def with_end(gaps: tuple[Gap, ...], taken: Flows) -> tuple[Gap, ...]:
+    """Return the gaps after these records arrived: an unfinished one ends with the first record newer than its begin."""
     if not gaps or gaps[0].end_ns:
         return gaps
     newer = taken.end_ns[taken.end_ns > gaps[0].begin_ns]
     return (replace(gaps[0], end_ns=int(newer.min())), *gaps[1:]) if len(newer) else gaps
 
 
-def words(gap: Gap) -> str:
-    """A gap that is over, for people to read."""
+def described(gap: Gap) -> str:
+    """Describe a finished gap for users."""
     begin, end = (datetime.fromtimestamp(time / SECOND, UTC).strftime("%H:%M:%S") for time in (gap.begin_ns, gap.end_ns))
     lasted = (gap.end_ns - gap.begin_ns) / SECOND
     return f"no records were collected from {begin} to {end} UTC ({lasted:.1f} s): {WORDS[gap.reason]}"
 
 
-def cleared(timeline: Timeline, stretches: Iterable[tuple[int, int]], step_ns: float) -> Timeline:
-    """A timeline that knows the stretches in which nothing was collected, and claims nothing for them.
+def without_gaps(timeline: Timeline, stretches: Iterable[tuple[int, int]], step_ns: float) -> Timeline:
+    """Remove intervals without collection from a timeline.
 
-    Events are cut there (`step_ns` is the usual step of the job), phases of steps that reach into one are left out. The same
-    object comes back where nothing changes.
+    Events are cut at them (`step_ns` is the usual step of the job); phases of overlapping steps are removed. The same object is
+    returned if nothing changes.
     """
     ends = [(int(steps[0, 0]), int(steps[-1, 1])) for steps in timeline.steps if len(steps)]
     first, last = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
@@ -76,8 +76,10 @@ def _union(stretches: Iterable[tuple[int, int]]) -> Stretches:
 
 
 def _outside(event: Event, unseen: Stretches, step_ns: float, *, least: float = 3.0) -> Iterator[Event]:
-    """What is left of an event outside some stretches: a start or a stop within a step of one was not seen; of a pause, parts
-    of `least` steps, since the steps at both ends of a stretch are not seen whole.
+    """Yield the parts of an event outside some intervals.
+
+    A start or stop within one step of an interval was not observed. Of a pause, parts of at least `least` steps remain, since
+    the steps at both ends of an interval are incomplete.
     """
     if event.kind in ("start", "stop"):
         if not any(low - step_ns <= event.start_ns <= high + step_ns for low, high in unseen):
@@ -94,7 +96,7 @@ def _outside(event: Event, unseen: Stretches, step_ns: float, *, least: float = 
 
 
 def _seen(timeline: Timeline) -> Phases:
-    """The phases of steps that were seen whole."""
+    """Select the phases of completely observed steps."""
     phases = timeline.phases
     if not len(phases) or not timeline.partly_unseen(phases.start_ns, phases.end_ns).any():
         return phases

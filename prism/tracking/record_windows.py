@@ -1,7 +1,7 @@
-"""Records as they come in: kept by time for a while, and up to when they are all there.
+"""Buffer incoming records by time, and compute the watermark up to which they are complete.
 
-Records come late, out of order, and from clocks that are wrong. Up to when they are there (the watermark) is told from how long
-after their end records usually arrive: no record's own time moves it, so that no exporter's clock can.
+Records arrive late, out of order, and from wrong clocks. The watermark follows from the usual delay between the end of records
+and their arrival: no exporter's clock can move it.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Ints, Transits, concatenated
-from collectors.exports.evidence_store import DELAYS, together
+from collectors.exports.evidence_store import DELAYS, merge_transits
 
 SECOND = 1_000_000_000
 NO_FLOWS = Flows.build({"start_ns": []}, endpoints=())
 LOSSES = 1 << 16  # rows that are kept
-EXPORTERS = 4096  # known by name; names can be forged
+EXPORTERS = 4096  # exporters by name that are kept; names can be forged
 FUTURE, FORGOTTEN = "timestamp in the future", "too old for the window"
 
 
 class Delays:
-    """How long after their end records arrive: of the newest `batches`, weighted by their records."""
+    """Delay between the end and the arrival of records: the newest `batches`, weighted by their records."""
 
     def __init__(self, *, share: float = 0.99, batches: int = 256, most_s: float = 30.0) -> None:
         self._share, self._most = share, int(most_s * SECOND)
         self._seen: deque[tuple[int, int]] = deque(maxlen=batches)
 
     def add(self, ended_ns: NDArray[np.int64], arrived_ns: int) -> None:
-        """A batch of records arrived."""
+        """Add a batch of records that arrived."""
         if len(ended_ns):
             self._seen.append((int(arrived_ns - np.quantile(ended_ns, 1 - self._share)), len(ended_ns)))
 
     @property
     def lag_ns(self) -> int:
-        """Within what time after their end nearly all records are there, ns, bounded."""
+        """Time after their end within which nearly all records arrive, ns, bounded."""
         if not self._seen:
             return 0
         delay, count = (np.array(column) for column in zip(*self._seen, strict=True))
@@ -48,13 +48,13 @@ class Delays:
 
 
 class Shelf:
-    """The newest records, by time, in bounded memory; `skipped` counts what was not taken, by reason."""
+    """The newest records, by time, in bounded memory; `skipped` counts rejected records by reason."""
 
     def __init__(self, *, most_rows: int = 20_000_000, ahead_s: float = 2.0) -> None:
         self.skipped: Counter[str] = Counter()
-        self.ahead: dict[str, float] = {}  # exporters whose records come from the future, and by how much, s
-        self.heard_ns = 0  # when the newest record of all ended
-        self.newest_by: dict[str, int] = {}  # when that of each exporter did
+        self.ahead: dict[str, float] = {}  # exporters whose records are in the future, and by how much, s
+        self.heard_ns = 0  # end of the newest record
+        self.newest_by: dict[str, int] = {}  # the same per exporter
         self._flows, self._parts = NO_FLOWS, list[Flows]()
         self._transits = Transits.empty()
         self._most, self._ahead = most_rows, int(ahead_s * SECOND)
@@ -64,7 +64,9 @@ class Shelf:
         return len(self._flows) + sum(map(len, self._parts))
 
     def add(self, flows: Flows, arrived_ns: int) -> Flows:
-        """Take records in any order; those that were taken. Records that end after they arrived are of a wrong clock."""
+        """Add records in any order, and return those that were accepted. Records that end after their arrival have a wrong
+        clock.
+        """
         future = flows.end_ns > arrived_ns + self._ahead
         forgotten = ~future & (flows.end_ns < self._since)
         self.skipped[FUTURE] += int(future.sum())
@@ -86,52 +88,52 @@ class Shelf:
         return flows
 
     def left_out(self) -> Iterator[str]:
-        """Whose records are not taken, in words."""
+        """Describe the exporters whose records are rejected."""
         for name, ahead in self.ahead.items():
             yield f"the clock of exporter {name} is {ahead:.1f} s ahead, so its records are skipped; synchronise it (NTP)"
 
     @property
     def newest_ns(self) -> int:
-        """When the newest record ended, ns; 0 without any."""
+        """End of the newest record, ns; 0 without any."""
         return max((int(part.end_ns.max()) for part in (self._flows, *self._parts) if len(part)), default=0)
 
     @property
     def since_ns(self) -> int:
-        """Records from before this have been forgotten, ns."""
+        """Records before this time have been dropped, ns."""
         return self._since
 
     def replace(self, since_ns: int) -> int:
-        """Give up all records that start from a time on: how many."""
+        """Drop all records that start at or after a time; return their number."""
         flows = self._merged()
         kept = int(np.searchsorted(flows.start_ns, since_ns))
         self._flows = flows.take(np.arange(kept))
         return len(flows) - kept
 
     def add_transits(self, transits: Transits) -> None:
-        """Take delays between switches, and losses, of which the newest `LOSSES` rows are kept."""
-        both = together([self._transits, transits])
+        """Add delays between switches, and losses; the newest `LOSSES` rows of losses are kept."""
+        both = merge_transits([self._transits, transits])
         self._transits = replace(both, losses=both.losses.take(slice(-LOSSES, None)))
 
     def transits(self, start_ns: int, end_ns: int) -> Transits:
-        """The delays in [start, end), and losses that may have been in it."""
+        """Return the delays in [start, end), and losses that may have occurred in it."""
         kept, lost = self._transits, self._transits.losses
         rows = (kept.start_ns >= start_ns) & (kept.start_ns + kept.bin_ns <= end_ns)
         return taken(kept, rows, (lost.end_ns > start_ns) & (lost.end_ns <= end_ns))
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
-        """See `prism.tracking.flow_sources.Records`."""
+        """Return records; see `prism.tracking.flow_sources.Records`."""
         flows = self._merged()
         rows = np.arange(*np.searchsorted(flows.start_ns, (start_ns, end_ns)))
         if endpoints:
-            asked = np.isin(np.array(flows.endpoints), list(endpoints))
-            rows = rows[asked[flows.src[rows]] & asked[flows.dst[rows]]]
+            selected = np.isin(np.array(flows.endpoints), list(endpoints))
+            rows = rows[selected[flows.src[rows]] & selected[flows.dst[rows]]]
         return flows.take(rows[:limit])
 
     def forget(self, before_ns: int) -> None:
-        """Drop records that start before a time, and the oldest ones above the bound."""
+        """Drop records that start before a time, and the oldest ones above the limit."""
         flows = self._merged()
         first = max(int(np.searchsorted(flows.start_ns, before_ns)), len(flows) - self._most)
-        if first > len(flows) // 8:  # now and then, so that dropping costs little
+        if first > len(flows) // 8:  # seldom, so that dropping costs little
             self._flows = trimmed(flows.take(np.arange(first, len(flows))))
             self._since = max(before_ns, int(flows.start_ns[min(first, len(flows) - 1)]))
             kept = self._transits
@@ -146,7 +148,7 @@ class Shelf:
 
 
 def trimmed(flows: Flows) -> Flows:
-    """The same records with no names in their dictionaries that none of them uses."""
+    """Remove unused names from the records' dictionaries."""
     columns: dict[str, Any] = {}
     for dictionary, used, first in (
         ("endpoints", ("src", "dst"), ()),
@@ -165,7 +167,7 @@ def trimmed(flows: Flows) -> Flows:
 
 
 def newest(flows: Flows) -> Ints:
-    """When the newest record of each exporter ended, ns; 0 where there is none. int64[exporters]."""
+    """End of the newest record of each exporter, ns; 0 without any. int64[exporters]."""
     out = np.zeros(len(flows.exporters), np.int64)
     if len(out):
         np.maximum.at(out, flows.exporter, flows.end_ns)
@@ -173,18 +175,18 @@ def newest(flows: Flows) -> Ints:
 
 
 def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: float = 10.0) -> int:
-    """How many steps a window has: `steps`, more where that is less than `least_s`, but at most `most`."""
+    """Number of steps in a window: `steps`, more if that is less than `least_s`, at most `most`."""
     return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, most))
 
 
 def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 4.0) -> int:
-    """How long to wait for the next window: the shortest step of the jobs, in bounds; `urgent`: at most 0.5 s."""
+    """Time between windows: the shortest step of the jobs, within bounds; `urgent`: at most 0.5 s."""
     hop = int(np.clip(min(steps_ns, default=0.0), least_s * SECOND, most_s * SECOND))
     return min(hop, 2 * SECOND) // 4 if urgent else hop
 
 
 def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
-    """For how long no window follows another one, though a step is over, where nobody is suspected."""
+    """Minimum time between windows without an urgent reason, even if a step has ended."""
     return max(hop_ns(steps_ns) // 2, int(least_s * SECOND))
 
 
@@ -192,6 +194,6 @@ Rows = NDArray[np.bool_] | NDArray[np.intp]
 
 
 def taken(transits: Transits, rows: Rows, losses: Rows | slice = slice(None)) -> Transits:
-    """The given rows of delays and of losses, of these all by default."""
+    """Select rows of delays and of losses; all losses by default."""
     columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in DELAYS}
     return replace(transits, losses=transits.losses.take(losses), **columns)

@@ -1,6 +1,6 @@
-"""Whether what windows take for steps are parts of them: a pipeline's micro-batches, say, between which it rests longer.
+"""Check whether detected steps are sub-steps such as micro-batches, with longer pauses between the true steps.
 
-A window in which such rests hardly come back cannot tell. One that holds several of them can.
+A window with too few of these pauses cannot decide. One with several of them can.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collectors.columns.record import Mask
 from prism.loops.arrays.intervals import Ints
 from prism.model import Finding, Severity
 
-RESTS = 4  # of those that come back are in a window that tells steps from their parts, whole
-WHOLE = RESTS + 1  # so many fit into one that holds them wherever it begins
-CLEAR = 7  # rests, between which there are as many whole groups as tell steps from their parts where all groups are equal
+RESTS = 4  # complete periods of pauses in a window that separates steps from sub-steps
+WHOLE = RESTS + 1  # periods that fit into a window that contains them wherever it begins
+CLEAR = 7  # pauses after which groups are complete, also if all groups are equal
 
 
-def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, float]:
-    """When the newest of the longest of steps ended, and how far apart such come, ns; 0, 0 where they do not come back.
+def pause_period(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, float]:
+    """Return the end of the newest long step and the median period of long steps, ns; 0, 0 if they do not recur.
 
-    They take `longer` than is usual, and at least half as long as the longest of all.
+    Long steps take `longer` times the median, and at least half of the longest.
     """
     steps = np.diff(ends)
     if len(steps) < least:
@@ -31,15 +31,15 @@ def returns(ends: Ints, *, longer: float = 2.0, least: int = 3) -> tuple[int, fl
 
 
 def _long(steps: Ints, longer: float) -> Mask:
-    """Which steps rest: they take `longer` than is usual, and at least half as long as the longest of all."""
+    """Select steps with a pause: `longer` times the median, and at least half of the longest."""
     return np.asarray(steps >= max(longer * float(np.median(steps)), float(steps.max()) / 2))
 
 
-def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
-    """Whether steps of a window, its first, may be parts of others: a rest came less than `RESTS` times, and may come back.
+def may_be_substeps(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
+    """Check whether the steps of a first window may be sub-steps: fewer than `RESTS` pauses so far, and another may follow.
 
-    It may until it has stayed away for as long as it took to come. Long steps on end are one rest that was cut where they are
-    far fewer than the steps before them, by `longer`; else they are no rests between others.
+    A pause may recur until it has been absent for as long as it took to appear. Consecutive long steps are one divided pause if
+    they are far fewer than the steps before them, by the factor `longer`; else they are no pauses.
     """
     steps = np.diff(ends)
     if len(steps) < least:
@@ -52,24 +52,24 @@ def may_be(ends: Ints, *, longer: float = 2.0, least: int = 3) -> bool:
     return 0 < len(rests) < RESTS and bool(ends[-1] - ends[rests[-1]] < ends[rests[-1]] - ends[0])
 
 
-def may_rest(ends: Ints, talked_ns: int, now_ns: int) -> bool:
-    """Whether steps of a job's first windows may be parts of others (`may_be`), between which it perhaps rests just now.
+def may_be_pausing(ends: Ints, talked_ns: int, now_ns: int) -> bool:
+    """Check whether the steps of a job's first windows may be sub-steps, perhaps with a pause at the moment.
 
-    Who has said nothing for longer than all its steps took does not rest.
+    A job that is silent for longer than all its steps took is not pausing.
     """
     still = len(ends) > 0 and now_ns - talked_ns <= ends[-1] - ends[0]
-    return may_be(ends) or (still and now_ns > ends[-1] and may_be(np.append(ends, now_ns)))
+    return may_be_substeps(ends) or (still and now_ns > ends[-1] and may_be_substeps(np.append(ends, now_ns)))
 
 
-def upheld(findings: Collection[Finding], ends: Ints, known_ns: int, *, grown: float = 1.05) -> Iterator[Finding]:
-    """The findings of a window whose steps had such `ends`, without claims that would not be if its steps were parts of others.
+def supported(findings: Collection[Finding], ends: Ints, known_ns: int, *, grown: float = 1.05) -> Iterator[Finding]:
+    """Yield the findings of a window, except claims that would not hold if its steps were sub-steps.
 
-    Where rests part equal groups they may be, until there are `CLEAR` rests. Then what lasts longer than others because work
-    before it rests is as long in all groups: so what is said to be slow, or to have hung, must have `grown` beside what is at
-    the same places. A hang may go on.
+    If pauses separate equal groups, steps may be sub-steps until there are `CLEAR` pauses. Then a step that is long because of
+    its position is equally long in all groups: so a slow or hung step must be longer by `grown` than steps at the same
+    positions. A hang may continue.
 
-    Before groups show, rests seem to be silences in the middle of steps. A hang that was over before the job was known, at
-    `known_ns`, may be such a rest: while a window tells of one, another must have lasted longer, by `grown` too.
+    Before groups are visible, pauses look like silences inside steps. A hang that ended before the job was known, at
+    `known_ns`, may be such a pause; while a window contains one, another hang must be longer, also by `grown`.
     """
     size = _group(np.diff(ends))
     before = (finding for finding in findings if finding.kind == "hang" and finding.end_ns < known_ns)
@@ -90,13 +90,12 @@ def upheld(findings: Collection[Finding], ends: Ints, known_ns: int, *, grown: f
 
 
 def _at_places(steps: Ints, inside: Mask, size: int) -> float:
-    """How long those `inside` of some steps, in groups of a `size`, would take if they were as others at their places are.
-
-    Infinite where there are none.
+    """Expected duration of the steps `inside`, in groups of `size`, from the median of steps at the same positions;
+    infinite if there are none.
     """
     places = (np.arange(k % size, len(steps), size) for k in np.flatnonzero(inside).tolist())
-    others = [steps[own[~inside[own]]] for own in places]
-    return sum(float(np.median(own)) if len(own) else np.inf for own in others)
+    steps_differ = [steps[own[~inside[own]]] for own in places]
+    return sum(float(np.median(own)) if len(own) else np.inf for own in steps_differ)
 
 
 def _silent_ms(hang: Finding) -> float:
@@ -104,7 +103,7 @@ def _silent_ms(hang: Finding) -> float:
 
 
 def _group(steps: Ints, *, longer: float = 2.0, least: int = 3) -> int:
-    """Of how many steps the equal groups are that rests part, fewer than `CLEAR` of these; 0 where there are none."""
+    """Number of steps per equal group between pauses, for fewer than `CLEAR` pauses; 0 if there are none."""
     rests = np.flatnonzero(_long(steps, longer)) if len(steps) >= least else np.zeros(0, np.intp)
     apart = np.diff(np.append(rests, len(steps)))
     equal = 1 < len(rests) < CLEAR and bool((apart[:-1] == apart[0]).all()) and max(rests[0], apart[-1]) <= apart[0]
@@ -112,34 +111,34 @@ def _group(steps: Ints, *, longer: float = 2.0, least: int = 3) -> int:
 
 
 def reach(ends: Ints, now_ns: int, asked_ns: float, search_ns: int, most_ns: int, *, parts: int = 64) -> int:
-    """When a window begins that holds `WHOLE` of the longest rests, ns; `now_ns` where none come back, or that was asked.
+    """Begin of a window that contains `WHOLE` of the longest pauses, ns; `now_ns` if none recur or they were already checked.
 
-    Not asked either is after what comes back so seldom that so many last longer than `search_ns`; or, where no more than so
-    many `parts` are between two of them, than `most_ns`.
+    Pauses are also not checked if `WHOLE` of them take longer than `search_ns`; or, with at most `parts` steps between two of
+    them, longer than `most_ns`.
     """
-    newest, apart = returns(ends[ends >= now_ns - search_ns])
+    newest, apart = pause_period(ends[ends >= now_ns - search_ns])
     if asked_ns < apart <= search_ns / WHOLE:
         return int(newest - WHOLE * apart)
     few = ends[-WHOLE * parts :]
-    newest, apart = returns(few)
+    newest, apart = pause_period(few)
     if asked_ns < apart <= most_ns / WHOLE and len(few) * apart <= parts * (few[-1] - few[0]):
         return int(newest - WHOLE * apart)
     return now_ns
 
 
-def asked(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: float = 0.5) -> float:
-    """Up to how far apart rests may come without a doubt, ns, after a window of that length that told steps as they were known.
+def checked_period(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: float = 0.5) -> float:
+    """Period of pauses up to which steps are certain, ns, after a window of `lasted_ns` that agreed with the known steps.
 
-    So were those that come back within `before_ns`.
+    Periods up to `before_ns` were certain already.
     """
-    _, apart = returns(ends)
+    _, apart = pause_period(ends)
     return max(before_ns, apart if lasted_ns >= (WHOLE - nearly) * apart else 0.0)
 
 
-def others(before: Ints, now: Ints, apart: float) -> bool:
-    """Whether ends of steps are not those that were known, in the time that both show: far more of them, or far fewer.
+def steps_differ(before: Ints, now: Ints, apart: float) -> bool:
+    """Check whether step ends differ from the known ones in the common time: far more, or far fewer.
 
-    A job that has become slower has as many as it had.
+    A job that became slower has equal ends.
     """
     if not len(before) or not len(now):
         return False
@@ -148,10 +147,11 @@ def others(before: Ints, now: Ints, apart: float) -> bool:
     return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > apart)
 
 
-def over(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:
-    """The ends of steps that are over for sure: of the newest a window may have seen the first parts only.
+def completed(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:
+    """Return the ends of steps that are certainly over: a window may have seen only the first part of the newest.
 
-    It is sure unless its step was shorter than all of the `steps` before, and the job not heard when `late` steps had passed.
+    The newest is certain unless its step is shorter than all of the `steps` before, and the job was not active `late` steps
+    later.
     """
     took = np.diff(ends[-steps:])
     if len(took) < 3 or took[-1] >= took[:-1].min() or heard_ns >= ends[-2] + late * step_ns:

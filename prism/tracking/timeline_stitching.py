@@ -1,4 +1,4 @@
-"""One timeline of a job from those of its windows, in bounded memory."""
+"""Stitch the timelines of a job's windows into one, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Steps = tuple[Ints, ...]
 
 
 def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, float]:
-    """Where the step ends of a window join those known before, ns each: how many of these stand, how many of the window's
-    steps they know already (0 to 2), and the window's usual step, ns.
+    """Find where the step ends of a window join the known ones, ns each.
 
-    A window that begins inside a step may end its first one in the middle of a known one. Where its second end is known, the
-    known step stands: else each window would leave half a step behind as it slides on.
+    Returns the number of known ends that remain, the number of the window's ends that are known already (0 to 2), and the
+    window's median step, ns. A window that begins inside a step may end its first one inside a known step. If its second end is
+    known, the known step remains; else each sliding window would leave half a step behind.
     """
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     for at in range(min(len(ends), 2)):
@@ -31,7 +31,7 @@ def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, fl
 
 
 def ahead(before: Ints, ends: Ints, *, near: float = 0.25) -> int:
-    """How many steps of a window, by their ends, come before all that were known; ns each."""
+    """Number of steps of a window whose ends precede all known ones; ns each."""
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     return int(np.searchsorted(ends, before[0] - near * period)) if len(before) else 0
 
@@ -39,10 +39,10 @@ def ahead(before: Ints, ends: Ints, *, near: float = 0.25) -> int:
 def stitched(
     old: Timeline, new: Timeline, *, kept: int = 4096, spans: int = 200_000, intervals: int = 200_000, near: float = 0.25
 ) -> Timeline:
-    """What was known and what a later window shows, of the same ranks: the later one is right about the time that it shows.
+    """Stitch the known timeline and that of a later window, of the same ranks. The later one is right in its own time.
 
-    The step in which a window begins is not seen whole, so the old one stands. Boundaries are the same when they are less than
-    the share `near` of a step apart. Kept are the newest steps of every rank, and the newest spans and phases.
+    The step in which a window begins is incomplete, so the old one remains. Ends within the share `near` of a step are the
+    same. The newest steps of every rank (`kept`), `spans` and `intervals` of phases are kept.
     """
     ends = job_ends(new)
     if not len(ends):
@@ -68,11 +68,12 @@ def stitched(
     return whole
 
 
-_ENDS: WeakKeyDictionary[Timeline, NDArray[np.int64]] = WeakKeyDictionary()  # of all steps kept it would cost much each time
+# Computing it each time from all kept steps is expensive.
+_ENDS: WeakKeyDictionary[Timeline, NDArray[np.int64]] = WeakKeyDictionary()
 
 
 def changed(timeline: Timeline, **columns: Any) -> Timeline:
-    """A timeline with other columns but the same steps, whose ends are not worked out again."""
+    """Return a timeline with other columns but the same steps; cached ends are kept."""
     out, known = replace(timeline, **columns), _ENDS.get(timeline)
     if known is not None:
         _ENDS[out] = known
@@ -80,7 +81,7 @@ def changed(timeline: Timeline, **columns: Any) -> Timeline:
 
 
 def job_ends(timeline: Timeline) -> NDArray[np.int64]:
-    """Step ends of a whole job, ns: the median over the ranks that have most steps."""
+    """Step ends of the whole job, ns: the median over the ranks with most steps."""
     known = _ENDS.get(timeline)
     if known is None:
         known = _ENDS[timeline] = _ends(timeline)
@@ -92,17 +93,19 @@ def _ends(timeline: Timeline) -> NDArray[np.int64]:
     if not most:
         return np.zeros(0, np.int64)
     full = np.stack([s[:, 1] for s in timeline.steps if len(s) == most])
-    first = full.min()  # a float64 holds no ns since the epoch
+    first = full.min()  # a float64 cannot hold ns since the epoch
     return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
 
 
 def _since(timeline: Timeline) -> int:
-    """When the first step of a window begins, ns; the largest number where there is none."""
+    """Begin of the first step of a window, ns; the largest number if there is none."""
     return min((int(s[0, 0]) for s in timeline.steps if len(s)), default=np.iinfo(np.int64).max)
 
 
 def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[Steps, int]:
-    """Of each rank the old steps but for the last `back`, then the new ones from `fresh` on; and how many old ones go."""
+    """Join for each rank the old steps without the last `back` and the new ones from `fresh`; also return how many are
+    dropped.
+    """
     out, gone = [], 0
     most = max((len(s) for s in old), default=0)
     for a, b in zip(old, new, strict=True):
@@ -117,12 +120,12 @@ def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[St
 
 
 def _events(old: tuple[Event, ...], new: tuple[Event, ...], since: int, period: float) -> tuple[Event, ...]:
-    """Old events that ended before the new window, and those of the new one that are not among them."""
+    """Join old events that ended before the new window and events of the new window."""
     known = [event for event in old if event.end_ns < since]
     out = list(known)
     for event in new:
         if event.kind == "start" and known:
-            continue  # the job was there before the window
+            continue  # the job existed before the window
         if not any(event.kind == k.kind and abs(event.start_ns - k.start_ns) <= period for k in known):
             out.append(event)
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
@@ -141,19 +144,19 @@ def _spans(old: Spans, new: Spans, seam: int, most: int) -> Spans:
 
 
 def _octets(spans: Spans) -> NDArray[np.int64]:
-    """What spans moved, 0 where nobody knows: those of a store come back without."""
+    """Octets of spans, 0 if unknown: spans from a store have none."""
     return spans.octets if len(spans.octets) == len(spans) else np.zeros(len(spans), np.int64)
 
 
 def _phases(old: Phases, new: Phases, count: int, fresh: int, gone: int, most: int) -> Phases:
-    """Phases by the numbers of the steps as stitched: `count` old ones, of which the first `gone` go."""
+    """Join phases by the numbers of stitched steps: `count` old ones, of which the first `gone` are dropped."""
     keep, take = np.flatnonzero(old.step < count), np.flatnonzero(new.step >= fresh)
     step = np.concatenate([old.step[keep], new.step[take] - fresh + count]).astype(np.int32) - np.int32(gone)
     names = ("start_ns", "end_ns", "rank", "phase")
     columns = {name: np.concatenate([getattr(old, name)[keep], getattr(new, name)[take]]) for name in names}
     first = 0
     if len(step) > most:
-        first = int(np.sort(step)[-most]) + 1  # whole steps
-    rows = np.argsort(columns["rank"], kind="stable")  # each is in order of rank and start, the old one before the new one
+        first = int(np.sort(step)[-most]) + 1  # complete steps only
+    rows = np.argsort(columns["rank"], kind="stable")  # each is in order of rank and start, old before new
     rows = rows[step[rows] >= first]
     return Phases(step=step[rows], **{name: column[rows] for name, column in columns.items()})

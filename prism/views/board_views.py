@@ -1,8 +1,7 @@
-"""What pages and programs are told of a board: plain dicts, as REST answers them and as the one-file report embeds them.
+"""Convert a board to plain dicts for REST and for the one-file report.
 
-Times are text under names that end in `_ns`, since JavaScript's numbers cannot hold nanoseconds. A number that is not known is
-None. Findings and what follows from them are in `finding_views`, what has one entry per rank and step in `timeline_views`, who
-talks to whom in `traffic_views`.
+Times are text under names that end in `_ns`, because JavaScript's numbers cannot hold nanoseconds. Unknown numbers are None.
+Findings are in `finding_views`, data per rank and step in `timeline_views`, traffic between endpoints in `traffic_views`.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from prism.views.step_sums import sums
 Json = dict[str, Any]
 Mode = Literal["live", "replay"]
 KINDS = ("dp", "pp", "tp", "ep", "cp")
-SPARKS = 60  # durations in a sparkline
-PHASED = 2000  # ranks whose phases are told at once
+MAX_SPARKLINE = 60  # durations in a sparkline
+MAX_PHASE_RANKS = 2000  # ranks in one answer up to which phases are included
 NOWHERE = Endpoint(None, None, None)
 
 Item = TypeVar("Item")
 
 
 def ns(time_ns: int) -> str:
-    """A time as text."""
+    """Format a time as text."""
     return str(int(time_ns))
 
 
 def board(shown: Board, mode: Mode = "replay", age_s: float | None = None) -> Json:
-    """The board itself, in counts. `age_s`: since it was published, by the wall clock."""
+    """Summarise the board in counts. `age_s`: time since it was published, wall clock."""
     source = shown.source
     return {
         "revision": shown.revision,
@@ -59,10 +58,7 @@ def board(shown: Board, mode: Mode = "replay", age_s: float | None = None) -> Js
 
 
 def counts(shown: Board) -> Json:
-    """How many jobs and how many of these are silent, how many of all have steps, the endpoints of those that have not ended.
-
-    Findings: open by severity, and closed.
-    """
+    """Count jobs, silent jobs, jobs with steps, endpoints of running jobs, open findings by severity, and closed findings."""
     live = [job for job in shown.jobs if job.state != "ended"]
     return {
         "jobs": len(live),
@@ -75,20 +71,20 @@ def counts(shown: Board) -> Json:
 
 
 def severities(cases: Iterable[Case]) -> dict[str, int]:
-    """Open findings by severity."""
+    """Count open findings by severity."""
     open_ = Counter(case.finding.severity for case in cases if case.state == "open")
     return {severity.value: open_[severity] for severity in reversed(Severity)}
 
 
 def jobs(shown: Board, some: Iterable[JobStatus] | None = None) -> list[Json]:
-    """A summary of every job, in order of start and id; of `some` of them where they are named."""
+    """Summarise every job, or `some` jobs, in order of start and id."""
     by_job = _cases(shown)
     asked = sorted(shown.jobs, key=job_key) if some is None else some
-    return [summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
+    return [job_summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
 
 
 def job_key(job: JobStatus) -> tuple[int, str]:
-    """Jobs in order of start, then of id."""
+    """Return the sort key of a job: start, then id."""
     return job.found.job.start_ns, job.id
 
 
@@ -99,15 +95,15 @@ def _cases(shown: Board) -> Mapping[str, list[Case]]:
     return found
 
 
-def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = None) -> Json:
-    """A job in brief; `cases` are those of this job, `booking` what a scheduler says of it."""
+def job_summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = None) -> Json:
+    """Summarise a job; `cases`: those of this job; `booking`: its scheduler entry."""
     found, cases = status.found, list(cases)
     job, layout = found.job, found.parallelism.layout
     lost = sum(c.finding.lost_gpu_s for c in cases if c.finding.severity is not Severity.INFO)
     return {
         "id": job.id,
         "name": job.name or (booking.name if booking else "") or None,
-        "scheduler": scheduled(booking) if booking else None,
+        "scheduler": booking_json(booking) if booking else None,
         "state": status.state,
         "endpoints": len(job.endpoints),
         "hosts": len(job.hosts),
@@ -121,15 +117,15 @@ def summary(status: JobStatus, cases: Iterable[Case], booking: Booking | None = 
     }
 
 
-def scheduled(booking: Booking) -> Json:
-    """What a scheduler says of a job; `end_ns` is None while it goes on, `start_ns` where it is not known."""
+def booking_json(booking: Booking) -> Json:
+    """Convert the scheduler entry of a job; `end_ns` is None while it runs, `start_ns` if unknown."""
     texts = {name: getattr(booking, name) or None for name in ("name", "user", "queue")}
     times = {name: ns(getattr(booking, name)) if getattr(booking, name) else None for name in ("start_ns", "end_ns")}
     return {"source": booking.source, "id": booking.id, **texts, **times, "hosts": len(booking.hosts)}
 
 
 def _steps(found: JobDiagnosis) -> Json:
-    """What the steps of a job come to."""
+    """Summarise the steps of a job."""
     known = sums(found)
     durations = known.distance_ms
     return {
@@ -138,27 +134,27 @@ def _steps(found: JobDiagnosis) -> Json:
             "median": finite(np.median(durations)) if len(durations) else None,
             "p95": finite(np.percentile(durations, 95)) if len(durations) else None,
         },
-        "sparkline": [finite(ms) for ms in worst(durations, SPARKS)],
+        "sparkline": [finite(ms) for ms in binned_maxima(durations, MAX_SPARKLINE)],
         "phases": {phase: round(share, 4) for phase, share in shares(known.spent.sum(axis=0)).items()},
     }
 
 
-def worst(values: np.ndarray[Any, np.dtype[np.float64]], most: int) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """At most `most` values: the greatest of each run of as many as it takes, so that no peak is lost."""
-    if len(values) <= most:
+def binned_maxima(values: np.ndarray[Any, np.dtype[np.float64]], limit: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Reduce to at most `limit` values, the maximum of each run, so that no peak is lost."""
+    if len(values) <= limit:
         return values
-    return np.fmax.reduceat(values, np.arange(0, len(values), -(-len(values) // most)))
+    return np.fmax.reduceat(values, np.arange(0, len(values), -(-len(values) // limit)))
 
 
 def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json | None:
-    """A job with its groups, ranks (only those in [a, b) where asked) and events; None where there is none of that id."""
+    """Convert a job with its groups, ranks (optionally only [a, b)) and events; None for an unknown id."""
     status = job_of(shown, id_)
     if status is None:
         return None
     found, cases = status.found, _cases(shown).get(id_, [])
     most = len(found.job.endpoints)
     first, last = (min(rank, most) for rank in ranks or (0, most))
-    return summary(status, cases, shown.bookings.get(id_)) | {
+    return job_summary(status, cases, shown.bookings.get(id_)) | {
         "alternatives": [_alternative(one) for one in found.parallelism.alternatives],
         "groups": [_group(group) for group in found.parallelism.groups],
         "ranks": _ranks(found, shown.topology, first, last),
@@ -170,7 +166,7 @@ def job(shown: Board, id_: str, *, ranks: tuple[int, int] | None = None) -> Json
 
 
 def job_of(shown: Board, id_: str) -> JobStatus | None:
-    """The job of an id."""
+    """Find a job by id."""
     return next((job for job in shown.jobs if job.id == id_), None)
 
 
@@ -192,13 +188,13 @@ def _group(group: Group) -> Json:
 
 
 def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int) -> list[Json]:
-    """Ranks [first, last): where they stand, in which group of each kind they are, how long their steps took.
+    """Convert ranks [first, last): place, group of each kind, step durations.
 
-    Their `rank_phases` are None where more than `PHASED` ranks are asked for.
+    `rank_phases` are None for more than `MAX_PHASE_RANKS` ranks.
     """
     member, known, stages = membership(found), sums(found), found.parallelism.stages
     unknown = 0 if found.parallelism.layout.pp == 1 else None
-    whole = last - first <= PHASED
+    whole = last - first <= MAX_PHASE_RANKS
     out = []
     for rank in range(first, last):
         endpoint = found.job.endpoints[rank]
@@ -224,7 +220,7 @@ def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int
 
 
 def membership(found: JobDiagnosis, kind: str | None = None) -> dict[str, dict[str, int]]:
-    """Of each endpoint, by kind (or of one `kind`), which group of that kind it is in: groups of a kind are counted from 0."""
+    """Map kind (all or one) and endpoint to the index of its group; groups of a kind are counted from 0."""
     seen: Counter[str] = Counter()
     out: dict[str, dict[str, int]] = {}
     for group in found.parallelism.groups:
@@ -235,12 +231,12 @@ def membership(found: JobDiagnosis, kind: str | None = None) -> dict[str, dict[s
 
 
 def windows(shown: Board) -> list[Json]:
-    """The windows that were analysed, the newest first."""
+    """List the analysed windows, newest first."""
     return [_window(window) for window in shown.windows]
 
 
 def gaps(shown: Board) -> list[Json]:
-    """The times in which Prism itself collected nothing, the newest first; `end_ns` is None while no record has come since."""
+    """List times in which Prism itself collected nothing, newest first; `end_ns` is None before the next record."""
     return [
         {"begin_ns": ns(gap.begin_ns), "end_ns": ns(gap.end_ns) if gap.end_ns else None, "reason": gap.reason}
         for gap in shown.gaps
@@ -258,17 +254,18 @@ def _window(window: Window) -> Json:
 
 
 def finite(number: float) -> float | None:
-    """The number to six digits, or None where it is not finite."""
+    """Round a number to six digits; None if it is not finite."""
     value = float(number)
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
-def page(
+def select_page(
     items: Sequence[Item], key: Callable[[Item], tuple[int, str]], *, after: tuple[int, str] | None = None, limit: int | None
 ) -> tuple[list[Item], tuple[int, str] | None]:
-    """Items (in order of `key`) behind the key `after`, at most `limit`; and the key after which to go on, None at the end.
+    """Select at most `limit` items (sorted by `key`) after the key `after`.
 
-    A page begins behind a key, not at a number: what comes and goes between two pages moves nothing else.
+    Returns them with the key of the last one, None at the end. Pages start after a key, not at an index, so that insertions and
+    deletions do not shift later pages.
     """
     rest = [item for item in items if after is None or key(item) > after]
     shown = rest[:limit]

@@ -1,8 +1,8 @@
-"""Ranks and steps as deviations from the baseline, in rows that put the culprit on top.
+"""Arrange deviations of ranks and steps from the baseline in rows, with the culprit on top.
 
-The baseline of a rank is its own median before the finding; without steps before, the median of its pipeline stage. Rows are
-grouped by stage and DP group: the group of the culprit first, then by the greatest deviation. Of a large job the ranks that
-deviate most have a row each, and the rest of their group one together: the median of its ranks, which shows what they share.
+The baseline of a rank is its own median before the finding; without earlier steps, the median of its pipeline stage. Rows are
+grouped by stage and DP group: the group of the culprit first, then by the largest deviation. Of a large job the ranks with the
+largest deviations have a row each; the rest of their group shares one: the median of its ranks, which shows common changes.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ from numpy.typing import NDArray
 from prism.model import JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, finite, membership, ns
-from prism.views.rank_deviation import middle
-from prism.views.step_cells import Floats, Stretch, gridded, measured
+from prism.views.rank_deviation import row_medians
+from prism.views.step_cells import CellRange, Floats, cell_values, step_grid
 
-EACH = 64  # ranks of a job that have a row each
-SINGLES = 24  # of a larger one
-ROWS = 96  # rows at most; the last one holds what is left
+MAX_SINGLE_RANKS = 64  # ranks up to which each has a row
+SINGLES = 24  # single rows of a larger job
+ROWS = 96  # rows at most; the last one contains all remaining ranks
 COLUMNS = 400
 Group = tuple[int | None, int | None]
 
 
 class _Row(NamedTuple):
-    """Ranks of one row, and their group; None where they are of several."""
+    """Ranks of one row, and their group; None if they belong to several."""
 
     ranks: NDArray[np.intp]
     group: Group
 
 
-def arranged(
+def arrange_rows(
     found: JobDiagnosis,
     begin_ns: int,
-    asked: Stretch,
+    selection: CellRange,
     *,
     measure: str = "work",
     blamed: Collection[int] = (),
     topology: Topology | None = None,
 ) -> Json:
-    """Deviations of ranks in steps, ms; `begin_ns`: from when on they deviate, as a finding says. Raises ValueError.
+    """Compute deviations of ranks in steps, ms; `begin_ns`: start of the deviation. Raises ValueError.
 
-    `value`: a row per row of `rows`, a column per step, or per `binned` steps with the one that deviates most.
+    `value`: a row per row of `rows`, a column per step, or per `binned` steps with the largest deviation.
     """
     many = len(found.job.endpoints)
-    grid = gridded(found.timeline, range(many), asked)
-    values = measured(found.timeline, 0, many, grid, measure)
+    grid = step_grid(found.timeline, range(many), selection)
+    values = cell_values(found.timeline, 0, many, grid, measure)
     begins = np.where(grid.there, grid.begin, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     since = begins >= begin_ns
     stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
-    usual, now = middle(values[:, ~since]), middle(values[:, since])
-    base = np.where(np.isfinite(usual), usual, _of_stage(now if since.any() else middle(values), stages))
+    usual, now = row_medians(values[:, ~since]), row_medians(values[:, since])
+    base = np.where(np.isfinite(usual), usual, _of_stage(now if since.any() else row_medians(values), stages))
     off = values - base[:, None]
     more = now - base
     rows = _rows(found, more, set(blamed))
     shown = np.stack([_median(off[row.ranks]) for row in rows]) if rows else np.zeros((0, off.shape[1]))
     by_step = max(-(-off.shape[1] // COLUMNS), 1)
     return {
-        "zero_ns": ns(max(int(found.job.start_ns), asked.start_ns)),
+        "zero_ns": ns(max(int(found.job.start_ns), selection.start_ns)),
         "measure": measure,
-        "rows": [_told(found, row, more, topology) for row in rows],
+        "rows": [_row_json(found, row, more, topology) for row in rows],
         "steps": [
             [grid.first + at, grid.first + min(at + by_step, off.shape[1]) - 1] for at in range(0, off.shape[1], by_step)
         ],
@@ -83,7 +83,7 @@ def _of_stage(values: Floats, stages: NDArray[np.int64]) -> Floats:
 
 
 def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
-    """Which ranks make which row, from top to bottom."""
+    """Assign ranks to rows, from top to bottom."""
     many = len(more)
     member = membership(found, "dp")
     groups: dict[Group, list[int]] = defaultdict(list)
@@ -92,7 +92,7 @@ def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
     far = np.where(np.isfinite(more), more, -np.inf)
     order = sorted(range(many), key=lambda rank: (rank not in blamed, -far[rank], rank))
     place = {rank: at for at, rank in enumerate(order)}
-    alone = set(order) if many <= EACH else set(order[: max(SINGLES, min(len(blamed), EACH))])
+    alone = set(order) if many <= MAX_SINGLE_RANKS else set(order[: max(SINGLES, min(len(blamed), MAX_SINGLE_RANKS))])
     out: list[_Row] = []
     for group in sorted(groups, key=lambda one: min(place[rank] for rank in groups[one])):
         own = sorted(groups[group], key=place.__getitem__)
@@ -107,12 +107,12 @@ def _rows(found: JobDiagnosis, more: Floats, blamed: set[int]) -> list[_Row]:
 
 
 def _median(values: Floats) -> Floats:
-    """The median of each column; NaN without any."""
-    return values[0] if len(values) == 1 else middle(values.T)
+    """Compute the median of each column; NaN without any."""
+    return values[0] if len(values) == 1 else row_medians(values.T)
 
 
 def _furthest(values: Floats, by_step: int) -> Floats:
-    """Of every bin of steps the value that is furthest from 0."""
+    """Select the value furthest from 0 in every bin of steps."""
     if by_step == 1 or not values.size:
         return values
     cuts = np.arange(0, values.shape[1], by_step)
@@ -120,7 +120,7 @@ def _furthest(values: Floats, by_step: int) -> Floats:
     return np.where(np.abs(low) > np.abs(high), low, high)
 
 
-def _told(found: JobDiagnosis, row: _Row, more: Floats, topology: Topology | None) -> Json:
+def _row_json(found: JobDiagnosis, row: _Row, more: Floats, topology: Topology | None) -> Json:
     stage, group = row.group
     own = more[row.ranks]
     about: Json = {

@@ -1,4 +1,4 @@
-"""Findings as they are followed, what to do about each, and whom to take out first; see `board_views`."""
+"""Convert findings, their next actions, and the hosts to isolate; see `board_views`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from prism.model import Finding, Severity
 from prism.report import json_report
 from prism.topology import Topology
 from prism.tracking.board import Board, Case
-from prism.views.board_views import Json, finite, job_of, ns, summary
+from prism.views.board_views import Json, finite, job_of, job_summary, ns
 
 RANKS = {severity: i for i, severity in enumerate(Severity)}
 Order = Literal["begun", "closed"]
-UNLIKELY = 0.01  # suspects below are not shown among the hosts to isolate
+MIN_PROBABILITY = 0.01  # suspects below this probability are not listed among the hosts to isolate
 
 
-def told(shown: Board, some: Sequence[Case]) -> list[Json]:
-    """Cases with their findings as in the report, their times as text, and the `ranks` of their jobs that they blame."""
+def case_list(shown: Board, some: Sequence[Case]) -> list[Json]:
+    """Convert cases with their findings as in the report, times as text, and the blamed `ranks` of their jobs."""
     by_job: dict[str, list[Case]] = {}
     for one in some:
         by_job.setdefault(one.finding.job, []).append(one)
@@ -27,7 +27,7 @@ def told(shown: Board, some: Sequence[Case]) -> list[Json]:
 
 
 def _ranks(shown: Board, job: str, own: Iterable[Case]) -> Mapping[str, list[int]]:
-    """The ranks of a job by their endpoints and hosts, of those that its cases name."""
+    """Map endpoints and hosts to ranks of a job, for those that its cases name."""
     status = job_of(shown, job)
     names = {name for one in own for name in one.finding.ids}
     places = shown.topology.endpoints if shown.topology else {}
@@ -40,7 +40,7 @@ def _ranks(shown: Board, job: str, own: Iterable[Case]) -> Mapping[str, list[int
 
 
 def _blamed(finding: Finding, ranks: Mapping[str, list[int]]) -> list[int]:
-    """The ranks that a finding's subject is or holds; none of a link or a switch."""
+    """List the ranks that belong to a finding's subject; none for a link or a switch."""
     known = finding.ids if finding.subject in ("endpoint", "host", "group") else ()
     return sorted({rank for name in known for rank in ranks.get(name, ())})
 
@@ -52,26 +52,26 @@ def _case(followed: Case, topology: Topology | None) -> Json:
         "opened_ns": ns(followed.opened_ns),
         "updated_ns": ns(followed.updated_ns),
         "closed_ns": ns(followed.closed_ns) if followed.closed_ns else None,
-        "finding": worded(json_report.finding_json(followed.finding, topology)),
+        "finding": times_as_text(json_report.finding_json(followed.finding, topology)),
     }
 
 
-def worded(value: Any, key: str = "") -> Any:
-    """A plain value in which every whole number under a name that ends in `_ns` is text."""
+def times_as_text(value: Any, key: str = "") -> Any:
+    """Convert whole numbers under names that end in `_ns` to text."""
     if isinstance(value, dict):
-        return {name: worded(item, name) for name, item in value.items()}
+        return {name: times_as_text(item, name) for name, item in value.items()}
     if isinstance(value, list):
-        return [worded(item, key) for item in value]
+        return [times_as_text(item, key) for item in value]
     return str(value) if key.endswith("_ns") and isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def case_key(followed: Case) -> tuple[int, str]:
-    """Cases in order: what began last comes first, then by id."""
+    """Return the sort key of a case: latest start first, then id."""
     return -followed.finding.start_ns, followed.id
 
 
 def closed_key(followed: Case) -> tuple[int, str]:
-    """Cases in order: what closed last comes first, what is open last, then by id."""
+    """Return the sort key of a case: latest end first, open cases last, then id."""
     return -followed.closed_ns, followed.id
 
 
@@ -90,9 +90,9 @@ def cases(
     subject: str | None = None,
     order: Order = "begun",
 ) -> list[Case]:
-    """The cases that fit what is asked, in an order of `ORDERS`.
+    """Select cases, in an order of `ORDERS`.
 
-    `since_ns`: not over before; `until_ns`: begun before; `subject`: one of its ids.
+    `since_ns`: not over before; `until_ns`: started before; `subject`: one of its ids.
     """
 
     def fits(one: Case) -> bool:
@@ -111,24 +111,24 @@ def cases(
 
 
 def finding(shown: Board, id_: str) -> Json | None:
-    """A case with its job, the other cases of that job, and what to do next; None where there is none of that id."""
+    """Convert a case with its job, the other cases of that job, and the next actions; None for an unknown id."""
     found = next((one for one in shown.cases if one.id == id_), None)
     if found is None:
         return None
     status = job_of(shown, found.finding.job)
     own = [one for one in shown.cases if one.finding.job == found.finding.job]
-    return told(shown, [found])[0] | {
-        "job": summary(status, own, shown.bookings.get(status.id)) if status else None,
+    return case_list(shown, [found])[0] | {
+        "job": job_summary(status, own, shown.bookings.get(status.id)) if status else None,
         "related": [one.id for one in sorted(own, key=case_key) if one.id != id_],
         "advice": advice.steps(found.finding),
     }
 
 
 def hosts(shown: Board) -> list[Json]:
-    """Hosts (endpoints without a topology) that open claims suspect, the worst first.
+    """List hosts (endpoints without a topology) that open claims suspect, worst first.
 
-    `probability` is the greatest that any finding gives the host alone; where only a set of hosts is known to hold the culprit,
-    each of it gets the set's.
+    `probability` is the maximum over findings for the host alone. If only a set of hosts is known to contain the culprit, each
+    host gets the probability of the set.
     """
     found: dict[str, list[tuple[Case, float]]] = {}
     switches = set(shown.topology.switches()) if shown.topology else set()
@@ -153,7 +153,7 @@ def _host(host: str, claims: Iterable[tuple[Case, float]]) -> Json:
 
 
 def _suspects(found: Finding, switches: set[str]) -> Mapping[str, float]:
-    """How likely each host holds the culprit of a finding; switches are no hosts."""
-    alone = {names[0]: share for names, share in found.isolate.alternatives if len(names) == 1 and share >= UNLIKELY}
+    """Return the probability of each host for a finding; switches are no hosts."""
+    alone = {names[0]: share for names, share in found.isolate.alternatives if len(names) == 1 and share >= MIN_PROBABILITY}
     together = dict.fromkeys(found.isolate.hosts, found.isolate.confidence)
     return {host: share for host, share in (together | alone).items() if host not in switches | set(found.isolate.parts)}

@@ -1,7 +1,7 @@
-"""A board as one HTML file that needs no network: the same pages as the service's, with the answers they ask for inside.
+"""Write a board as one HTML file without network access: the service's pages with the answers they need inside.
 
 The pages are ES modules, which a browser does not load from files; so they become one script, each module a function in it.
-Answers are JSON in which no character can end the element that holds it, and a policy in the file lets only its own script run.
+Answers are JSON in which no character can end their element, and a policy in the file lets only its own script run.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from prism.tracking.flow_sources import Records
 from prism.views import board_views, finding_views, step_cells, timeline_views, traffic_views
 
 WEB = files("prism") / "web"
-DETAILED = 12  # jobs with pictures: those that lost most; the others have their line in the table
+MAX_DETAILED_JOBS = 12  # jobs with pictures: those with the largest loss; the others have a line in the table
 CELLS, BARS = 10_000, 16_000  # of a heat, of a timeline; the timelines of all jobs share four times as many bars
 ROWS = 48  # ranks of a timeline that does not fit as a whole
-LOOKED_AT = 2_000_000  # flow records that switches are counted from
+MAX_RECORDS = 2_000_000  # flow records from which switches are counted
 
 _IMPORT = re.compile(r'^import \{ ([^}]+) \} from "([^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 
 
 def dumps(board: Board, records: Records | None = None) -> str:
-    """The file as text."""
+    """Write the file as text."""
     style = (WEB / "style.css").read_text("utf-8")
-    early, script = (WEB / "theme.js").read_text("utf-8"), bundled("js/report.js")
+    early, script = (WEB / "theme.js").read_text("utf-8"), bundle_modules("js/report.js")
     policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(early)} {_hash(script)}"
     icon = base64.b64encode((WEB / "icon.svg").read_bytes()).decode()
     return f"""<!doctype html>
@@ -48,7 +48,7 @@ def dumps(board: Board, records: Records | None = None) -> str:
 </head>
 <body>
 <noscript>This report draws its pictures with JavaScript.</noscript>
-<script type="application/json" id="documents">{embedded(documents(board, records))}</script>
+<script type="application/json" id="documents">{embed_json(documents(board, records))}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -56,19 +56,21 @@ def dumps(board: Board, records: Records | None = None) -> str:
 
 
 def documents(board: Board, records: Records | None = None) -> dict[str, Any]:
-    """Answers of the REST interface by path, as the pages ask for them."""
+    """Return the REST answers that the pages need, by path."""
     source = board.source
-    flows = records.between(source.start_ns, source.end_ns + 1, limit=LOOKED_AT) if records else None
+    flows = records.between(source.start_ns, source.end_ns + 1, limit=MAX_RECORDS) if records else None
     cases = sorted(board.cases, key=finding_views.case_key)
     told: dict[str, Any] = {
         "/board": board_views.board(board),
         "/jobs": {"items": board_views.jobs(board), "next": None},
-        "/findings": {"items": finding_views.told(board, cases), "next": None},
+        "/findings": {"items": finding_views.case_list(board, cases), "next": None},
         "/hosts": {"items": finding_views.hosts(board)},
         "/switches": traffic_views.switches(board, flows),
     }
     told |= {f"/findings/{one.id}": finding_views.finding(board, one.id) for one in cases}
-    detailed = sorted(board.jobs, key=lambda job: (-_lost(board, job), -len(job.found.job.endpoints), job.id))[:DETAILED]
+    detailed = sorted(board.jobs, key=lambda job: (-_lost(board, job), -len(job.found.job.endpoints), job.id))[
+        :MAX_DETAILED_JOBS
+    ]
     for job in detailed:
         told |= _job(board, job, min(BARS, 4 * BARS // len(detailed)))
     return told
@@ -80,9 +82,9 @@ def _lost(board: Board, job: JobStatus) -> float:
 
 
 def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
-    """What the pages of one job ask for."""
+    """Return the answers that the pages of one job need."""
     path, found = f"/jobs/{job.id}", job.found
-    spent = board_views.summary(job, ())["phases"]
+    spent = board_views.job_summary(job, ())["phases"]
     words = [word for word in spent if word not in step_cells.OWN_WORK]
     words += ["work"] if len(words) < len(spent) else []
     cases = [one for one in board.cases if one.finding.job == job.id]
@@ -104,7 +106,7 @@ def _job(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
 
 
 def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
-    """All of a job's phases where they fit; else those of fewer ranks and steps, around where its worst finding begins."""
+    """Return all phases of a job if they fit; else those of fewer ranks and steps around the start of its worst finding."""
     found = job.found
     whole = timeline_views.timeline(found, topology=board.topology, max_spans=bars, level="phases")
     if whole["level"] == "phases" and not whole["truncated"]:
@@ -117,7 +119,7 @@ def _timeline(board: Board, job: JobStatus, bars: int) -> dict[str, Any]:
     around = worst.start_ns if worst else found.job.end_ns
     step = int(1e6 * (board_views.finite(float(_median_ms(job))) or 1000.0))
     for steps in (64, 32, 16, 8, 4, 2):
-        asked = step_cells.Stretch(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
+        asked = step_cells.CellRange(around - steps * step // 2, around + steps * step // 2, first, first + ROWS)
         part = timeline_views.timeline(found, asked, topology=board.topology, max_spans=bars, level="phases")
         if part["level"] == "phases" and not part["truncated"]:
             break
@@ -129,17 +131,17 @@ def _median_ms(job: JobStatus) -> float:
     return durations[len(durations) // 2] if durations else 1000.0
 
 
-def embedded(value: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it is markup."""
+def embed_json(value: Any) -> str:
+    """Encode JSON for a script element: no character in it is markup."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def bundled(entry: str) -> str:
-    """The modules that `entry` needs, each after those it imports, as one script.
+def bundle_modules(entry: str) -> str:
+    """Bundle `entry` and the modules it imports into one script, dependencies first.
 
-    They import by name and export where they declare, one import a line; see `prism/web/js`. Raises ValueError where a module
-    does otherwise or would end the script element.
+    Modules import by name and export at the declaration, one import per line; see `prism/web/js`. Raises ValueError for other
+    modules, and for those that would end the script element.
     """
     parts: dict[str, str] = {}
     _bundle(entry, parts, ())
@@ -167,7 +169,7 @@ def _bundle(name: str, parts: dict[str, str], above: tuple[str, ...]) -> None:
 
 
 def _beside(name: str, relative: str) -> str:
-    """The path of a module that another names: ../dom.js beside js/pages/job.js is js/dom.js."""
+    """Resolve the path of an imported module: ../dom.js beside js/pages/job.js is js/dom.js."""
     at = name.split("/")[:-1]
     for part in relative.split("/"):
         at = at[:-1] if part == ".." else at if part == "." else [*at, part]
@@ -175,5 +177,5 @@ def _beside(name: str, relative: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """A source expression of a content security policy (CSP 3, section 2.3.1)."""
+    """Compute a source expression of a content security policy (CSP 3, section 2.3.1)."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,7 +1,7 @@
-"""What groups of ranks did over time: of each row and stretch of time the share of each phase; see `board_views`.
+"""Compute shares of phases over time for groups of ranks; see `board_views`.
 
-This is the timeline of jobs with too many ranks, or of too much time, for a bar per phase. Rows are single ranks, and the
-ranks of a stage and DP group together; where these are too many, those of a stage.
+This is the timeline of jobs with too many ranks, or of too much time, for a bar per phase. Rows are single ranks, and groups of
+ranks by stage and DP group; if there are too many groups, by stage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from prism.model import PHASES, JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, membership, ns
-from prism.views.step_cells import Floats, Ints, Stretch
+from prism.views.step_cells import CellRange, Floats, Ints
 
 MAX_ROWS, MAX_SINGLES, BINS = 48, 48, 300
 MS = 1e6
@@ -24,22 +24,21 @@ MS = 1e6
 
 def shares(
     found: JobDiagnosis,
-    asked: Stretch,
+    selection: CellRange,
     *,
     singles: Sequence[int] = (),
     alone: bool = False,
     bins: int = BINS,
     topology: Topology | None = None,
 ) -> Json:
-    """Shares of phases in `bins` equal stretches of [asked.start_ns, asked.end_ns), cut to what is known of the job.
+    """Compute shares of phases in `bins` equal bins of the selection, limited to the known time of the job.
 
-    `singles` are ranks with a row of their own, the first `MAX_SINGLES` of them; with `alone` there are no other rows. `share`:
-    by row and bin the phases that occur there, as [index into `phases`, share], the largest first; what is missing to 1 is not
-    known.
+    `singles`: ranks with their own row, the first `MAX_SINGLES` of them; with `alone` there are no other rows. `share`: by row
+    and bin the phases that occur, as [index into `phases`, share], largest first; the rest up to 1 is unknown.
     """
     worked = found.timeline.phases
-    start = max(asked.start_ns, found.job.start_ns)
-    end = min(asked.end_ns, max(found.job.end_ns, int(worked.end_ns.max(initial=0))))
+    start = max(selection.start_ns, found.job.start_ns)
+    end = min(selection.end_ns, max(found.job.end_ns, int(worked.end_ns.max(initial=0))))
     end = max(end, start + 1)
     edges = np.linspace(0, end - start, bins + 1)
     own, rows = _rows(found, [rank for rank in singles if rank < len(found.job.endpoints)][:MAX_SINGLES], alone)
@@ -60,7 +59,7 @@ def shares(
 
 
 def _rows(found: JobDiagnosis, singles: Sequence[int], alone: bool) -> tuple[NDArray[np.intp], list[Json]]:
-    """Of each rank the row it is in, -1 for none; and the rows."""
+    """Return the row of each rank, -1 for none; and the rows."""
     many = len(found.job.endpoints)
     own = np.full(many, -1, np.intp)
     rows: list[Json] = []
@@ -84,7 +83,7 @@ def _rows(found: JobDiagnosis, singles: Sequence[int], alone: bool) -> tuple[NDA
 
 
 def _joined(groups: dict[tuple[Any, Any], list[int]], most: int) -> dict[tuple[Any, Any], list[int]]:
-    """Groups of a stage as one; neighbouring stages, too, where there are more than `most`."""
+    """Merge the groups of a stage; also neighbouring stages, if there are more than `most`."""
     by_stage: dict[Any, list[int]] = defaultdict(list)
     for (stage, _), ranks in groups.items():
         by_stage[stage] += ranks
@@ -97,10 +96,10 @@ def _joined(groups: dict[tuple[Any, Any], list[int]], most: int) -> dict[tuple[A
 
 
 def _time(start: Ints, end: Ints, row: NDArray[np.intp], phase: NDArray[np.int8], rows: int, edges: Floats) -> Floats:
-    """How long the ranks of a row were in each phase between consecutive edges, ns; float64[rows, phases, bins].
+    """Measure how long the ranks of a row were in each phase between consecutive edges, ns; float64[rows, phases, bins].
 
-    The time up to an edge t is the sum of t - s over intervals that began at s before it, less that of t - e over those that
-    ended: counts and sums by bin are enough.
+    The time up to an edge t is the sum of t - s over intervals that started at s before it, minus that of t - e over those that
+    ended: counts and sums by bin suffice.
     """
     bins = len(edges) - 1
     width = edges[-1] / bins

@@ -1,7 +1,7 @@
-"""Ranks of a job in order of deviation: how much more of a measure each spends than it used to, and than its peers do.
+"""Sort the ranks of a job by deviation: the increase of a measure over the rank's past and over its peers.
 
-Peers are the ranks of its pipeline stage. The deviation is the smaller of the two differences, so that neither a rank that was
-always different nor a change that all ranks share stands on top. Without a time before, peers alone count.
+Peers are the ranks of its pipeline stage. The deviation is the smaller of the two differences, so that ranks that were always
+different and changes of all ranks do not come first. Without a time before, only peers count.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from prism.model import JobDiagnosis
 from prism.topology import Topology
 from prism.views.board_views import NOWHERE, Json, finite, membership
-from prism.views.step_cells import Floats, Stretch, gridded, measured
+from prism.views.step_cells import CellRange, Floats, cell_values, step_grid
 
 SPARKS = 60  # steps of a row's picture
 
@@ -23,21 +23,24 @@ def deviations(
     *,
     measure: str = "work",
     topology: Topology | None = None,
-    most: int = 20,
+    limit: int = 20,
 ) -> list[Json]:
-    """The ranks that deviate most in [begin_ns, end_ns), those first; ms per step. Raises ValueError for an unknown measure."""
+    """List the ranks with the largest deviation in [begin_ns, end_ns), ms per step.
+
+    Raises ValueError for an unknown measure.
+    """
     many = len(found.job.endpoints)
-    before = middle(_values(found, Stretch(found.job.start_ns, max(begin_ns, 1)), measure))
-    values = _values(found, Stretch(begin_ns, max(end_ns, begin_ns + 1)), measure)
-    now = middle(values)
+    before = row_medians(_values(found, CellRange(found.job.start_ns, max(begin_ns, 1)), measure))
+    values = _values(found, CellRange(begin_ns, max(end_ns, begin_ns + 1)), measure)
+    now = row_medians(values)
     stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
     peers = np.full(many, np.nan)
     for stage in np.unique(stages):
         own = stages == stage
         peers[own] = np.nanmedian(now[own]) if np.isfinite(now[own]).any() else np.nan
     more = np.fmin(now - before, now - peers) if np.isfinite(before).any() else now - peers
-    order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:most]
-    member, shown = membership(found), _values(found, Stretch(), measure)[:, -SPARKS:]
+    order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:limit]
+    member, shown = membership(found), _values(found, CellRange(), measure)[:, -SPARKS:]
     rows = []
     for rank in order.tolist():
         endpoint = found.job.endpoints[rank]
@@ -57,19 +60,19 @@ def deviations(
     return rows
 
 
-def _values(found: JobDiagnosis, asked: Stretch, measure: str) -> Floats:
+def _values(found: JobDiagnosis, selection: CellRange, measure: str) -> Floats:
     many = len(found.job.endpoints)
-    return measured(found.timeline, 0, many, gridded(found.timeline, range(many), asked), measure)
+    return cell_values(found.timeline, 0, many, step_grid(found.timeline, range(many), selection), measure)
 
 
-def middle(values: Floats) -> Floats:
-    """The median of each row; NaN without any."""
+def row_medians(values: Floats) -> Floats:
+    """Compute the median of each row; NaN without any."""
     out = np.full(len(values), np.nan)
     if not values.size:
         return out
     known = np.isfinite(values)
     whole, some = known.all(axis=1), known.any(axis=1)
-    out[whole] = np.median(values[whole], axis=1)  # much quicker than nanmedian
+    out[whole] = np.median(values[whole], axis=1)  # much faster than nanmedian
     rest = some & ~whole
     out[rest] = np.nanmedian(values[rest], axis=1)
     return out

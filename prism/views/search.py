@@ -1,7 +1,6 @@
-"""Find jobs, users, queues, hosts, racks, addresses, switches and findings by one text.
+"""Search jobs, users, queues, hosts, racks, addresses, switches and findings by one text.
 
-Case does not matter. What is called exactly so comes first, then what begins so, then what contains it; of each, jobs before
-findings before places.
+Case is ignored. Exact matches come first, then prefixes, then other matches; among equals, jobs before findings before places.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from prism.views.board_views import Json
 
 Kind = Literal["job", "finding", "user", "queue", "host", "rack", "endpoint", "switch", "link"]
 KINDS: tuple[Kind, ...] = ("job", "finding", "user", "queue", "host", "rack", "endpoint", "switch", "link")
-MOST = 40  # of jobs and findings that a result names
+MAX_RELATED = 40  # jobs and findings per result
 
 
 @dataclass(frozen=True)
-class Thing:
-    """Something with names: `jobs`, `findings` and `endpoints` are those that it has to do with."""
+class SearchItem:
+    """A named item with its related `jobs`, `findings` and `endpoints`."""
 
     kind: Kind
     id: str
@@ -33,43 +32,43 @@ class Thing:
     endpoints: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
-        """As REST answers it."""
+        """Convert to plain values for REST."""
         own = {"type": self.kind, "id": self.id, "title": self.title, "detail": self.detail}
         lists = {"jobs": self.jobs, "findings": self.findings, "endpoints": self.endpoints}
-        return own | {name: list(ids[:MOST]) for name, ids in lists.items()}
+        return own | {name: list(ids[:MAX_RELATED]) for name, ids in lists.items()}
 
 
 def search(shown: Board, text: str, *, kind: Kind | None = None, limit: int = 20) -> list[Json]:
-    """What fits a text best; `kind` restricts it. Nothing for an empty text."""
-    asked = text.strip().casefold()
-    found: list[tuple[int, int, str, Thing]] = []
-    for thing in things(shown) if asked else ():
-        fit = min((_fit(asked, name.casefold()) for name in thing.names if name), default=9)
+    """Find the best matches for a text; `kind` restricts them. Nothing for an empty text."""
+    query = text.strip().casefold()
+    found: list[tuple[int, int, str, SearchItem]] = []
+    for thing in search_items(shown) if query else ():
+        fit = min((_match_grade(query, name.casefold()) for name in thing.names if name), default=9)
         if fit < 9 and kind in (None, thing.kind):
             found.append((fit, KINDS.index(thing.kind), thing.id, thing))
     found.sort(key=lambda one: (one[0], one[1], len(one[2]), one[2]))
     return [thing.to_json() for *_, thing in found[:limit]]
 
 
-def _fit(asked: str, name: str) -> int:
-    """0 for the same, 1 for a beginning, 2 for a word's beginning, 3 for a part; 9 for none of it."""
-    if asked == name:
+def _match_grade(query: str, name: str) -> int:
+    """Grade a match: 0 exact, 1 prefix, 2 prefix of a word, 3 part; 9 no match."""
+    if query == name:
         return 0
-    at = name.find(asked)
+    at = name.find(query)
     if at <= 0:
         return 1 if at == 0 else 9
     return 2 if not name[at - 1].isalnum() else 3
 
 
-def things(shown: Board) -> Iterator[Thing]:
-    """All that has a name on a board."""
+def search_items(shown: Board) -> Iterator[SearchItem]:
+    """Yield all named items of a board."""
     yield from _jobs(shown)
     yield from _findings(shown)
     yield from _people(shown)
     yield from _places(shown)
 
 
-def _jobs(shown: Board) -> Iterator[Thing]:
+def _jobs(shown: Board) -> Iterator[SearchItem]:
     own = _findings_by_job(shown)
     for status in shown.jobs:
         job, booking = status.found.job, shown.bookings.get(status.id)
@@ -77,7 +76,7 @@ def _jobs(shown: Board) -> Iterator[Thing]:
         of = f", {booking.user} in {booking.queue}" if booking and booking.user else ""
         detail = f"{status.state}, {len(job.endpoints)} ranks on {len(job.hosts)} hosts{of}"
         names = (job.id, job.name, *((booking.id, booking.name) if booking else ()))
-        yield Thing("job", job.id, named or job.id, detail, names, (job.id,), own.get(job.id, ()))
+        yield SearchItem("job", job.id, named or job.id, detail, names, (job.id,), own.get(job.id, ()))
 
 
 def _findings_by_job(shown: Board) -> dict[str, tuple[str, ...]]:
@@ -87,27 +86,27 @@ def _findings_by_job(shown: Board) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _findings(shown: Board) -> Iterator[Thing]:
+def _findings(shown: Board) -> Iterator[SearchItem]:
     for case in shown.cases:
         finding = case.finding
         detail = f"{finding.severity.value}, {case.state}, job {finding.job}"
         named = title(finding, shown.topology)
-        yield Thing("finding", case.id, named, detail, (case.id, named), (finding.job,), (case.id,))
+        yield SearchItem("finding", case.id, named, detail, (case.id, named), (finding.job,), (case.id,))
 
 
-def _people(shown: Board) -> Iterator[Thing]:
-    """Users and queues of the jobs that are seen."""
+def _people(shown: Board) -> Iterator[SearchItem]:
+    """Yield users and queues of the jobs."""
     for kind, field in (("user", "user"), ("queue", "queue")):
         found: dict[str, list[str]] = {}
         for id_, booking in shown.bookings.items():
             found.setdefault(getattr(booking, field), []).append(id_)
         for name, ids in found.items():
             if name:
-                yield Thing("user" if kind == "user" else "queue", name, name, _many(len(ids), "job"), (name,), tuple(ids))
+                yield SearchItem("user" if kind == "user" else "queue", name, name, _many(len(ids), "job"), (name,), tuple(ids))
 
 
-def _places(shown: Board) -> Iterator[Thing]:
-    """Endpoints, hosts, racks, switches and links, of the topology and of the jobs."""
+def _places(shown: Board) -> Iterator[SearchItem]:
+    """Yield endpoints, hosts, racks, switches and links of the topology and of the jobs."""
     places = dict(shown.topology.endpoints) if shown.topology else {}
     jobs: dict[str, list[str]] = {}
     for status in shown.jobs:
@@ -121,7 +120,7 @@ def _places(shown: Board) -> Iterator[Thing]:
     for address in dict.fromkeys((*places, *jobs)):
         place = places.get(address)
         said = [f"{word} {value}" for word, value in (vars(place).items() if place else ()) if value is not None]
-        yield Thing("endpoint", address, address, ", ".join(said), (address,), *_own([address], jobs, blamed), (address,))
+        yield SearchItem("endpoint", address, address, ", ".join(said), (address,), *_own([address], jobs, blamed), (address,))
         around: tuple[tuple[Kind, str | None], ...] = ()
         if place is not None:
             around = (("host", place.host), ("rack", place.rack), ("switch", place.leaf))
@@ -131,14 +130,14 @@ def _places(shown: Board) -> Iterator[Thing]:
     for name in shown.topology.switches() if shown.topology else ():
         hosts.setdefault(("switch", name), [])
     for (kind, name), own in hosts.items():
-        yield Thing(kind, name, name, _many(len(own), "endpoint"), (name,), *_own([*own, name], jobs, blamed), tuple(own))
+        yield SearchItem(kind, name, name, _many(len(own), "endpoint"), (name,), *_own([*own, name], jobs, blamed), tuple(own))
     for ends in shown.topology.links if shown.topology else ():
         found = tuple(case.id for case in shown.cases if case.finding.subject == "link" and set(case.finding.ids) == set(ends))
-        yield Thing("link", "|".join(ends), " – ".join(ends), "link", (" – ".join(ends), "|".join(ends)), (), found)
+        yield SearchItem("link", "|".join(ends), " – ".join(ends), "link", (" – ".join(ends), "|".join(ends)), (), found)
 
 
 def _own(names: list[str], jobs: dict[str, list[str]], blamed: dict[str, list[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Jobs and findings of some endpoints and of what they are part of."""
+    """Collect jobs and findings of endpoints and of the places that contain them."""
     ids = dict.fromkeys(id_ for name in names for id_ in jobs.get(name, ()))
     return tuple(ids), tuple(dict.fromkeys(id_ for name in names for id_ in blamed.get(name, ())))
 

@@ -1,6 +1,6 @@
-"""Arrange what ranks did in steps as a table: a row per rank, a column per step of the job (`step_numbers`).
+"""Arrange ranks and steps as a table: a row per rank, a column per step of the job (`step_numbers`).
 
-Values are durations of steps, or the time that a rank spent in a phase, or in all its own work, in each step; ms.
+Values are durations of steps, or the time of a rank in a phase, or in all its own work, in each step; ms.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MEASURES = ("duration", "work", *PHASES)
 EVER = (0, 2**63 - 1)
 
 
-class Stretch(NamedTuple):
-    """Which time [start_ns, end_ns) and which ranks [first, last) are asked for."""
+class CellRange(NamedTuple):
+    """Requested time [start_ns, end_ns) and ranks [first, last)."""
 
     start_ns: int = EVER[0]
     end_ns: int = EVER[1]
@@ -31,14 +31,14 @@ class Stretch(NamedTuple):
     last: int | None = None
 
 
-ALL = Stretch()
+ALL = CellRange()
 
 
 class Grid(NamedTuple):
-    """The steps of some ranks by number, and where on them the time asked for lies.
+    """Steps of some ranks by number, for a requested time.
 
-    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns). `there` is False where the rank has no
-    such step, has it at another time, or where the step was not seen whole (`Timeline.unseen`).
+    `begin`, `end`: ns, int64[ranks, columns], of the numbers [first, first + columns). `there` is False if the rank has no such
+    step, has it at another time, or if the step is incomplete (`Timeline.unseen`).
     """
 
     begin: Ints
@@ -47,8 +47,8 @@ class Grid(NamedTuple):
     first: int
 
 
-def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> Grid:
-    """The steps of some ranks in the time asked for."""
+def step_grid(timeline: Timeline, ranks: Sequence[int], selection: CellRange = ALL) -> Grid:
+    """Arrange the steps of some ranks in the requested time."""
     wide = len(job_ends(timeline))
     own = [timeline.steps[rank] for rank in ranks]
     if own and all(len(each) == wide for each in own):
@@ -58,8 +58,8 @@ def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> G
         for row, rank in enumerate(ranks):
             places = numbers(timeline, rank) - timeline.first
             table[row, places], there[row, places] = own[row], True
-    if asked[:2] != EVER:
-        there = there & (table[:, :, 1] > asked.start_ns) & (table[:, :, 0] < asked.end_ns)
+    if selection[:2] != EVER:
+        there = there & (table[:, :, 1] > selection.start_ns) & (table[:, :, 0] < selection.end_ns)
     used = np.flatnonzero(there.any(axis=0))
     if timeline.unseen:
         there = there & ~timeline.partly_unseen(table[:, :, 0], table[:, :, 1])
@@ -67,10 +67,11 @@ def gridded(timeline: Timeline, ranks: Sequence[int], asked: Stretch = ALL) -> G
     return Grid(table[:, part, 0], table[:, part, 1], there[:, part], timeline.first + int(part.start))
 
 
-def measured(timeline: Timeline, first: int, last: int, grid: Grid, measure: str) -> Floats:
-    """A value for each cell of the grid of ranks [first, last), ms; NaN where there is none, or phases are no longer known.
+def cell_values(timeline: Timeline, first: int, last: int, grid: Grid, measure: str) -> Floats:
+    """Compute a value for each cell of the grid of ranks [first, last), ms.
 
-    `measure`: `duration`, the word of a phase, or `work` for all that a rank did itself. Raises ValueError for any other.
+    NaN if there is none, or phases are no longer known. `measure`: `duration`, the name of a phase, or `work` for all own work
+    of a rank. Raises ValueError for any other.
     """
     if measure == "duration":
         values = (grid.end - grid.begin) / 1e6
@@ -84,7 +85,7 @@ def measured(timeline: Timeline, first: int, last: int, grid: Grid, measure: str
 
 
 def _spent(timeline: Timeline, first: int, last: int, columns: range, measure: str, *, at_once: int = 1 << 16) -> Floats:
-    """How long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
+    """Measure how long ranks were in a phase (or at work) in each step, ms; in pieces that fit a processor's cache."""
     words = OWN_WORK if measure == "work" else (measure,)
     codes = [np.int8(PHASES.index(word)) for word in words]
     worked, wide = timeline.phases, len(columns)

@@ -1,4 +1,4 @@
-"""What all steps of a job come to, worked out once per timeline: pages ask for it again and again; see `board_views`."""
+"""Sum the steps of a job once per timeline, for repeated requests of pages; see `board_views`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """`start_ns`, `end_ns`, `duration_ms`: of each step of the job, the medians over those ranks that have most steps; the
-    duration is NaN where the step was not seen whole (`Timeline.unseen`). `distance_ms`: as `Timeline.durations_ms`.
-    `median_ms`: of the steps of each rank, NaN without any. `spent`: ns by rank and phase.
+    """Sums over the steps of a job.
+
+    `start_ns`, `end_ns`, `duration_ms`: of each step of the job, medians over the ranks with the most steps; the duration is
+    NaN for an incomplete step (`Timeline.unseen`). `distance_ms`: as `Timeline.durations_ms`. `median_ms`: of the steps of each
+    rank, NaN without any. `spent`: ns by rank and phase.
     """
 
     start_ns: Ints
@@ -35,8 +37,8 @@ _known: WeakKeyDictionary[Timeline, Sums] = WeakKeyDictionary()  # a timeline ne
 
 
 def sums(found: JobDiagnosis) -> Sums:
-    """What the steps of a job come to."""
-    with _working:  # who asks at the same time waits for the answer rather than work it out too
+    """Compute the sums of a job, from a cache if possible."""
+    with _working:  # concurrent callers wait for one computation
         known = _known.get(found.timeline)
         if known is None:
             known = _known[found.timeline] = _sums(found.timeline, len(found.job.endpoints))
@@ -62,22 +64,22 @@ def _sums(timeline: Timeline, ranks: int) -> Sums:
 
 
 def _medians(lengths: Ints, unseen: NDArray[np.bool_]) -> Floats:
-    """The median of each row, without the steps that were not seen whole; NaN where none was."""
+    """Compute the median of each row without incomplete steps; NaN if none is left."""
     if not unseen.any():
         return np.asarray(np.median(lengths, axis=1), np.float64)
     return np.array([np.median(row[whole]) if whole.any() else np.nan for row, whole in zip(lengths, ~unseen, strict=True)])
 
 
 def _middle(times: Ints) -> Floats:
-    """The median over ranks; float64[steps]."""
+    """Compute the median over ranks; float64[steps]."""
     first: Floats = times[0].astype(np.float64)
-    if (times == times[0]).all():  # ranks that end their steps together are common, and quick to tell
+    if (times == times[0]).all():  # ranks often end steps together, and this test is cheap
         return first
     return np.asarray(np.median(times, axis=0), np.float64)
 
 
 def _spent(timeline: Timeline, ranks: int, *, at_once: int = 1 << 18) -> Floats:
-    """As `Phases.by_rank`, in pieces that fit a processor's cache."""
+    """Compute `Phases.by_rank` in pieces that fit a processor's cache."""
     phases = timeline.phases
     total: Floats = np.zeros(ranks * len(PHASES))
     for at in range(0, len(phases), at_once):

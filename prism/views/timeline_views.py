@@ -1,7 +1,7 @@
-"""What has one entry per rank and step: the heat of steps and the timeline, in as much detail as fits; see `board_views`.
+"""Convert data per rank and step, the heat of steps and the timeline, in as much detail as fits; see `board_views`.
 
-An answer stays small however large the job is. Where there is too much, neighbours are put into bins and the slowest of a bin
-is shown, since it is what somebody looks for.
+Answers stay small for any job size. Above the limit, neighbours are binned, and the slowest of a bin is shown, because users
+look for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from prism.topology import Topology
 from prism.tracking.board import Case
 from prism.views import usual_step_times
 from prism.views.board_views import NOWHERE, Json, finite, membership, ns
-from prism.views.step_cells import ALL, EVER, Floats, Ints, Stretch, gridded, measured
+from prism.views.step_cells import ALL, EVER, CellRange, Floats, Ints, cell_values, step_grid
 from prism.views.step_sums import sums
 
 Level = Literal["spans", "phases", "steps"]
@@ -26,29 +26,49 @@ MAX_CELLS, MAX_SPANS = 40_000, 20_000
 
 def steps(
     found: JobDiagnosis,
-    asked: Stretch = ALL,
+    selection: CellRange = ALL,
     *,
     max_cells: int = MAX_CELLS,
     measure: str = "duration",
     cases: Collection[Case] = (),
     finding: str | None = None,
 ) -> Json:
-    """How long each step of each rank took, ms, and each step of the job.
+    """Compute the duration of each step of each rank, and of each step of the job.
 
-    `measure`: `duration`, or the word of a phase, or `work` for all that a rank did itself: how long it spent in that in each
-    step. Rows are ranks, columns are steps by number; above `max_cells` they are put into bins of `binned` ranks and steps, of
-    which the greatest value is shown. `usual` is what a step and a cell took before the case `finding`, one of the job's
-    `cases`, or before another one of them (`usual_step_times.told`), whatever is asked for. A step that was not seen whole has
-    no time. Raises ValueError where there is no such measure.
+    Parameters
+    ----------
+    found : JobDiagnosis
+        The job.
+    selection : CellRange
+        Time and ranks to show.
+    max_cells : int
+        Maximum number of cells; above it, ranks and steps are binned, with the maximum of each bin.
+    measure : str
+        `duration`, the name of a phase, or `work` for all own work of a rank.
+    cases : collection of Case
+        Findings of the job.
+    finding : str or None
+        Id of the finding for the usual times; see `usual_step_times.usual_times`.
+
+    Returns
+    -------
+    dict
+        Times in ms by rank (row) and step (column), and the usual times, for any requested range. Incomplete steps have no
+        time.
+
+    Raises
+    ------
+    ValueError
+        The measure is unknown.
     """
-    first, last = _ranks(found, asked)
-    grid = gridded(found.timeline, range(first, last), asked)
+    first, last = _ranks(found, selection)
+    grid = step_grid(found.timeline, range(first, last), selection)
     many, wide = grid.there.shape
-    values = measured(found.timeline, first, last, grid, measure)
+    values = cell_values(found.timeline, first, last, grid, measure)
     by_rank, by_step = _bins(many, wide, max_cells)
-    zero = _zero(found, asked)
-    number, starts, durations = _job_steps(found, asked)
-    usual = usual_step_times.told(found, cases, measure, finding)
+    zero = _zero(found, selection)
+    number, starts, durations = _job_steps(found, selection)
+    usual = usual_step_times.usual_times(found, cases, measure, finding)
     return {
         "zero_ns": ns(zero),
         "measure": measure,
@@ -67,19 +87,19 @@ def steps(
     }
 
 
-def _ranks(found: JobDiagnosis, asked: Stretch) -> tuple[int, int]:
+def _ranks(found: JobDiagnosis, selection: CellRange) -> tuple[int, int]:
     most = len(found.job.endpoints)
-    first = min(asked.first, most)
-    return first, most if asked.last is None else max(min(asked.last, most), first)
+    first = min(selection.first, most)
+    return first, most if selection.last is None else max(min(selection.last, most), first)
 
 
-def _zero(found: JobDiagnosis, asked: Stretch) -> int:
-    """From when times are counted: the begin of what is shown."""
-    return max(int(found.job.start_ns), asked.start_ns)
+def _zero(found: JobDiagnosis, selection: CellRange) -> int:
+    """Return the zero of times: the start of the shown range."""
+    return max(int(found.job.start_ns), selection.start_ns)
 
 
 def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
-    """How many ranks and steps make a bin, so that at most `most` bins are left: both sides alike, as far as they can."""
+    """Choose ranks and steps per bin for at most `most` bins, with similar factors."""
     by_rank = by_step = 1
     while -(-ranks // by_rank) * -(-wide // by_step) > most:
         if -(-ranks // by_rank) >= -(-wide // by_step):
@@ -90,7 +110,7 @@ def _bins(ranks: int, wide: int, most: int) -> tuple[int, int]:
 
 
 def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
-    """The greatest value of every bin; NaN where it has none."""
+    """Compute the maximum of every bin; NaN for an empty bin."""
     if values.size == 0:
         return values
     if by_rank > 1:
@@ -101,41 +121,57 @@ def _greatest(values: Floats, by_rank: int, by_step: int) -> Floats:
 
 
 def _spans_of(first: int, many: int, each: int) -> list[int] | list[list[int]]:
-    """Numbers, or first and last number of every bin."""
+    """Return numbers, or first and last number of every bin."""
     if each == 1:
         return list(range(first, first + many))
     return [[first + at, first + min(at + each, many) - 1] for at in range(0, many, each)]
 
 
-def _job_steps(found: JobDiagnosis, asked: Stretch) -> tuple[int, Ints, Floats]:
-    """The number of the first step of the job in the time asked for; when each began, ns, and how long it took, ms."""
+def _job_steps(found: JobDiagnosis, selection: CellRange) -> tuple[int, Ints, Floats]:
+    """Return the number of the job's first step in the requested time, and start, ns, and duration, ms, of each."""
     known = sums(found)
-    inside = (known.end_ns > asked.start_ns) & (known.start_ns < asked.end_ns)
+    inside = (known.end_ns > selection.start_ns) & (known.start_ns < selection.end_ns)
     first = int(np.argmax(inside)) if inside.any() else 0
     return found.timeline.first + first, known.start_ns[inside], known.duration_ms[inside]
 
 
 def timeline(
     found: JobDiagnosis,
-    asked: Stretch = ALL,
+    selection: CellRange = ALL,
     *,
     topology: Topology | None = None,
     max_spans: int = MAX_SPANS,
     level: Level | None = None,
 ) -> Json:
-    """What ranks did when, in the finest level that fits into `max_spans`; not finer than `level` where that is given.
+    """Build a timeline of ranks in the finest level that fits into `max_spans`.
 
-    `spans`: every stretch of communication with its peer, which may overlap; `phases`: all through the steps, without overlap;
-    `steps`: the steps alone. Where even these are too many, neighbours in time are joined and of neighbouring ranks the one
-    whose steps take longest is shown: `truncated` says so.
+    Parameters
+    ----------
+    found : JobDiagnosis
+        The job.
+    selection : CellRange
+        Time and ranks to show.
+    topology : Topology or None
+        Hosts and rails of the rows.
+    max_spans : int
+        Maximum number of bars.
+    level : {"spans", "phases", "steps"} or None
+        Finest level. `spans`: every span of communication with its peer, may overlap; `phases`: all steps, without overlap;
+        `steps`: the steps alone.
+
+    Returns
+    -------
+    dict
+        Rows and bars. If even steps are too many, neighbours in time are joined, and of neighbouring ranks the one with the
+        longest steps is shown (`truncated`).
     """
-    first, last = _ranks(found, asked)
+    first, last = _ranks(found, selection)
     rows = np.arange(first, last)
-    cut = _chosen(found, asked, first, last, max_spans, level)
+    cut = _chosen(found, selection, first, last, max_spans, level)
     truncated = cut is None
     if cut is None:
-        rows, cut = _few(found, asked, first, last, max_spans)
-    zero = _zero(found, asked)
+        rows, cut = _reduced(found, selection, first, last, max_spans)
+    zero = _zero(found, selection)
     row = np.searchsorted(rows, cut.rank)
     return {
         "zero_ns": ns(zero),
@@ -155,7 +191,7 @@ def timeline(
 
 
 class _Cut(NamedTuple):
-    """Bars of a timeline; `phase` is -1 where a bar is a step."""
+    """Bars of a timeline; `phase` is -1 if a bar is a step."""
 
     level: Level
     start: Ints
@@ -165,21 +201,21 @@ class _Cut(NamedTuple):
     peer: NDArray[Any]
 
 
-def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
-    """The bars of the finest level that fits; None where no level does."""
+def _chosen(found: JobDiagnosis, selection: CellRange, first: int, last: int, most: int, level: Level | None) -> _Cut | None:
+    """Choose the bars of the finest level that fits; None if no level does."""
     line = found.timeline
     if level in (None, "spans") and len(line.spans):
-        rows = _inside(line.spans, slice(0, None), asked, (first, last), most)
+        rows = _inside(line.spans, slice(0, None), selection, (first, last), most)
         if rows is not None:
             s = line.spans
             return _Cut("spans", s.start_ns[rows], s.end_ns[rows], s.rank[rows], s.phase[rows], s.peer[rows])
     if level != "steps" and len(line.phases):
         p = line.phases
         own = slice(*np.searchsorted(p.rank, np.array((first, last), p.rank.dtype)))
-        rows = _inside(p, own, asked, None, most)
+        rows = _inside(p, own, selection, None, most)
         if rows is not None:
             return _Cut("phases", p.start_ns[rows], p.end_ns[rows], p.rank[rows], p.phase[rows], np.full(len(rows), -1))
-    grid = gridded(line, range(first, last), asked)
+    grid = step_grid(line, range(first, last), selection)
     if np.count_nonzero(grid.there) > most:
         return None
     rank, _ = np.nonzero(grid.there)
@@ -188,25 +224,25 @@ def _chosen(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: in
 
 
 def _inside(
-    bars: Spans | Phases, part: slice, asked: Stretch, ranks: tuple[int, int] | None, most: int
+    bars: Spans | Phases, part: slice, selection: CellRange, ranks: tuple[int, int] | None, most: int
 ) -> NDArray[np.intp] | None:
-    """Places of those bars in `part` that are in the time and of the `ranks` asked for; None where they exceed `most`."""
+    """Select the places of bars in `part` within the requested time and `ranks`; None if there are more than `most`."""
     start, end, rank = bars.start_ns[part], bars.end_ns[part], bars.rank[part]
     inside = np.ones(len(start), np.bool_)
-    if asked[:2] != EVER:
-        inside = (end > asked.start_ns) & (start < asked.end_ns)
+    if selection[:2] != EVER:
+        inside = (end > selection.start_ns) & (start < selection.end_ns)
     if ranks is not None:
         inside &= (rank >= ranks[0]) & (rank < ranks[1])
     return np.flatnonzero(inside) + part.start if np.count_nonzero(inside) <= most else None
 
 
-def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
-    """Steps of so few ranks, and so few joined steps of each, that they are at most `most`."""
+def _reduced(found: JobDiagnosis, selection: CellRange, first: int, last: int, most: int) -> tuple[NDArray[np.intp], _Cut]:
+    """Select fewer ranks and join steps, so that at most `most` bars are left."""
     slow = np.nan_to_num(sums(found).median_ms[first:last])
     wide = max(map(len, found.timeline.steps[first:last]))
     by_rank = max(_bins(last - first, wide, most)[0], 1)
     shown = np.array([at + int(np.argmax(slow[at : at + by_rank])) for at in range(0, last - first, by_rank)], np.intp)
-    grid = gridded(found.timeline, (first + shown).tolist(), asked)
+    grid = step_grid(found.timeline, (first + shown).tolist(), selection)
     by_step = 1
     while len(shown) * -(-grid.there.shape[1] // by_step) > most:
         by_step += 1
@@ -219,7 +255,7 @@ def _few(found: JobDiagnosis, asked: Stretch, first: int, last: int, most: int) 
 
 
 def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp]) -> list[Json]:
-    """Which rank a row is, and where it stands. `group`: which DP group it is in, None in none."""
+    """Convert the rank and the place of each row. `group`: its DP group, or None."""
     stages, names = found.parallelism.stages, found.job.endpoints
     member = membership(found, "dp")
     unknown = 0 if found.parallelism.layout.pp == 1 else None
@@ -239,11 +275,11 @@ def _rows(found: JobDiagnosis, topology: Topology | None, ranks: NDArray[np.intp
 
 
 def _ms(times_ns: Ints) -> list[float]:
-    """Times since zero as ms to a microsecond."""
+    """Convert times since zero to ms with a resolution of a microsecond."""
     out: list[float] = (np.round(times_ns / 1e3) / 1e3).tolist()
     return out
 
 
 def _tenths(durations_ms: Floats) -> list[float | None]:
-    """Durations with a digit behind the comma of a tenth of a percent; None where there is none."""
+    """Round durations to one more digit than a tenth of a percent; None for unknown ones."""
     return [None if value != value else value for value in np.round(durations_ms, 3).tolist()]

@@ -1,4 +1,4 @@
-"""Who talks to whom: the pairs of a job, switches and links, flow records of a pair; see `board_views`."""
+"""Convert traffic: pairs of a job, switches and links, flow records of a pair; see `board_views`."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from prism.tracking.flow_sources import Records
 from prism.views.board_views import Json, ns
 
 By = Literal["endpoint", "host", "leaf"]
-MOST = 500  # nodes of a graph that can still be looked at
+MAX_NODES = 500  # readable number of nodes of a graph
 
 
 def graph(
-    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, most: int = MOST
+    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, max_nodes: int = MAX_NODES
 ) -> Json:
-    """Nodes and edges of a job's traffic, `by` endpoint, host or leaf: beyond `most` nodes by the next that has fewer."""
+    """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `max_nodes` by the next coarser level."""
     pairs = [pair for pair in found.parallelism.pairs if kind in (None, pair.kind)]
     ways: tuple[By, ...] = ("endpoint", "host", "leaf")
     for way in ways[ways.index(by) :]:
         name = _named(topology, way)
         names = sorted({name(address) for address in found.job.endpoints})
-        if len(names) <= most:
+        if len(names) <= max_nodes:
             break
     nodes = [_node(one, found, topology) for one in found.job.endpoints] if way == "endpoint" else [_plain(n) for n in names]
     return {"by": way, "nodes": nodes, "edges": _edges(pairs, name)}
 
 
 def _named(topology: Topology | None, way: By) -> Callable[[str], str]:
-    """What an endpoint is called; itself where its host or leaf is not known."""
+    """Return a function that names an endpoint; by address if its host or leaf is unknown."""
     if topology is None or way == "endpoint":
         return lambda address: address
     place = topology.host if way == "host" else topology.leaf
@@ -67,11 +67,11 @@ def _edges(pairs: list[Pair], name: Callable[[str], str]) -> list[Json]:
 
 
 def switches(shown: Board, flows: Flows | None) -> Json:
-    """Switches and links: what records of some time (`flows`) show of them, and which findings name them.
+    """Summarise switches and links from records (`flows`), with the findings that name them.
 
-    A record counts at the switches of its path; where it has none, at those its ends are attached to. What a leaf takes in is
-    what is sent to endpoints below it, what it gives out is what they send; a switch between leaves takes in what it gives
-    out. Octets stand for those that sampling left out too. Without records, numbers are None.
+    A record counts at the switches of its path; without a path, at the switches of its ends. A leaf receives traffic to
+    endpoints below it and sends their traffic; for a switch between leaves both are equal. Octets are corrected for sampling.
+    Without records, numbers are None.
     """
     topology = shown.topology
     seen = _Seen(topology, flows)
@@ -104,7 +104,7 @@ def switches(shown: Board, flows: Flows | None) -> Json:
 
 
 class _Seen:
-    """What records show of switches: octets and trouble, by switch; octets by link."""
+    """Counts of switches from records: octets, marks and losses by switch; octets by link."""
 
     def __init__(self, topology: Topology | None, flows: Flows | None) -> None:
         self.octets_in: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class _Seen:
             self._count(topology, flows)
 
     def numbers(self, switch: str) -> Json:
-        """What a switch took in and gave out, and its trouble."""
+        """Return octets in and out of a switch, with marks and losses."""
         counted = {"octets_in": self.octets_in, "octets_out": self.octets_out, **self.trouble}
         return {name: count[switch] if self.known else None for name, count in counted.items()}
 
@@ -154,7 +154,7 @@ def _attached(topology: Topology | None, src: str, dst: str) -> tuple[str, ...]:
 
 
 def _blamed(shown: Board) -> Mapping[tuple[str, ...], list[str]]:
-    """Open cases by the switch or the link (its ends sorted) that they name as subject or as part to isolate."""
+    """Map the switch or link (sorted ends) that open cases name, as subject or as part to isolate, to their ids."""
     out: dict[tuple[str, ...], list[str]] = {}
     for one in shown.cases:
         if one.state == "open":
@@ -171,7 +171,7 @@ def _parts(one: Case) -> set[tuple[str, ...]]:
 
 
 def _jobs_at(shown: Board) -> Mapping[str, set[str]]:
-    """Jobs by the switch that their endpoints are attached to."""
+    """Map switches to the jobs of their endpoints."""
     out: dict[str, set[str]] = {}
     for job in shown.jobs if shown.topology else ():
         for address in job.found.job.endpoints:
@@ -182,7 +182,7 @@ def _jobs_at(shown: Board) -> Mapping[str, set[str]]:
 
 
 def pair_rows(records: Records, pair: tuple[str, str], times: tuple[int, int], limit: int) -> list[Json]:
-    """The first records from one endpoint to the other that start in [start, end), at most `limit`."""
+    """Return the first records from one endpoint to the other that start in [start, end), at most `limit`."""
     ask = 2 * limit  # records of both directions come
     while True:
         flows = records.between(*times, endpoints=pair, limit=ask)
@@ -198,7 +198,7 @@ COUNTS = ("dst_qp", "job_id", "octets", "packets", "messages", "retransmits", "e
 
 
 def flow_rows(flows: Flows) -> list[Json]:
-    """Flow records, a dict each."""
+    """Convert flow records to one dict each."""
     counts = {name: getattr(flows, name).tolist() for name in ("src_port", "dst_port", "protocol", *COUNTS)}
     times = zip(flows.start_ns.tolist(), flows.end_ns.tolist(), flows.src.tolist(), flows.dst.tolist(), strict=True)
     exporter, path = flows.exporter.tolist(), flows.path.tolist()

@@ -1,1 +1,1 @@
-"""The analysis on several cores or machines: parts of a cluster that share no endpoint go to any executor."""
+"""Run the analysis on several cores or machines: independent parts of a cluster go to any executor."""

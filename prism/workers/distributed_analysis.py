@@ -1,8 +1,8 @@
-"""The analysis on more than one core or machine: the parts of a cluster that have nothing in common go to any executor.
+"""Run the analysis on several cores or machines: independent parts of a cluster go to any executor.
 
-What an executor is given can be pickled and depends on nothing else, so it may run it in a thread, a process or, Dask's, on
-another machine, and run it again elsewhere where that went away. Records that are in memory travel with the work; others the
-worker reads from where they are.
+Work for an executor can be pickled and has no other dependencies. So it runs in a thread, a process or, with Dask, on another
+machine, and runs again elsewhere after a failure. Records in memory travel with the work; workers read other records from their
+source.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import numpy as np
 
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Mask, Transits
-from prism.analysis import MANY, Told, condensed, diagnose, diagnose_job, merged, ranked
+from prism.analysis import MAX_RECORDS, Told, diagnose, diagnose_job, merge_analyses, merge_records, number_candidates
 from prism.inventory.operator_hints import Hints
 from prism.jobs import around, naming, recognize
-from prism.jobs.endpoint_pairs import Pairs, divided, pairs_of, parts
+from prism.jobs.endpoint_pairs import Pairs, pairs_of, parts, split_by_part
 from prism.model import Diagnosis, Job, Source
 from prism.storage.stored_flows import StoredRecords
 from prism.topology import Topology
 from prism.tracking.flow_sources import Memory, Records
 from prism.tracking.step_numbers import Known
 
-LOST = (BrokenExecutor, CancelledError)  # an executor lost the work: its processes, its scheduler are gone
+LOST = (BrokenExecutor, CancelledError)  # an executor lost the work: its processes or its scheduler are gone
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A part of a cluster to be looked at, or one job of it. `window` is when the first and last record of anybody was, ns.
+    """A part of a cluster, or one job of it, to be analysed. `window`: first and last time of all records, ns.
 
-    `endpoints` are those of the part and whom they talk to; all of them, where it is empty. `condense` says that the cluster
-    has so many records that those which nearly touch are to be one.
+    `endpoints`: those of the part and their peers; empty for all. `condense`: the cluster has so many records that nearly
+    adjacent ones are merged.
     """
 
     records: Records
@@ -52,10 +52,10 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Glance:
-    """One job of a live window to be looked at: the records that start from `since_ns` on and end until `now_ns`.
+class WindowWork:
+    """One job of a live window to be analysed: the records that start at or after `since_ns` and end by `now_ns`.
 
-    `endpoints` are the job's and whom they talk to; `window` and `known` are as in `diagnose`.
+    `endpoints`: those of the job and their peers. `window` and `known` are as in `diagnose`.
     """
 
     records: Records
@@ -71,56 +71,56 @@ class Glance:
     hints: Hints | None = None
 
 
-def glanced(glance: Glance) -> Diagnosis:
-    """What a window tells of a job."""
-    flows = glance.records.between(glance.since_ns, glance.now_ns + 1, endpoints=glance.endpoints)
+def diagnose_window(work: WindowWork) -> Diagnosis:
+    """Diagnose a job in a window."""
+    flows = work.records.between(work.since_ns, work.now_ns + 1, endpoints=work.endpoints)
     return diagnose(
-        flows.take(flows.end_ns <= glance.now_ns),
-        glance.source,
-        topology=glance.topology,
-        transits=glance.transits,
-        jobs=(glance.job,),
-        window=glance.window,
+        flows.take(flows.end_ns <= work.now_ns),
+        work.source,
+        topology=work.topology,
+        transits=work.transits,
+        jobs=(work.job,),
+        window=work.window,
         least=2,
-        now_ns=glance.now_ns,
-        known=glance.known,
-        hints=None if glance.hints is None else glance.hints.only(glance.job.endpoints),
+        now_ns=work.now_ns,
+        known=work.known,
+        hints=None if work.hints is None else work.hints.only(work.job.endpoints),
     )
 
 
-def all_glanced(executor: Executor | None, glances: Sequence[Glance | None]) -> Iterator[Diagnosis | None]:
-    """What windows tell of jobs, in order; without an executor, or where it is broken, they are looked at here."""
+def diagnose_windows(executor: Executor | None, works: Sequence[WindowWork | None]) -> Iterator[Diagnosis | None]:
+    """Diagnose jobs in their windows, in order; locally without an executor, or if it is broken."""
     if executor is None:
-        yield from (None if glance is None else glanced(glance) for glance in glances)
+        yield from (None if work is None else diagnose_window(work) for work in works)
         return
-    handed = [None if glance is None else _handed(executor, glance) for glance in glances]
-    for glance, future in zip(glances, handed, strict=True):
-        told = None
+    handed = [None if work is None else _submit_window(executor, work) for work in works]
+    for work, future in zip(works, handed, strict=True):
+        diagnosis = None
         with suppress(*LOST):
-            told = future.result() if future is not None else None
-        yield told if told is not None or glance is None else glanced(glance)
+            diagnosis = future.result() if future is not None else None
+        yield diagnosis if diagnosis is not None or work is None else diagnose_window(work)
 
 
-def _handed(executor: Executor, glance: Glance) -> Future[Diagnosis] | None:
+def _submit_window(executor: Executor, work: WindowWork) -> Future[Diagnosis] | None:
     try:
-        return executor.submit(glanced, glance)
+        return executor.submit(diagnose_window, work)
     except BrokenExecutor:
         return None
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Records of the store at a place (see `clickhouse.opened`), which whoever holds this reads there himself."""
+class StoredSource:
+    """Records of the store at a place (see `clickhouse.opened`); each process opens its own connection."""
 
     where: str
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
-        """See `Records`. Raises StoreError."""
+        """Return records, see `Records`. Raises StoreError."""
         with _READING:
             return _store(self.where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
     def pairs(self, start_ns: int, end_ns: int) -> Pairs:
-        """Who sent to whom in records that start in [start_ns, end_ns), added up there. Raises StoreError."""
+        """Sum the records that start in [start_ns, end_ns) by pair, in the store. Raises StoreError."""
         with _READING:
             return _store(self.where).pairs(start_ns, end_ns)
 
@@ -137,9 +137,9 @@ Answer = tuple[Told, ...] | tuple[Job, ...]
 
 
 def done(work: Work) -> Answer:
-    """What is told of a job or of a part's only one; of a part with several, its jobs: each is work of its own."""
+    """Diagnose a job, or the only job of a part; of a part with several jobs, return the jobs: each is new work."""
     flows = work.records.between(work.window[0], work.window[1] + 1, endpoints=work.endpoints).narrowed()
-    flows = condensed(flows) if work.condense else flows
+    flows = merge_records(flows) if work.condense else flows
     jobs = recognize(flows, work.topology, window=work.window, hints=work.hints) if work.job is None else (work.job,)
     if len(jobs) > 1:
         return jobs
@@ -157,40 +157,55 @@ def diagnose_over(
     transits: Transits | None = None,
     hints: Hints | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
-    ahead: int = 16,
+    max_pending: int = 16,
 ) -> Diagnosis:
-    """The same as `diagnose`, by an executor. `pairs` sums up the records, where these are not in memory.
+    """Diagnose records with an executor; the result equals that of `diagnose`.
 
-    No more than `ahead` pieces of work are handed out at once. What was with a worker that broke its executor is done here.
+    Parameters
+    ----------
+    executor : Executor
+        Runs the work.
+    records : Records
+        Source of the records.
+    source : Source
+        Description of the input.
+    pairs : Pairs, optional
+        Sums of the records if these are not in memory.
+    topology, transits, hints : optional
+        As in `diagnose`.
+    progress : callable
+        Receives done and total.
+    max_pending : int
+        Work that is submitted at once. Work of a broken executor is done locally.
     """
     if pairs is None:
         if not isinstance(records, Memory):
             raise ValueError("records outside memory need sums by pair")
         pairs = pairs_of(records.flows)
-    condense = source.flows > MANY
+    condense = source.flows > MAX_RECORDS
     if condense and isinstance(records, Memory):
-        records, condense = Memory(condensed(records.flows)), False
+        records, condense = Memory(merge_records(records.flows)), False
     site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
-    told: list[Told] = []
+    results: list[Told] = []
     waiting: dict[Future[Answer], Work] = {}
     total = 0
     for work in site.works():
         total += 1
         waiting[_submitted(executor, work)] = work
-        while len(waiting) >= ahead:
-            told += _taken(executor, site, waiting)
+        while len(waiting) >= max_pending:
+            results += _next_results(executor, site, waiting)
             progress(total - len(waiting), 0)
     while waiting:
-        told += _taken(executor, site, waiting)
+        results += _next_results(executor, site, waiting)
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
     talkers = len(np.union1d(pairs.src, pairs.dst))
-    return merged(source, ranked(told), topology, source.flows, talkers, hints, pairs.endpoints)
+    return merge_analyses(source, number_candidates(results), topology, source.flows, talkers, hints, pairs.endpoints)
 
 
 @dataclass(frozen=True, eq=False)
 class _Site:
-    """A cluster, as work is cut from it."""
+    """A cluster from which work is created."""
 
     records: Records
     pairs: Pairs
@@ -200,10 +215,10 @@ class _Site:
     hints: Hints | None = None
 
     def works(self) -> Iterator[Work]:
-        """A piece of work for each part."""
+        """Yield the work for each part."""
         apart = parts(self.pairs, self.topology)
         if isinstance(self.records, Memory):
-            for own in divided(self.records.flows, apart):
+            for own in split_by_part(self.records.flows, apart):
                 yield self._work(Memory(own), tuple(own.endpoints))
             return
         for members in apart:
@@ -212,16 +227,16 @@ class _Site:
             yield self._work(self.records, self._around(inside))
 
     def job(self, work: Work, job: Job) -> Work:
-        """A job of a part as work of its own."""
+        """Create work for one job of a part."""
         if isinstance(work.records, Memory):
             own = around(work.records.flows, job)
             return replace(self._work(Memory(own), tuple(own.endpoints)), job=job)
-        asked = frozenset(job.endpoints)
-        inside = np.array([address in asked for address in self.pairs.endpoints], np.bool_)
+        members = frozenset(job.endpoints)
+        inside = np.array([address in members for address in self.pairs.endpoints], np.bool_)
         return replace(self._work(work.records, self._around(inside)), job=job)
 
     def _around(self, inside: Mask) -> tuple[str, ...]:
-        """Some endpoints and whom they talk to."""
+        """Return some endpoints and their peers."""
         near = inside[self.pairs.src] | inside[self.pairs.dst]
         both = inside.copy()
         both[self.pairs.src[near]] = both[self.pairs.dst[near]] = True
@@ -234,12 +249,12 @@ class _Site:
             hosts = {self.topology.host(address) for address in endpoints} - {None}  # some of their endpoints may be silent
             near = set(endpoints).union(*(self.topology.at[host] for host in hosts if host is not None))
             own = replace(self.topology, endpoints={address: known[address] for address in known if address in near})
-        asked = () if isinstance(records, Memory) else endpoints
-        return Work(records, self.pairs.window, asked, own, self.transits, condense=self.condense, hints=self.hints)
+        wanted = () if isinstance(records, Memory) else endpoints
+        return Work(records, self.pairs.window, wanted, own, self.transits, condense=self.condense, hints=self.hints)
 
 
 def _submitted(executor: Executor, work: Work) -> Future[Answer]:
-    """Work that an executor does; where it is broken, work that has been done."""
+    """Submit work; if the executor is broken, do it locally."""
     try:
         return executor.submit(done, work)
     except BrokenExecutor:
@@ -248,9 +263,9 @@ def _submitted(executor: Executor, work: Work) -> Future[Answer]:
         return here
 
 
-def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[Told]:
-    """What is told by the next work to be done, which is taken from what is waited for; its jobs are work in turn."""
-    told: list[Told] = []
+def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[Told]:
+    """Return the results of the next finished work; jobs that it found become new work."""
+    results: list[Told] = []
     ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in ready:
         work = waiting.pop(future)
@@ -260,8 +275,8 @@ def _taken(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work])
             answer = done(work)
         for one in answer:
             if isinstance(one, Told):
-                told.append(one)
+                results.append(one)
             else:
                 more = site.job(work, one)
                 waiting[_submitted(executor, more)] = more
-    return told
+    return results

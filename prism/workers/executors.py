@@ -1,4 +1,4 @@
-"""Executors: processes beside this one, or the workers of a Dask cluster."""
+"""Create executors: processes beside this one, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from typing import Any, ParamSpec, TypeVar
 
 from collectors.compilation import compiled
 from collectors.compilation.warming import compiled_beside
-from collectors.memory.allocator import seldom_collected
+from collectors.memory.allocator import reduce_collections
 from prism.workers.worker_cluster import scheduled
 
 P = ParamSpec("P")
 T = TypeVar("T")
-PAYS = 2_000_000  # records from which on several processes are sooner done: each needs seconds to begin
+PAYS = 2_000_000  # records above which several processes are faster: each needs seconds to start
 
 
-def worth(records: int) -> int:
-    """In how many processes so many records are best analysed here: in as many as there are cores, or, if few, in this one."""
+def process_count(records: int) -> int:
+    """Number of processes for this number of records: as many as cores, or one for few records."""
     return cores() if records >= PAYS else 1
 
 
 def cores() -> int:
-    """How many processors there are for us."""
+    """Number of available processors."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Processes(ProcessPoolExecutor):
-    """Processes that are given their work in files: where one is killed, a pipe that is full would hold up everybody.
+    """A process pool that passes work in files: with pipes, a killed process could block the pool.
 
     (CPython before 3.11.5 and 3.12 waits for ever then, gh-94777.)
     """
 
     def __init__(self, count: int, folder: str) -> None:
-        super().__init__(count, mp_context=get_context("spawn"), initializer=_begun, initargs=(compiled.is_patient(),))
+        super().__init__(count, mp_context=get_context("spawn"), initializer=_initialise, initargs=(compiled.is_patient(),))
         self._folder, self._number = Path(folder), itertools.count()
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
@@ -50,15 +50,15 @@ class Processes(ProcessPoolExecutor):
         path = self._folder / str(next(self._number))
         with open(path, "wb") as file:
             pickle.dump((call, args, options), file, pickle.HIGHEST_PROTOCOL)
-        return super().submit(_called, path)
+        return super().submit(_run_file, path)
 
 
-def _begun(patient: bool) -> None:
-    """Leaves Ctrl-C to who began this process, and ends with that, however it does; as there, collects seldom.
+def _initialise(patient: bool) -> None:
+    """Initialise a process: ignore Ctrl-C, end with the parent process, and use its garbage collection settings.
 
-    `patient`: whether loops without compiled code are interpreted, see `compiled.be_patient`.
+    `patient`: interpret loops without compiled code, see `compiled.be_patient`.
     """
-    seldom_collected()
+    reduce_collections()
     if patient:
         compiled.be_patient(beside=compiled_beside)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -72,8 +72,8 @@ def _end_with(parent: Any) -> None:
     os._exit(1)
 
 
-def _called(path: Path) -> Any:
-    """What a call in a file gives; the file goes."""
+def _run_file(path: Path) -> Any:
+    """Run the call in a file and return its result; the file is removed."""
     with open(path, "rb") as file:
         call, args, options = pickle.load(file)
     path.unlink()
@@ -82,7 +82,7 @@ def _called(path: Path) -> Any:
 
 @contextmanager
 def beside(count: int) -> Iterator[Executor]:
-    """Processes that do work meanwhile, so that what comes in here does not wait for it. They begin at once."""
+    """Start processes for work beside this one, so that collection does not wait."""
     with TemporaryDirectory(prefix="prism-") as folder, Processes(count, folder) as pool:
         for _ in range(count):
             pool.submit(os.getpid)
@@ -91,9 +91,9 @@ def beside(count: int) -> Iterator[Executor]:
 
 @contextmanager
 def workers(count: int, scheduler: str = "", *, patience_s: float = 10.0) -> Iterator[Executor | None]:
-    """An executor: `count` processes here, none for one, or the workers of the Dask `scheduler` at that address.
+    """Create an executor: `count` local processes, None for one, or the workers of the Dask `scheduler` at an address.
 
-    Raises OSError, one line, where no such scheduler answers within `patience_s`, ValueError where Dask is not installed.
+    Raises OSError, one line, if no scheduler answers within `patience_s`; ValueError if Dask is not installed.
     """
     if not scheduler:
         if count < 2:

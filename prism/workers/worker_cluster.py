@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as an executor that outlives them: while nobody there works, whoever asks does the work."""
+"""Use the workers of a Dask cluster as an executor that survives their failure: then the caller does the work."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from collectors.operations.logs import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
-QUIET = ("distributed.client", "distributed.core", "distributed.comm")  # tell with tracebacks what is told here in a line
+# Their tracebacks repeat messages that are logged here in one line.
+QUIET = ("distributed.client", "distributed.core", "distributed.comm")
 
 
 def checked(address: str) -> str:
-    """An address of a scheduler. Raises ValueError where there can be none, or Dask is not installed."""
+    """Check the address of a scheduler. Raises ValueError if it is invalid, or Dask is not installed."""
     try:
         parts = urlsplit(address)
         sound = (
@@ -49,7 +50,7 @@ def checked(address: str) -> str:
 
 
 def attempted(call: Callable[..., T], *args: Any) -> tuple[T, None] | tuple[None, Exception]:
-    """What a call gives, or raises: so that what Dask raises for want of a worker is not taken for it."""
+    """Return the result or the exception of a call, so that exceptions of work and of Dask can be distinguished."""
     try:
         return call(*args), None
     except Exception as error:
@@ -57,12 +58,12 @@ def attempted(call: Callable[..., T], *args: Any) -> tuple[T, None] | tuple[None
 
 
 class Scheduled(Executor):
-    """Hands work to the scheduler at an address.
+    """Submit work to the scheduler at an address.
 
-    While it is away, `submit` raises BrokenExecutor, and every `again_s` it is looked for. Where for `idle_s` nobody answers
-    nor is seen to work on what was handed out, that fails with BrokenExecutor, and `submit` raises it until there is somebody
-    who knows the call: there may be no workers, or such as cannot import it. Raises OSError where no scheduler answers within
-    `patience_s` at the start, ValueError as `checked` does.
+    While it is unavailable, `submit` raises BrokenExecutor, and a new connection is tried every `again_s`. If no worker answers
+    or works on submitted calls for `idle_s`, they fail with BrokenExecutor, and `submit` raises it until a worker knows the
+    call: there may be no workers, or workers that cannot import it. Raises OSError if no scheduler answers within `patience_s`
+    at the start, ValueError as `checked`.
     """
 
     def __init__(self, address: str, *, patience_s: float = 10.0, again_s: float = 30.0, idle_s: float = 30.0) -> None:
@@ -72,42 +73,42 @@ class Scheduled(Executor):
         self._client: Any = _opened(address, patience_s)
         self._next_s = 0.0
         self._names = (f"prism-{uuid.uuid4().hex}-{n}" for n in itertools.count())
-        self._out: dict[str, tuple[Future[Any], Future[Any]]] = {}  # by name, what was promised and what Dask promised
-        self._sign_s = 0.0  # when there was last a sign that somebody works
-        self._why = ""  # why nobody works, if nobody does
-        self._call: Callable[..., Any] = checked  # was handed out last
+        self._out: dict[str, tuple[Future[Any], Future[Any]]] = {}  # by name: our future, and Dask's
+        self._active_s = 0.0  # time of the last sign that a worker is active
+        self._reason = ""  # reason why no worker is active, if so
+        self._call: Callable[..., Any] = checked  # last submitted call
         self._probe: Future[bool] | None = None
-        self._probe_s = 0.0  # when somebody may be asked again
+        self._probe_s = 0.0  # earliest time of the next probe
         self._lock = threading.RLock()
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name="prism-scheduled", daemon=True).start()
 
     @property
     def running(self) -> bool:
-        """Whether the scheduler is there."""
+        """Whether the scheduler is connected."""
         client = self._client
         return client is not None and client.status == "running"
 
     def submit(self, call: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> Future[T]:
         """See `Executor`."""
         if not self.running:
-            self._look_again()
+            self._reconnect()
         self._call = call
-        if self._why and not self._manned():
-            raise BrokenExecutor(self._why)
+        if self._reason and not self._has_worker():
+            raise BrokenExecutor(self._reason)
         name, promised = next(self._names), Future[T]()
         bound = partial(call, **options) if options else call
         handed = self._client.get_executor(pure=False).submit(attempted, bound, *args, key=name)
         with self._lock:
             if not self._out:
-                self._sign_s = time.monotonic()
+                self._active_s = time.monotonic()
             self._out[name] = promised, handed
-        promised.add_done_callback(lambda one: self._forgotten(name, one))
+        promised.add_done_callback(lambda one: self._cancelled(name, one))
         handed.add_done_callback(lambda one: self._answered(name, one))
         return promised
 
-    def _forgotten(self, name: str, promised: Future[Any]) -> None:
-        """Nobody waits for it any more, if it was cancelled."""
+    def _cancelled(self, name: str, promised: Future[Any]) -> None:
+        """Release work that the caller cancelled."""
         if promised.cancelled():
             with self._lock:
                 _, handed = self._out.pop(name, (None, None))
@@ -115,66 +116,66 @@ class Scheduled(Executor):
                 handed.cancel()
 
     def _answered(self, name: str, handed: Future[Any]) -> None:
-        """Hand on what a worker told. What Dask says itself is that there is no worker for it, or no scheduler."""
+        """Pass on the result of a worker. An error of Dask itself means that there is no worker or no scheduler."""
         lost = None if handed.cancelled() else handed.exception()
         with self._lock:
             promised, _ = self._out.pop(name, (None, None))
             if promised is None or not promised.set_running_or_notify_cancel():
                 return
-            self._sign_s = time.monotonic()
+            self._active_s = time.monotonic()
         if handed.cancelled() or isinstance(lost, CancelledError):
             promised.set_exception(BrokenExecutor(f"no scheduler at {self.address}"))
         elif lost is not None:
             said = f"{type(lost).__name__}: {lost}".splitlines()[0]
-            self._alone(f"the workers failed: {said}")
-            promised.set_exception(BrokenExecutor(self._why))
+            self._give_up(f"the workers failed: {said}")
+            promised.set_exception(BrokenExecutor(self._reason))
         else:
-            told, error = handed.result()
-            promised.set_result(told) if error is None else promised.set_exception(error)
+            result, error = handed.result()
+            promised.set_result(result) if error is None else promised.set_exception(error)
 
     def _watch(self) -> None:
-        """Give up what nobody works on."""
+        """Fail work that no worker runs."""
         while not self._ended.wait(min(self._idle_s / 8, 5.0)):
             with self._lock:
                 names = list(self._out)
             if names and self._worked_on(names):
                 with self._lock:
-                    self._sign_s = time.monotonic()
+                    self._active_s = time.monotonic()
             with self._lock:
-                given_up = dict(self._out) if time.monotonic() - self._sign_s >= self._idle_s else {}
+                given_up = dict(self._out) if time.monotonic() - self._active_s >= self._idle_s else {}
                 for name in given_up:
                     del self._out[name]
                 waiting = [both for both in given_up.values() if both[0].set_running_or_notify_cancel()]
             if waiting:
-                self._alone(f"no worker answered for {self._idle_s:g} s")
+                self._give_up(f"no worker answered for {self._idle_s:g} s")
             for promised, _ in waiting:
-                promised.set_exception(BrokenExecutor(self._why))
+                promised.set_exception(BrokenExecutor(self._reason))
             for _, handed in given_up.values():
                 handed.cancel()
 
     def _worked_on(self, names: list[str]) -> bool:
-        """Whether a worker is at some of it now; one that does not say is not."""
+        """Check whether a worker runs some of it now; one that does not answer does not."""
         client = self._client
         try:
             return bool(client.sync(client.scheduler.call_stack, keys=names, callback_timeout=max(self._idle_s / 8, 1.0)))
-        except Exception:  # whatever Dask raises of work that was done meanwhile, and of workers and schedulers that are gone
+        except Exception:  # Dask may raise anything about finished work and lost workers or schedulers
             return False
 
-    def _alone(self, why: str) -> None:
-        """Nobody works: from now on whoever asks does, until somebody there knows what is handed out."""
+    def _give_up(self, why: str) -> None:
+        """Fail all work: callers do it themselves until a worker can run the call."""
         with self._lock:
-            known, self._why = self._why, why
+            known, self._reason = self._reason, why
             self._probe, self._probe_s = (self._probe, self._probe_s) if known else (None, 0.0)
         if not known:
             say("no worker answers, this process analyses", level=logging.WARNING, address=self.address, reason=why)
 
-    def _manned(self) -> bool:
-        """Whether somebody works again. One worker is asked if there is what is handed out: he has to import it to be told."""
+    def _has_worker(self) -> bool:
+        """Check whether a worker is available again: one is asked to import the last submitted call."""
         probe, now = self._probe, time.monotonic()
         if probe is not None and probe.done():
             self._probe = None
             if not probe.cancelled() and probe.exception() is None:
-                self._why = ""
+                self._reason = ""
                 say("workers answer again", address=self.address)
                 return True
         if self._probe is None and now >= self._probe_s:
@@ -182,8 +183,8 @@ class Scheduled(Executor):
             self._probe = self._client.get_executor(pure=False).submit(callable, self._call)
         return False
 
-    def _look_again(self, *, patience_s: float = 2.0) -> None:
-        """A new connection, if it is time and there is one; raises BrokenExecutor."""
+    def _reconnect(self, *, patience_s: float = 2.0) -> None:
+        """Reconnect if it is time; raises BrokenExecutor."""
         now = time.monotonic()
         if self._client is not None:
             say("scheduler does not answer, this process analyses", level=logging.WARNING, address=self.address)
@@ -192,7 +193,7 @@ class Scheduled(Executor):
             self._next_s = now + self._again_s
             try:
                 self._client = _opened(self.address, patience_s)
-                self._why, self._probe = "", None
+                self._reason, self._probe = "", None
                 say("scheduler answers", address=self.address)
             except OSError:
                 self._client = None
@@ -211,21 +212,22 @@ class Scheduled(Executor):
         self._close(10.0 if wait and not cancel_futures else 1.0)
 
     def health(self) -> Mapping[str, Any]:
-        """Whether the scheduler is reached and somebody works. Without them work is done too, if more slowly."""
-        reached, why = self.running, self._why
-        told = {"ok": True, "reached": reached, "working": reached and not why, "address": self.address}
-        return {**told, "reason": why} if reached and why else told
+        """Health: whether the scheduler is connected and a worker is active. Without them work is done locally, more slowly."""
+        reached, why = self.running, self._reason
+        health = {"ok": True, "reached": reached, "working": reached and not why, "address": self.address}
+        return {**health, "reason": why} if reached and why else health
 
 
 def _opened(address: str, patience_s: float) -> Any:
-    """A client of the scheduler at an address. Raises OSError where none answers.
+    """Connect to the scheduler at an address. Raises OSError if none answers.
 
-    It is asked who it is first: a client that found none would leave threads behind, and waits for ever for who says nothing.
+    The scheduler is identified first: a client without one would leave threads behind, and would wait for ever for a silent
+    peer.
     """
     from distributed import Client
 
     try:
-        with ThreadPoolExecutor(1) as aside:  # who calls may have a loop of his own
+        with ThreadPoolExecutor(1) as aside:  # the caller may run an event loop of its own
             who = aside.submit(asyncio.run, _identity(address, patience_s)).result()
         if who != "Scheduler":
             raise OSError(f"{address}: is not a Dask scheduler but a {who}")
@@ -235,19 +237,19 @@ def _opened(address: str, patience_s: float) -> Any:
 
 
 async def _identity(address: str, patience_s: float) -> str:
-    """What somebody says that he is."""
+    """Return the identity that a peer reports."""
     from distributed.core import rpc
     from distributed.security import Security
 
     safe = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
-    async with rpc(address, timeout=patience_s, connection_args=safe) as asked:  # type: ignore[no-untyped-call]
-        told = await asyncio.wait_for(asked.identity(), patience_s)
-    return str(told.get("type")) if isinstance(told, dict) else type(told).__name__
+    async with rpc(address, timeout=patience_s, connection_args=safe) as scheduler:  # type: ignore[no-untyped-call]
+        identity = await asyncio.wait_for(scheduler.identity(), patience_s)
+    return str(identity.get("type")) if isinstance(identity, dict) else type(identity).__name__
 
 
 @contextmanager
 def scheduled(address: str, *, patience_s: float = 10.0, idle_s: float = 30.0) -> Iterator[Scheduled]:
-    """An executor for as long as this lasts. Raises as `Scheduled` does."""
+    """Create an executor within the context. Raises as `Scheduled`."""
     executor = Scheduled(address, patience_s=patience_s, idle_s=idle_s)
     try:
         yield executor

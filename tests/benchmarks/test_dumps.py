@@ -8,7 +8,7 @@ def test_every_format_is_measured(tmp_path):
     assert all(m.read > 0 and m.bare > 0 and m.octets > 0 for m in measured)
     assert all((m.write > 0) == (m.name != "nfdump.csv") for m in measured)
     for path in tmp_path.iterdir():
-        flows = file_types.opened(path).flows()
+        flows = file_types.open_records(path).flows()
         assert len(flows) == 500
         assert flows.octets.sum() == dumps.example(500).octets.sum()
 

@@ -29,7 +29,7 @@ def test_rows_that_the_engine_makes_are_like_those_that_are_written(tmp_path):
 
 @pytest.mark.parametrize("kind", ["embedded", "server"])
 def test_questions_have_answers(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "MOST", 20_000)
+    monkeypatch.setattr(store, "MAX_ROWS", 20_000)
     if kind == "embedded":
         found = dict(store.asked(str(tmp_path / "store"), 40_000))
     else:

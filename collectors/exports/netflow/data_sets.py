@@ -1,4 +1,4 @@
-"""Decode the records of data sets that share a layout: count them, read their numbers, make flow records."""
+"""Decode data sets that share a layout: count the records, read their numbers, make flow records."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ EMITTED = counter_names.counter(counter_names.RECORDS, counter_names.EMITTED)
 
 
 class Told(Protocol):
-    """What options said, as it held when each set came (`options.Told`)."""
+    """State from options at the arrival of each set (`options.OptionState`)."""
 
     @property
     def identities(self) -> Ints:
-        """A number for each source, the same over batches."""
+        """Return a number for each source, the same over batches."""
 
     def rates(self, source: Ints, position: Ints, template: Ints, members: Members, numbers: Numbers) -> Ints:
-        """The sampling rate of each record; 0: unknown."""
+        """Return the sampling rate of each record; 0: unknown."""
 
     def boots(self, source: Ints, position: Ints) -> Ints:
-        """The boot time of the exporter of each set, ns; -1: unknown."""
+        """Return the boot time of the exporter of each set, ns; -1: unknown."""
 
 
 class RecordSets:
-    """The sets of a batch and the records in them.
+    """The sets of a batch and their records.
 
-    `count` [sets] is how many whole records each has; `cut` whether the last one is not whole; what is left and has fewer
-    octets than a record needs is padding (RFC 7011 section 3.3.1). `options` are the layouts of options records. A message's
-    65,535 octets bound the values in it: a field without octets is none.
+    `count` [sets]: number of complete records; `cut`: whether the last one is incomplete. A rest shorter than a record is
+    padding (RFC 7011 section 3.3.1). `options`: layouts of options records. The size of a message bounds its values: fields
+    without octets are not stored.
     """
 
     def __init__(self, sets: Sets, senders: tuple[str, ...]) -> None:
@@ -69,27 +69,27 @@ class RecordSets:
 
     @property
     def options(self) -> list[int]:
-        """The layouts of options records."""
+        """List the layouts of options records."""
         return [i for i, layout in enumerate(self.sets.layouts) if layout.options]
 
     def members(self, number: int) -> Members:
-        """Which sets have the records of a layout."""
+        """Map the records of a layout to their sets."""
         rows = self._rows[number]
         return Members(rows, self.count[rows])
 
     def numbers(self, number: int) -> tuple[Numbers, Members]:
-        """The numbers of the records of a layout, and which set each is of."""
+        """Read the numbers of the records of a layout, with the set of each record."""
         layout, members = self.sets.layouts[number], self.members(number)
         return Numbers(layout, self._read(number, layout.slots), int(members.count.sum())), members
 
     def raw(self, number: int, slot: int) -> Raw:
-        """The numbers of one slot of a layout as they came, of up to 64 bits."""
+        """Read the raw numbers of one slot of a layout, of up to 64 bits."""
         slots = self.sets.layouts[number].slots[:, [slot]]
         slots[STORE], slots[MOST], slots[UNIT] = 8, 0, 1
         return self._read(number, slots)[0]
 
     def _read(self, number: int, slots: Ints) -> list[Column]:
-        """The numbers of the slots of the records of a layout."""
+        """Read the numbers of slots of a layout's records."""
         layout, members = self.sets.layouts[number], self.members(number)
         begin, count = self.sets.begin[members.rows], members.count
         values = record_loops.columns_of(slots, int(count.sum()))
@@ -103,7 +103,7 @@ class RecordSets:
         return values
 
     def flows(self, endpoints: BoundedAddressBook, frames: Frames, told: Told, totals: Totals, clocks: Clocks) -> list[Flows]:
-        """The flow records: of those with addresses of their own, and of those with a frame."""
+        """Make the flow records of records with addresses, and of records with a frame."""
         parts = _Parts(self, endpoints, frames, told, totals, clocks)
         for number, layout in enumerate(self.sets.layouts):
             if not layout.options:
@@ -123,7 +123,7 @@ class _Parts:
         self.framed: list[dict[str, Column]] = []
 
     def read(self, number: int) -> None:
-        """The flow records of one layout."""
+        """Make the flow records of one layout."""
         sets = self.sets
         known = {meaning.column for meaning in sets.layouts[number].meanings}
         if not {"src", "dst"} <= known and "frame" not in known:
@@ -154,7 +154,7 @@ class _Parts:
                 self.add_back(numbers, members, back)
 
     def add(self, numbers: Numbers, members: Members, columns: dict[str, Column]) -> None:
-        """Take records with addresses of their own."""
+        """Add records with addresses."""
         increase = added(self.totals, numbers, columns, lambda: self.told.identities[self.sets.source[members.of]])
         if increase is None:
             self.plain.append(columns)
@@ -166,7 +166,7 @@ class _Parts:
         self.emit(self.plain, {name: column[more] for name, column in columns.items()})
 
     def add_back(self, numbers: Numbers, members: Members, columns: dict[str, Column]) -> None:
-        """Take the other direction of biflows, of those that have traffic in it."""
+        """Add the reverse direction of biflows with traffic in it."""
         of = self.sets.source
         increase = added(self.totals, numbers, columns, lambda: self.told.identities[of[members.of]], prefix="reverse_")
         if increase is not None:
@@ -179,14 +179,14 @@ class _Parts:
             self.emit(self.plain, reverse)
 
     def increased(self, columns: dict[str, Column], increase: Increase) -> dict[str, Column]:
-        """Columns with what running totals grew by, from the end of the flow's record before."""
+        """Replace running totals by their growth, since the end of the flow's previous record."""
         self.accounts.add_all(counter_names.TOTALS_RESTARTED, columns["exporter"], increase.found == RESET)
         goes_on = (increase.found == ADDED) | (increase.found == RESET)
         counts = {name: increase.counts[k] for k, name in enumerate(("octets", "packets")) if increase.bits[k]}
         return {**columns, **counts, "start_ns": np.where(goes_on, increase.start_ns, columns["start_ns"])}
 
     def rates(self, numbers: Numbers, members: Members) -> Ints:
-        """One packet in so many; 0: unknown."""
+        """Return the sampling rate (one packet in so many); 0: unknown."""
         sets = self.sets
         told = self.told.rates(sets.source, sets.position, sets.template, members, numbers)
         if sets.rate.any():
@@ -198,7 +198,7 @@ class _Parts:
         return found
 
     def read_frames(self, numbers: Numbers, columns: dict[str, Column]) -> tuple[dict[str, Column], Ints]:
-        """Records whose frame says what the packet was; the columns of the others, and which they are."""
+        """Decode the frames in records; return the columns of the other records, and their rows."""
         place, length = (numbers.values[row] for row in numbers.rows["frame", ""])
         kind = numbers.get("frame")
         link = ETHERNET if kind is not None and kind[1].unit == "ethernet" else RAW_IP
@@ -220,13 +220,13 @@ class _Parts:
         self.accounts.add_all(EMITTED, columns["exporter"])
 
     def joined(self) -> list[Flows]:
-        """At most two: they have dictionaries of addresses of their own."""
+        """Join the parts to at most two, because they have different dictionaries of addresses."""
         books = ((self.plain, self.endpoints.texts), (self.framed, self.frames.endpoints))
         return [_flows(parts, texts, self.records.senders) for parts, texts in books if parts or texts is books[0][1]]
 
 
 def _any(columns: dict[str, Column]) -> Mask:
-    """Which records have any traffic."""
+    """Mark the records with any traffic."""
     found: Mask = np.zeros(len(columns["start_ns"]), np.bool_)
     for name in ("octets", "packets"):
         found |= columns[name] > 0 if name in columns else False

@@ -1,6 +1,6 @@
 """Keep the state of each NetFlow and IPFIX exporter in bounded memory: templates, sampling rates, clocks, sequence numbers.
 
-All of it but the sequence numbers outlives a restart as a plain value (`to_state`, `from_state`) of texts and numbers.
+All of it but the sequence numbers survives a restart as a plain value (`to_state`, `from_state`) of texts and numbers.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from collectors.exports.records.time_formats import KNOWN, Clock
 from collectors.packets.plain_decoder import DecodeError
 
 SCHEMA = "prism-templates/1"
-MOST_SOURCES = 256  # of one exporter
-MOST_NEW, MOST_NEW_EACH_S = 1 << 18, 1 << 15  # octets of templates that an exporter has not had before: at once; per second
+MAX_SOURCES = 256  # per exporter
+MOST_NEW, MOST_NEW_EACH_S = 1 << 18, 1 << 15  # octets of new templates per exporter: at once; per second
 _FIELD = struct.Struct(">IHH")
 Key = tuple[int, int, int]  # version, observation domain, template
 
 
 class Template(NamedTuple):
-    """A template as it is kept: its fields packed, 8 octets each."""
+    """A stored template: packed fields, 8 octets each."""
 
     scope: int
     packed: bytes
 
     @classmethod
     def of(cls, definition: Definition) -> Template:
-        """A template to keep."""
+        """Pack a template."""
         return cls(definition.scope, b"".join(_FIELD.pack(*field) for field in definition.fields))
 
     def definition(self, number: int) -> Definition:
-        """The template as it came."""
+        """Unpack the template."""
         return Definition(number, self.scope, tuple(Field(*row) for row in _FIELD.iter_unpack(self.packed)))
 
     @property
     def octets(self) -> int:
-        """What it takes of memory, about."""
+        """Estimate its memory."""
         return 200 + len(self.packed)
 
 
@@ -49,40 +49,40 @@ class Source:
     """An observation domain of IPFIX, a source of v9, an engine of v5, of one exporter."""
 
     def __init__(self) -> None:
-        self.expected = -1  # sequence number; -1: not known
+        self.expected = -1  # sequence number; -1: unknown
         self.rates = Rates()
         self.boot_ns = -1
 
 
 class Exporter:
-    """What is known of one sender. `most_templates`, `most_octets` bound its templates: the least recently used go."""
+    """State of one exporter. `most_templates`, `most_octets` bound its templates: the least recently used are dropped."""
 
     def __init__(self, name: str, *, most_templates: int, most_octets: int) -> None:
         self.name, self.tally = name, Counter[str]()
         self.templates: OrderedDict[Key, Template] = OrderedDict()
         self.sources: OrderedDict[tuple[int, int], Source] = OrderedDict()
         self.octets, self.clock = 0, Clock()
-        self.rated = False  # whether options announced any sampling rate
+        self.rated = False  # options announced a sampling rate
         self._new, self._new_ns = float(MOST_NEW), 0
         self._most_templates, self._most_octets = most_templates, most_octets
 
     def source(self, version: int, domain: int) -> Source:
-        """The source of a version and domain; the one that rested longest goes where there are too many."""
+        """Return the source of a version and domain; if there are too many, the one unused for longest is dropped."""
         source = self.sources.get((version, domain))
         if source is None:
             source = self.sources[version, domain] = Source()
-            if len(self.sources) > MOST_SOURCES:
+            if len(self.sources) > MAX_SOURCES:
                 self.sources.popitem(last=False)
         self.sources.move_to_end((version, domain))
         return source
 
     def announce(self, version: int, domain: int, scope: Scope, rate: int) -> bool:
-        """Keep a sampling rate of a source; whether it is new."""
+        """Store a sampling rate of a source; return whether it is new."""
         self.rated = True
         return self.source(version, domain).rates.announce(scope, rate)
 
     def may_define(self, octets: int, now_ns: int) -> bool:
-        """Whether it may have templates of so many octets read that are new: reading them costs far more than records do."""
+        """Check whether it may define new templates of so many octets: parsing them costs far more than decoding records."""
         passed = max(now_ns - self._new_ns, 0) / 1e9 if self._new_ns else 0.0
         self._new, self._new_ns = min(self._new + passed * MOST_NEW_EACH_S, float(MOST_NEW)), max(now_ns, self._new_ns)
         if octets > self._new:
@@ -91,7 +91,7 @@ class Exporter:
         return True
 
     def define(self, key: Key, template: Template) -> int:
-        """Keep a template; how many had to go for it."""
+        """Store a template; return the number of dropped ones."""
         self.withdraw(key)
         self.templates[key] = template
         self.octets += template.octets
@@ -108,7 +108,7 @@ class Exporter:
             self.octets -= template.octets
 
     def use(self, key: Key) -> Template | None:
-        """A template that is needed; it is the last to go now."""
+        """Return a template and mark it as recently used."""
         template = self.templates.get(key)
         if template is not None:
             self.templates.move_to_end(key)
@@ -116,7 +116,7 @@ class Exporter:
 
 
 class Exporters:
-    """Exporters by name, the one that rested longest first; at most `most`, with at most `most_octets` of templates in all."""
+    """Exporters by name, least recently used first; at most `most`, with at most `most_octets` of templates in total."""
 
     def __init__(
         self, *, most: int = 4096, most_templates: int = 1000, most_octets_each: int = 1 << 20, most_octets: int = 1 << 27
@@ -126,9 +126,9 @@ class Exporters:
         self.known: OrderedDict[str, Exporter] = OrderedDict()
 
     def admit(self, names: Iterable[str]) -> tuple[dict[str, Exporter], list[Exporter]]:
-        """The exporters of these names, the first `most` of them, and those that are forgotten for it.
+        """Return the exporters of these names, at most `most`, and the exporters dropped for them.
 
-        Who is known comes before who is new, so that a crowd of new senders does not push out who sends still.
+        Known exporters have priority, so that a crowd of new senders does not displace active ones.
         """
         names = list(names)
         wanted = [*(n for n in names if n in self.known), *(n for n in names if n not in self.known)][: self.most]
@@ -140,7 +140,7 @@ class Exporters:
         return {name: self.known[name] for name in wanted}, gone
 
     def relieve(self) -> int:
-        """Forget templates where all exporters together have too many, of who has most; how many."""
+        """Drop templates of the largest users while all exporters have too many; return their number."""
         gone = 0
         octets = sum(exporter.octets for exporter in self.known.values())
         while octets > self.most_octets:
@@ -154,11 +154,11 @@ class Exporters:
         return gone
 
     def to_state(self) -> dict[str, Any]:
-        """Templates, sampling rates, boot times and formats of times as plain values for JSON."""
+        """Convert templates, sampling rates, boot times and time formats to plain values for JSON."""
         return {"schema": SCHEMA, "exporters": {name: _exporter_state(e) for name, e in self.known.items()}}
 
     def from_state(self, state: Any) -> None:
-        """Restore what `to_state` gave. Raises DecodeError for anything else; then nothing is restored."""
+        """Restore the value of `to_state`. Raises DecodeError for anything else; then nothing is restored."""
         try:
             if state["schema"] != SCHEMA:
                 raise DecodeError(f"the templates have schema {state['schema']!r}, this Prism reads {SCHEMA!r}")

@@ -1,8 +1,8 @@
 """Decode NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011, 5103) datagrams to flow records, many at once.
 
-A batch is decoded in five steps: its messages and sets are found (`message_loops`); sets of templates are read in order
-(`template_sets`); every other set gets the template that held when it came, or waits for one; options are read; the records
-of all sets of one layout become columns at once (`flow_columns`).
+A batch is decoded in five steps: find messages and sets (`message_loops`); read template sets in order (`template_sets`); give
+every other set the template valid at its arrival, or let it wait; read options; convert the records of all sets of one layout
+to columns at once (`flow_columns`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
 from collectors.exports.netflow.data_sets import RecordSets
 from collectors.exports.netflow.exporter_state import Exporter, Exporters
-from collectors.exports.netflow.options import Told, read_options
-from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, Sorter
+from collectors.exports.netflow.options import OptionState, read_options
+from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
 from collectors.exports.netflow.template_sets import read_templates
 from collectors.exports.netflow.waiting_sets import Waiter, WaitingRoom
@@ -38,7 +38,7 @@ from collectors.exports.tallies import Accounts
 
 NO_TEMPLATE, NO_ROOM, FORGOTTEN = "template did not arrive", "too many records wait for a template", "exporter forgotten"
 
-# An IPFIX message of two templates, of records of one size and of many, and a record of each.
+# An IPFIX message of two templates, of fixed and of variable record size, and a record of each.
 _FIELDS = struct.pack(">HHHH", 8, 4, 12, 4)
 _SETS = (
     *(struct.pack(">HHHH", 2, 32, 256, 2), _FIELDS, struct.pack(">HH", 257, 3), _FIELDS, struct.pack(">HH", 82, 65535)),
@@ -48,16 +48,16 @@ _SMALL = struct.pack(">HHIII", IPFIX, 16 + sum(map(len, _SETS)), 1, 0, 0) + b"".
 
 
 def warm() -> None:
-    """Compile all that decoding needs, which takes seconds the first time: before datagrams come, so that none has to wait."""
+    """Compile all loops of decoding before datagrams arrive, because the first compilation takes seconds."""
     NetflowDecoder().decode(Datagrams.of([("::", _SMALL, 0)]))
     running_totals.warm()
 
 
 class NetflowDecoder:
-    """Decodes batches of datagrams; keeps templates, sampling rates and what waits between them.
+    """Decodes batches of datagrams; stores templates, sampling rates and waiting sets between them.
 
-    `elements`: what elements mean. `exporters`, `waiting`: what is kept, within their bounds. `most_endpoints`: addresses
-    that are numbered in one go. `most_evidence`: rows of evidence kept until they are taken. `tally`: see `counter_names`.
+    `elements`: meaning of elements. `exporters`, `waiting`: bounded state. `most_endpoints`: addresses before renumbering.
+    `most_evidence`: rows of evidence stored until they are taken. `tally`: see `counter_names`.
     """
 
     def __init__(
@@ -82,36 +82,36 @@ class NetflowDecoder:
 
     @property
     def exporters(self) -> dict[str, Counter[str]]:
-        """The tally of each exporter that is known."""
+        """Return the tally of each known exporter."""
         return {name: exporter.tally for name, exporter in self.known.known.items()}
 
     @property
     def state(self) -> dict[str, Any]:
-        """What should outlive a restart, as a plain value of texts and numbers."""
+        """Return the state that should survive a restart, as a plain value of texts and numbers."""
         return self.known.to_state()
 
     def take_evidence(self) -> Evidence:
-        """What options told since this was last asked."""
+        """Take the notices from options since the last call."""
         taken, self._evidence = self._evidence, Evidence()
         return taken
 
     def decode(self, datagrams: Datagrams) -> Flows:
-        """The flow records of a batch, in no particular order. Raises nothing: what is bad is counted.
+        """Decode a batch to flow records, in no particular order. Raises nothing: invalid input is counted.
 
-        The exporter of a record is the address that sent it, a code into the senders of the batch.
+        The exporter of a record is the address of its sender, a code into the senders of the batch.
         """
         self._endpoints.refresh()
         self._frames.refresh()
         members = self._admitted(datagrams)
         accounts = Accounts(self.tally, [None if e is None else e.tally for e in members])
-        sorter = Sorter(datagrams, members, self._layouts)
+        sorter = TemplateAssignment(datagrams, members, self._layouts)
         self._expire(datagrams)
         read_templates(sorter, accounts)
         self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
         sets = sorter.sorted(self.waiting)
         records = RecordSets(sets, datagrams.senders)
         keys = list(zip(sorter.versions, sorter.domains, strict=True))
-        told = Told([sorter.member(owner) for owner in sorter.owners], keys, sorter.sources)
+        told = OptionState([sorter.member(owner) for owner in sorter.owners], keys, sorter.sources)
         for rows in read_options(records, told, sorter.domains, accounts):
             self.tally[counter_names.EVIDENCE_DROPPED] += self._evidence.add(rows, self._most_evidence)
         clocks = Clocks([None if e is None else e.clock for e in members], accounts)
@@ -124,7 +124,7 @@ class NetflowDecoder:
         return concatenated(parts) if len(parts) > 1 else parts[0]
 
     def _admitted(self, datagrams: Datagrams) -> list[Exporter | None]:
-        """The exporter of each sender of the batch; None where there are too many, or where it sent nothing."""
+        """Return the exporter of each sender of the batch; None if there are too many, or if it sent nothing."""
         firsts = np.unique(datagrams.sender, return_index=True)
         order = firsts[0][np.argsort(firsts[1])].tolist()
         found, gone = self.known.admit(datagrams.senders[code] for code in order)
@@ -138,7 +138,7 @@ class NetflowDecoder:
             self._dismiss(self.waiting.expire(int(datagrams.received_ns.max())), NO_TEMPLATE)
 
     def _dismiss(self, waiters: list[Waiter], reason: str) -> None:
-        """Count sets that waited in vain."""
+        """Count sets whose template never arrived."""
         for waiter in waiters:
             exporter = self.known.known.get(waiter.exporter)
             accounts = Accounts(self.tally, [exporter.tally if exporter else None])
@@ -147,7 +147,10 @@ class NetflowDecoder:
             self._served(waiter, accounts, 0, reason)
 
     def _served(self, waiter: Waiter, accounts: Accounts, exporter: int, reason: str = "") -> None:
-        """Count the datagram of a set that waits no more: as an error if there is a reason, else if it was the last one."""
+        """Count the datagram of a set that no longer waits.
+
+        With a reason it is an error; otherwise it is decoded with its last set.
+        """
         ticket = waiter.ticket
         ticket.left -= 1
         if not ticket.failed and (reason or not ticket.left):
@@ -158,7 +161,7 @@ class NetflowDecoder:
             )
             accounts.add(outcome, 1, exporter)
 
-    def _count(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+    def _count(self, sorter: TemplateAssignment, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
         """Count the records of sets; a released set was received as one record, and waited."""
         whole, bad = records.count, (records.cut > 0).astype(np.int64)
         waited = sets.datagram < 0
@@ -173,8 +176,8 @@ class NetflowDecoder:
                 waiter, accounts, int(sets.exporter[row]), message_loops.FAULTS[message_loops.CUT_OFF] if bad[row] else ""
             )
 
-    def _wait(self, sorter: Sorter, accounts: Accounts) -> None:
-        """Let sets wait for their template."""
+    def _wait(self, sorter: TemplateAssignment, accounts: Accounts) -> None:
+        """Store sets that wait for their template."""
         waiters = sorter.waiters(accounts)
         owners = np.array([owner for owner, _ in waiters], np.int64)
         accounts.add_all(counter_names.counter(RECORDS, counter_names.RECEIVED), owners)
@@ -182,8 +185,8 @@ class NetflowDecoder:
         for _, waiter in waiters:
             self._dismiss(self.waiting.put(waiter), NO_ROOM)
 
-    def _follow(self, sorter: Sorter, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
-        """Follow sequence numbers: of v9 they count datagrams, of v5 and IPFIX records."""
+    def _follow(self, sorter: TemplateAssignment, sets: Sets, records: RecordSets, accounts: Accounts) -> None:
+        """Follow sequence numbers, which count datagrams in v9, records in v5 and IPFIX."""
         heads, sources = sorter.heads, sorter.sources
         version = heads[message_loops.VERSION]
         own = sets.datagram >= 0

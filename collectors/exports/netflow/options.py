@@ -19,11 +19,11 @@ from collectors.exports.records.templates import IPFIX
 from collectors.exports.tallies import Accounts
 
 
-class Told:
-    """Sampling rates and boot times as they held when each set came.
+class OptionState:
+    """Sampling rates and boot times valid at the arrival of each set.
 
-    `exporters`, `keys` and `sources`: of each source of the batch, its exporter, its version and domain, and its state
-    before the options of the batch are read.
+    `exporters`, `keys` and `sources`: for each source of the batch its exporter, its version and domain, and its state before
+    the options of the batch are read.
     """
 
     def __init__(self, exporters: Sequence[Exporter], keys: Sequence[Key], sources: Sequence[Source]) -> None:
@@ -34,12 +34,12 @@ class Told:
 
     @cached_property
     def identities(self) -> Ints:
-        """A number for each source that stays the same over batches, and over no restart."""
+        """Return a number for each source, constant over batches but not over restarts."""
         names = (hash((exporter.name, *key)) for exporter, key in zip(self.exporters, self.keys, strict=True))
         return np.array(list(names) or [0], np.int64)
 
     def tell(self, position: int, source: int, scope: Scope, rate: int, domain: int | None = None) -> None:
-        """Take a rate of a source's domain or another one of its exporter; positions must not go back."""
+        """Set a rate of a source's domain, or of another domain of its exporter; positions must not decrease."""
         exporter, (version, own) = self.exporters[source], self.keys[source]
         key = (version, own if domain is None else domain)
         if exporter.name not in self._before:
@@ -48,13 +48,13 @@ class Told:
             self._news.setdefault(exporter.name, []).append((position, key, scope, rate))
 
     def boot(self, position: int, source: int, boot_ns: int) -> None:
-        """Take a boot time; positions must not go back."""
+        """Set a boot time; positions must not decrease."""
         if boot_ns > 0 and boot_ns != self.sources[source].boot_ns:
             self._boots.setdefault(source, [(-1, self.sources[source].boot_ns)]).append((position, boot_ns))
             self.sources[source].boot_ns = boot_ns
 
     def boots(self, source: Ints, position: Ints) -> Ints:
-        """The boot time that holds for each set, ns, -1: not known; that of another domain until a source says its own."""
+        """Return the boot time for each set, ns, -1: unknown; that of another domain until a source reports its own."""
         found = np.array([self._boot_of(i) for i in range(len(self.sources))] or [-1], np.int64)[source]
         for i, changes in self._boots.items():
             mine = np.flatnonzero(source == i)
@@ -71,7 +71,10 @@ class Told:
         return others.pop() if len(others) == 1 else -1
 
     def rates(self, source: Ints, position: Ints, template: Ints, members: Members, numbers: Numbers) -> Ints:
-        """The rate of each record, 0: unknown. `source`, `position` and `template` [sets]; `members`: the records' sets."""
+        """Return the rate of each record, 0: unknown.
+
+        `source`, `position` and `template` [sets]; `members`: the records' sets.
+        """
         rated = np.array([exporter.rated for exporter in self.exporters] or [False], np.bool_)
         sampler = numbers.count("sampler")
         if not rated[source[members.rows]].any():
@@ -89,7 +92,7 @@ class Told:
         return found if own else np.repeat(found, members.count)
 
     def _known(self, rated: Mask) -> dict[str, Ints]:
-        """The samplers, interfaces ... that rates of the batch's exporters name."""
+        """Collect the samplers, interfaces etc. with rates of the batch's exporters."""
         known: dict[str, set[int]] = {name: set() for name in Scope._fields}
         for exporter in {id(e): e for e, own in zip(self.exporters, rated.tolist(), strict=False) if own}.values():
             for rest in (*(s.rates for s in exporter.sources.values()), *self._before.get(exporter.name, {}).values()):
@@ -99,7 +102,7 @@ class Told:
         return {name: np.array(sorted(values - {ANY}), np.int64) for name, values in known.items()}
 
     def _places(self, source: Ints, position: Ints) -> Ints:
-        """How many news of its exporter came before each set."""
+        """Count the changes of its exporter before each set."""
         places = np.zeros(len(source), np.int64)
         for i, exporter in enumerate(self.exporters) if self._news else ():
             if exporter.name in self._news:
@@ -108,7 +111,7 @@ class Told:
         return places
 
     def _found(self, distinct: list[list[int]], named: list[str]) -> Iterator[int]:
-        """The rates of distinct (source, place, template, and what is named)."""
+        """Yield the rates of distinct (source, place, template, named values)."""
         found: dict[int, int] = {}
         books: dict[str, tuple[int, dict[Key, Rates]]] = {}
         rows = list(zip(*distinct, strict=True))
@@ -131,7 +134,7 @@ class Told:
 
 
 def _named(numbers: Numbers, name: str, known: Ints) -> Ints | None:
-    """What each record names, as a scope has it; None where no record can. An interface is the one in, else the one out."""
+    """Return the scope value of each record; None if no record has one. An interface is the input one, else the output one."""
     if name != "interface":
         value = numbers.count(name)
         return None if value is None else np.where(np.isin(value, known), value, np.where(value > 0, OTHER, ANY))
@@ -146,7 +149,7 @@ def _named(numbers: Numbers, name: str, known: Ints) -> Ints | None:
 
 
 def _grouped(columns: list[Ints]) -> tuple[Ints, Ints]:
-    """The row where each distinct combination appears first, and for each row which of them it has."""
+    """Return the first row of each distinct combination, and the index of each row's combination."""
     which: Ints = np.zeros(len(columns[0]), np.int64)
     many = 0
     for column in columns:
@@ -157,8 +160,8 @@ def _grouped(columns: list[Ints]) -> tuple[Ints, Ints]:
     return first, which
 
 
-def read_options(records: RecordSets, told: Told, domains: list[int], accounts: Accounts) -> list[Notices]:
-    """Read the options records of a batch, in the order of their sets; the notices in them."""
+def read_options(records: RecordSets, told: OptionState, domains: list[int], accounts: Accounts) -> list[Notices]:
+    """Read the options records of a batch in the order of their sets; return their notices."""
     sets = records.sets
     news: list[tuple[int, int, int, int, Scope]] = []
     boots: list[tuple[int, int, int]] = []
@@ -186,7 +189,7 @@ def read_options(records: RecordSets, told: Told, domains: list[int], accounts: 
 
 
 def _scopes(numbers: Numbers) -> list[Ints]:
-    """What the rates of options records are about, a column per field of `Scope`."""
+    """Return the scopes of options records, a column per field of `Scope`."""
     names = (("sampler",), ("interface", "in_interface", "out_interface"), ("line_card",), ("template",))
     columns: list[Ints] = []
     for choices in names:
@@ -196,7 +199,7 @@ def _scopes(numbers: Numbers) -> list[Ints]:
 
 
 def _domains(numbers: Numbers) -> Ints:
-    """The observation domain that options records are about; 0: that of their message."""
+    """Return the observation domain of options records; 0: that of their message."""
     found = numbers.count("domain")
     return np.zeros(numbers.n, np.int64) if found is None else found & 0xFFFFFFFF
 

@@ -11,13 +11,13 @@ from itertools import product
 from typing import NamedTuple
 
 UNKNOWN = 0
-ANY, OTHER = -1, -2  # of a field of a scope: not given; given, but no announced rate names it
-MOST_RATES = 256  # of one observation domain
+ANY, OTHER = -1, -2  # of a field of a scope: absent; present, but without an announced rate
+MAX_RATES = 256  # of one observation domain
 Key = tuple[int, int]  # version, observation domain
 
 
 class Scope(NamedTuple):
-    """The records that a rate applies to, or what a record says of itself; `ANY`: not given."""
+    """Scope of a rate, or the properties of a record; `ANY`: absent."""
 
     sampler: int = ANY
     interface: int = ANY
@@ -30,22 +30,22 @@ _SHAPES = sorted(product((True, False), repeat=len(ALL)), key=lambda shape: (-su
 
 
 class Rates:
-    """The rates of one observation domain; at most `MOST_RATES`, the first announced goes."""
+    """The rates of one observation domain; at most `MAX_RATES`, oldest dropped first."""
 
     def __init__(self, announced: Mapping[Scope, int] | None = None) -> None:
         self.announced: dict[Scope, int] = dict(announced or {})
 
     def announce(self, scope: Scope, rate: int) -> bool:
-        """Keep a rate; whether it is new."""
+        """Store a rate; return whether it is new."""
         if self.announced.get(scope) == rate:
             return False
-        if scope not in self.announced and len(self.announced) >= MOST_RATES:
+        if scope not in self.announced and len(self.announced) >= MAX_RATES:
             del self.announced[next(iter(self.announced))]
         self.announced[scope] = rate
         return True
 
     def find(self, record: Scope) -> int:
-        """The rate of the narrowest scope that the record matches; where it matches none, see `_common`."""
+        """Return the rate of the narrowest scope that matches the record; if none does, see `_common`."""
         if not self.announced:
             return UNKNOWN
         for shape in _SHAPES:
@@ -55,9 +55,9 @@ class Rates:
         return self._common(record)
 
     def _common(self, record: Scope) -> int:
-        """The rate that all scopes share that the record does not contradict; UNKNOWN where they differ or there is none.
+        """Return the common rate of all scopes that do not contradict the record; UNKNOWN if they differ or there are none.
 
-        A sampler that nothing is announced of has the rate that all samplers share.
+        A sampler without an announced rate has the rate that all samplers share.
         """
         rest = record._replace(sampler=ANY)
         found = {
@@ -69,10 +69,10 @@ class Rates:
 
 
 def rate_of(book: Mapping[Key, Rates], key: Key, record: Scope) -> int:
-    """The rate of a record of an observation domain, by the rates of all domains of its exporter.
+    """Return the rate of a record of an observation domain, by the rates of all domains of its exporter.
 
-    Rates of other domains apply where the own domain announces none for the record and the others agree. Template numbers
-    are those of one domain. Without an announced rate above 1 the exporter does not sample, unless the record names a sampler.
+    Rates of other domains apply if the own domain announces none for the record and the others agree. Template numbers are
+    valid in one domain. Without an announced rate above 1 the exporter does not sample, unless the record names a sampler.
     """
     own = book.get(key)
     if own is not None and (rate := own.find(record)):

@@ -29,15 +29,15 @@ _TOLD = np.array(
         for fault in range(len(message_loops.FAULTS))
     ]
 )
-MOST_WAITING = 64  # sets of one datagram that may wait
+MAX_WAITING = 64  # sets of one datagram that may wait
 
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """Sets with their templates, one entry each: `data[begin : end]` holds records of `layouts[layout]`.
+    """Sets with their templates, one entry each: `data[begin : end]` contains records of `layouts[layout]`.
 
-    `position` is where it came among the sets of the batch: what options told before holds for it. `datagram` is -1 for a set
-    that had waited. `template` is its number. `rate` is the sampling rate that version 5 has in its header; 0: none.
+    `position`: order among the sets of the batch; earlier options apply. `datagram`: -1 for a set that waited. `template`: its
+    number. `rate`: sampling rate in the header of version 5; 0: none.
     """
 
     data: bytes
@@ -58,17 +58,17 @@ class Sets:
 
 
 class Change(NamedTuple):
-    """From a position in the batch on, a source has this template, or none."""
+    """From `position` in the batch on, a source has this template, or none."""
 
     position: int
     template: Template | None
 
 
-class Sorter:
-    """The messages of a batch. `members`: the exporter of each sender; None: it may not send.
+class TemplateAssignment:
+    """The messages of a batch. `members`: the exporter of each sender; None: it is refused.
 
-    `status` of each datagram is 0 or a code into REASONS; `waits`: whether a set of it waits. `sources` are who has sequence
-    numbers and templates; `source` is the one of each datagram, or -1; `owners` their senders, `versions` their versions.
+    `status` of each datagram is 0 or a code into REASONS; `waits`: a set of it waits. `sources` have sequence numbers and
+    templates; `source` is the one of each datagram, or -1; `owners`: their senders; `versions`: their versions.
     """
 
     def __init__(self, datagrams: Datagrams, members: list[Exporter | None], layouts: Layouts) -> None:
@@ -77,7 +77,7 @@ class Sorter:
         octets = datagrams.octets
         many = -1
         self.heads: Ints = np.empty((message_loops.HEADS, n), np.int64)
-        for room in (2 * n, int(datagrams.length.sum()) // 4 + n):  # there are rarely more than two sets in a datagram
+        for room in (2 * n, int(datagrams.length.sum()) // 4 + n):  # datagrams rarely have more than two sets
             if many < 0:
                 table: Ints = np.empty((message_loops.SETS, room + 1), np.int64)
                 many = message_loops.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
@@ -111,13 +111,13 @@ class Sorter:
         ]
 
     def member(self, sender: int) -> Exporter:
-        """The exporter of a sender that may send."""
+        """Return the exporter of an accepted sender."""
         member = self.members[sender]
         assert member is not None
         return member
 
     def sorted(self, room: WaitingRoom) -> Sets:
-        """The sets that have a template, with those that had waited for one; the others wait (`waiters`)."""
+        """Return the sets with a template, including those that had waited; the others wait (`waiters`)."""
         data_sets = np.flatnonzero(
             ((self.sets[message_loops.ID] >= FIRST_DATA_SET) | (self.sets[message_loops.ID] == V5))
             & (self.sets[message_loops.END] > self.sets[message_loops.BEGIN])
@@ -147,7 +147,7 @@ class Sorter:
     def _settle(
         self, rows: NDArray[np.intp], position: Ints, layout: Ints, changes: list[Change], source: int, book: _Book
     ) -> None:
-        """Templates of sets whose template changes within the batch; where there is none yet, the next one."""
+        """Assign templates that change within the batch; before the first definition, the next one."""
         which = np.searchsorted([c.position for c in changes], position[rows]) - 1
         holds: list[int | None] = []  # of each change, the next that is no withdrawal
         for i in reversed(range(len(changes))):
@@ -162,12 +162,12 @@ class Sorter:
                 position[here] = np.maximum(position[here], changes[change].position)
 
     def waiters(self, accounts: Accounts) -> list[tuple[int, Waiter]]:
-        """Sets without a template and who sent them, with tickets of their datagrams, once all errors are known.
+        """Return sets without a template with their senders and tickets, after all errors are known.
 
-        The ticket of a datagram with an error has failed. One with too many such sets has an error.
+        The ticket of a datagram with an error has failed. A datagram with too many such sets has an error.
         """
         s = self._without
-        many = np.bincount(s[message_loops.DATAGRAM], minlength=len(self.status)) > MOST_WAITING
+        many = np.bincount(s[message_loops.DATAGRAM], minlength=len(self.status)) > MAX_WAITING
         if many.any():
             self.status[many & (self.status == 0)] = TOO_MANY_WAIT
             refused = many[s[message_loops.DATAGRAM]]
@@ -195,7 +195,7 @@ class Sorter:
         return waiters
 
     def _release(self, room: WaitingRoom, book: _Book) -> list[tuple[int, ...]]:
-        """Sets that had waited for templates of this batch: source, layout, position and template of each."""
+        """Take waiting sets for templates of this batch: source, layout, position and template of each."""
         rows: list[tuple[int, ...]] = []
         for (source, number), changes in self.changed.items() if len(room) else ():
             first = next((c for c in changes[1:] if c.template is not None), None)
@@ -231,7 +231,7 @@ class Sorter:
         if released:
             more = self._released_table(released, len(data))
             table = {name: np.concatenate([column, more[name]]) for name, column in table.items()}
-            data = b"".join([data, *(waiter.octets for waiter in self.released)])  # never in place: the memory is used again
+            data = b"".join([data, *(waiter.octets for waiter in self.released)])  # never in place: the memory is reused
         owner = np.array(self.owners, np.int32)
         return Sets(
             data=data,
@@ -262,7 +262,7 @@ class Sorter:
         }
 
     def count_datagrams(self, accounts: Accounts) -> None:
-        """Count datagrams, and what could not be told apart in them."""
+        """Count datagrams, and their invalid parts."""
         sender = self.datagrams.sender
         accounts.add_all(counter_names.counter(DATAGRAMS, counter_names.RECEIVED), sender)
         waits = self.waits & (self.status == 0)

@@ -15,17 +15,17 @@ _V5 = (
 )
 
 
-MOST_READ = 1 << 23  # octets of sets of templates that are remembered as they were read
+MAX_READ_OCTETS = 1 << 23  # octets of remembered template sets
 Read = tuple[tuple[int, Template | None], ...]
 
 
 def templates_of(definitions: list[Definition]) -> Read:
-    """Templates to keep, by number; None: withdrawn."""
+    """Return templates by number; None: withdrawn."""
     return tuple((d.id, Template.of(d) if d.fields else None) for d in definitions)
 
 
 class Layouts:
-    """Layouts by template; at most `most`, in at most `most_octets`: the ones made first go. And sets of templates, as read."""
+    """Caches layouts by template, at most `most`, in at most `most_octets`, oldest dropped first; and parsed template sets."""
 
     def __init__(self, elements: Elements, *, most: int = 4096, most_octets: int = 1 << 26) -> None:
         self._elements, self._most, self._most_octets = elements, most, most_octets
@@ -35,9 +35,9 @@ class Layouts:
         self.v5 = layout_of(Definition(V5, -1, tuple(Field(0, *row) for row in _V5)), elements)
 
     def read(self, octets: bytes, version: int, *, options: bool) -> Read:
-        """The templates in the body of a set, by number; None: withdrawn. Exporters say the same again and again.
+        """Parse the templates of a set, by number; None: withdrawn. Results are cached, because exporters repeat templates.
 
-        Raises TemplateError; those before the bad one are in its `good`.
+        Raises TemplateError; templates before the invalid one are in its `good`.
         """
         key = (octets, version, options)
         found = self._read.get(key)
@@ -45,18 +45,18 @@ class Layouts:
             found = templates_of(unpack_templates(octets, version, options=options))
             self._read[key] = found
             self._read_octets += len(octets)
-            while len(self._read) > self._most or self._read_octets > MOST_READ:
+            while len(self._read) > self._most or self._read_octets > MAX_READ_OCTETS:
                 self._read_octets -= len(self._read.popitem(last=False)[0][0])
         else:
             self._read.move_to_end(key)
         return found
 
     def has_read(self, octets: bytes, version: int, *, options: bool) -> bool:
-        """Whether `read` has these at hand."""
+        """Check whether `read` has the result in its cache."""
         return (octets, version, options) in self._read
 
     def of(self, version: int, template: Template) -> Layout:
-        """The layout of a template of v9 or IPFIX."""
+        """Return the layout of a template of v9 or IPFIX."""
         key = (version, template)
         layout = self._made.get(key)
         if layout is None:

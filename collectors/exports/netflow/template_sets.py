@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.exports.netflow.exporter_state import Template
-from collectors.exports.netflow.template_assignment import BAD_TEMPLATE, Change, Sorter
+from collectors.exports.netflow.template_assignment import BAD_TEMPLATE, Change, TemplateAssignment
 from collectors.exports.netflow.template_layouts import templates_of
 from collectors.exports.records import message_loops
 from collectors.exports.records.templates import FIRST_DATA_SET, IPFIX, OPTIONS, TEMPLATES, V5, TemplateError
 from collectors.exports.tallies import Accounts
 
-MOST_CHANGES = 2000  # of templates of one exporter in one batch: twice what it may have
+MAX_CHANGES = 2000  # changes of templates of one exporter in one batch: twice its maximum number
 
 
-def read_templates(sorter: Sorter, accounts: Accounts) -> None:
-    """Give exporters the templates that a batch has for them; what changes within it is noted in `sorter.changed`."""
+def read_templates(sorter: TemplateAssignment, accounts: Accounts) -> None:
+    """Store the templates of a batch in their exporters; changes within the batch are noted in `sorter.changed`."""
     _Reader(sorter, accounts).read()
 
 
 class _Reader:
-    def __init__(self, sorter: Sorter, accounts: Accounts) -> None:
+    def __init__(self, sorter: TemplateAssignment, accounts: Accounts) -> None:
         self.sorter, self.accounts = sorter, accounts
-        self._changes: dict[int, int] = {}  # how many, by sender
+        self._changes: dict[int, int] = {}  # number by sender
 
     def read(self) -> None:
-        """Read all sets of templates."""
+        """Read all template sets."""
         for s in np.flatnonzero(
             (self.sorter.sets[message_loops.ID] < FIRST_DATA_SET) & (self.sorter.sets[message_loops.ID] != V5)
         ).tolist():
@@ -36,7 +36,8 @@ class _Reader:
             octets = bytes(self.sorter.datagrams.data[begin:end])
             if not self._may_read(octets, datagram, version, options):
                 self.accounts.add("templates refused: too many new ones", 1, self.sorter.owners[source])
-                self._withdraw(s, source, (OPTIONS if options else TEMPLATES)[IPFIX])  # which of them these change is not known
+                # it is unknown which ones this set changes
+                self._withdraw(s, source, (OPTIONS if options else TEMPLATES)[IPFIX])
                 continue
             try:
                 found = self.sorter.layouts.read(octets, version, options=options)
@@ -51,7 +52,7 @@ class _Reader:
                     self._withdraw(s, source, which)
 
     def _may_read(self, octets: bytes, datagram: int, version: int, options: bool) -> bool:
-        """Whether a set of templates is known, or its exporter may have more that are new."""
+        """Check whether a template set is known, or its exporter may define more."""
         if self.sorter.layouts.has_read(octets, version, options=options):
             return True
         exporter = self.sorter.member(self.sorter.owners[int(self.sorter.source[datagram])])
@@ -65,9 +66,9 @@ class _Reader:
             return
         owner = self.sorter.owners[source]
         self._changes[owner] = self._changes.get(owner, 0) + 1
-        if self._changes[owner] > MOST_CHANGES:
+        if self._changes[owner] > MAX_CHANGES:
             self.accounts.add("templates refused: too many changes", 1, owner)
-            self._withdraw(position, source, number)  # what follows is not of the template before
+            self._withdraw(position, source, number)  # later sets do not belong to the previous template
             return
         self.accounts.add("templates changed" if before else "templates new", 1, owner)
         self.accounts.add("templates forgotten", exporter.define(key, template), owner)

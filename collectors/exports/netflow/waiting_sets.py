@@ -1,4 +1,4 @@
-"""Hold sets that arrive before their template, for a bounded time and in bounded memory."""
+"""Store sets that arrive before their template, for a bounded time and in bounded memory."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-OVERHEAD = 512  # octets that keeping a set takes beside its own
+OVERHEAD = 512  # octets of overhead per stored set
 
 
 @dataclass
 class Ticket:
-    """A datagram of which sets wait: how many still do, and whether it counts as an error already."""
+    """A datagram with waiting sets: their number, and whether it already counts as an error."""
 
     left: int = 0
     failed: bool = False
 
 
 class Waiter(NamedTuple):
-    """A set that waits: the body, and what its message's header said."""
+    """A waiting set: its body, and values from its message's header."""
 
     exporter: str
     key: Hashable
@@ -28,14 +28,14 @@ class Waiter(NamedTuple):
     uptime_ms: int
     received_ns: int
     ticket: Ticket
-    trimmed: bool = False  # whether the message ended before the set did
+    trimmed: bool = False  # the message ended before the set
 
 
 class WaitingRoom:
-    """Sets by exporter and template, the oldest first. What has to go is given back, so that it can be counted.
+    """Waiting sets by exporter and template, oldest first. Dropped sets are returned to be counted.
 
-    `most_octets`: in all; when there are more, the exporter that has most gives up half. `most_each`: of one exporter, the
-    oldest go first. `most_ns`: how long a set waits.
+    `most_octets`: in total; above it, the largest exporter loses half of its sets. `most_each`: of one exporter, oldest dropped
+    first. `most_ns`: maximum waiting time.
     """
 
     def __init__(self, *, most_octets: int = 1 << 26, most_each: int = 1 << 20, most_ns: int = 1_800_000_000_000) -> None:
@@ -44,7 +44,7 @@ class WaitingRoom:
         self._rooms: dict[str, _Room] = {}
 
     def put(self, waiter: Waiter) -> list[Waiter]:
-        """Let a set wait; those that have to go for it."""
+        """Add a set; return the sets dropped for it."""
         room = self._rooms.setdefault(waiter.exporter, _Room())
         self.octets += room.put(waiter)
         gone: list[Waiter] = []
@@ -58,7 +58,7 @@ class WaitingRoom:
         return gone
 
     def take(self, exporter: str, key: Hashable) -> list[Waiter]:
-        """The sets that waited for a template."""
+        """Take the sets that waited for a template."""
         room = self._rooms.get(exporter)
         found = [] if room is None else room.take(key)
         self.octets -= sum(len(waiter.octets) + OVERHEAD for waiter in found)
@@ -66,7 +66,7 @@ class WaitingRoom:
         return found
 
     def expire(self, now_ns: int) -> list[Waiter]:
-        """The sets that have waited too long."""
+        """Take the sets that have waited too long."""
         gone: list[Waiter] = []
         for exporter, room in list(self._rooms.items()):
             while room.waiters and room.oldest().received_ns < now_ns - self.most_ns:
@@ -75,7 +75,7 @@ class WaitingRoom:
         return gone
 
     def forget(self, exporter: str) -> list[Waiter]:
-        """The sets of an exporter that is forgotten."""
+        """Take the sets of a forgotten exporter."""
         gone: list[Waiter] = []
         room = self._rooms.pop(exporter, None)
         while room is not None and room.waiters:

@@ -1,5 +1,5 @@
 """Exported NetFlow and IPFIX records: information elements, templates, and their values as columns of flow records.
 
-`elements.csv` says what each element means. `time_formats` corrects times that a maker writes in another format than it
-announces; `running_totals` turns totals that are exported again and again into increases.
+`elements.csv` has the meaning of each element. `time_formats` corrects times in another format than announced; `running_totals`
+converts repeatedly exported totals to increases.
 """

@@ -43,7 +43,7 @@ MEANINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 class Meaning(NamedTuple):
-    """What an element means: the column, the unit it comes in, its name, and its place in the table."""
+    """Meaning of an element: its column, unit, name, and place in the table."""
 
     column: str
     unit: str
@@ -58,12 +58,12 @@ class Elements:
     meanings: Mapping[tuple[int, int], Meaning]
 
     def get(self, enterprise: int, element: int) -> Meaning | None:
-        """The meaning of an element, None where it has none to us."""
+        """Return the meaning of an element, None if it is not used."""
         return self.meanings.get((enterprise, element))
 
 
 def parse(text: str, name: str = "elements", base: Elements | None = None) -> Elements:
-    """Read a table of elements from CSV with the header `HEAD`. Its lines take precedence over those of `base`.
+    """Parse a table of elements from CSV with the header `HEAD`. Its lines override those of `base`.
 
     Raises DecodeError with the table's name and the line of the first error.
     """

@@ -1,7 +1,7 @@
 """Convert numbers of exported records to columns of flow records.
 
-Octets are what the element says: in exports mostly those of whole IP packets with their headers, retransmissions included,
-unlike those of records that we made from packets ourselves.
+Octets are as exported: usually those of whole IP packets with headers and retransmissions, unlike those of records made from
+packets.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _SWAPPED = {"src": "dst", "dst": "src", "src_port": "dst_port", "dst_port": "src
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Which set each record is of: `rows` are sets, and `count` says how many records each has."""
+    """Set of each record: `rows` are sets, `count` is their number of records."""
 
     rows: Ints
     count: Ints
 
     @cached_property
     def of(self) -> Ints:
-        """The set of each record."""
+        """Return the set of each record."""
         return np.repeat(self.rows, self.count)
 
     def spread(self, values: Column) -> Column:
-        """What sets have, for each of their records; one value for all (of no strides) where it is the same everywhere."""
+        """Repeat a set's value for each of its records; a broadcast value if it is the same everywhere."""
         mine = values[self.rows]
         if len(mine) and (mine == mine[0]).all():
             return np.broadcast_to(mine[:1], int(self.count.sum()))
@@ -52,10 +52,10 @@ class Members:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What the messages around records said: of each message (set) its time, when it was received, the exporter's uptime and
-    boot time (-1: not said; needed for times since boot only).
+    """Message values of the records, one per message (set).
 
-    `exporter`, `clocks`: who sent each, and how exporters write times. `raw`: the numbers of a slot as they came.
+    `export_ns`, `received_ns`: times of the message; `uptime_ms`, `boot_ns`: uptime and boot time of the exporter (-1: unknown;
+    needed only for times since boot); `exporter`, `clocks`: senders and their time formats; `raw`: raw numbers of a slot.
     """
 
     members: Members
@@ -69,33 +69,33 @@ class Context:
 
     @cached_property
     def exporters(self) -> Codes:
-        """The exporter of each record, [n]."""
+        """Return the exporter of each record, [n]."""
         return self.exporter[self.members.of]
 
     @cached_property
     def firsts(self) -> Ints:
-        """The first record of each set that has any."""
+        """Return the first record of each nonempty set."""
         return (np.cumsum(self.members.count) - self.members.count)[self.members.count > 0]
 
     @property
     def first_exporter(self) -> Codes:
-        """The exporter of each set that has any records."""
+        """Return the exporter of each nonempty set."""
         return self.exporter[self.members.rows[self.members.count > 0]]
 
     @property
     def first_sent(self) -> Ints:
-        """When the message of each set that has any records was sent, as far as is known."""
+        """Return the sending time of each nonempty set's message, as far as known."""
         rows = self.members.rows[self.members.count > 0]
         return np.where(self.export_ns[rows] > 0, self.export_ns[rows], self.received_ns[rows])
 
     @cached_property
     def sent(self) -> Ints:
-        """When the message of each record was sent, as far as is known, [n]."""
+        """Return the sending time of each record's message, as far as known, [n]."""
         return np.where(self.export_ns > 0, self.export_ns, self.received_ns)[self.members.of]
 
 
 class Numbers:
-    """The numbers of the records of one layout, by column; `values` are those of its slots, [n] each."""
+    """Numbers of the records of one layout, by column; `values` are those of its slots, [n] each."""
 
     def __init__(self, layout: Layout, values: Sequence[Column], n: int) -> None:
         self.values, self.meanings, self.n = values, layout.meanings, n
@@ -106,32 +106,32 @@ class Numbers:
             self.rows.setdefault((meaning.column, part), []).append(row)
 
     def get(self, column: str) -> tuple[Column, Meaning] | None:
-        """The numbers of a column and what they mean; None where the records have none."""
+        """Return the numbers of a column and their meaning; None if the records have none."""
         rows = self.rows.get((column, ""))
         return None if rows is None else (self.values[rows[0]], self.meanings[rows[0]])
 
     def count(self, column: str) -> Column | None:
-        """The numbers of a column; None where the records have none."""
+        """Return the numbers of a column; None if the records have none."""
         found = self.get(column)
         return None if found is None else found[0]
 
     def octets(self, column: str) -> int:
-        """How many octets the field of a column has; 0 where each record says."""
+        """Return the octets of a column's field; 0 if each record has its own."""
         return max(self._taken[self.rows[column, ""][0]], 0)
 
     def codes(self, column: str, endpoints: BoundedAddressBook) -> Codes | None:
-        """Addresses: IPv6 where there is one, else IPv4. None where the records have none."""
+        """Return addresses as codes: IPv6 if present, else IPv4. None if the records have none."""
         six, four = self.rows.get((column, "ipv6")), self.rows.get((column, "ipv4"))
         if six is None:
             return None if four is None else endpoints.short_codes(self.values[four[0]])
         high, low = self.values[six[0]], self.values[six[1]]
-        if four is not None:  # a template for both families: the one that is not used is zero
+        if four is not None:  # a template for both families leaves the unused address zero
             low = np.where((high | low) == 0, self.values[four[0]] | np.uint64(MAPPED), low)
         return endpoints.codes(high, low)
 
 
 def flow_columns(numbers: Numbers, context: Context, endpoints: BoundedAddressBook) -> dict[str, Column]:
-    """The columns of flow records that the numbers give: times always; src and dst, if any, as codes into endpoints."""
+    """Convert numbers to columns of flow records: always times; src and dst, if any, as codes into endpoints."""
     columns: dict[str, Column] = dict(zip(("start_ns", "end_ns"), times(numbers, context), strict=True))
     for column in ("src", "dst"):
         codes = numbers.codes(column, endpoints)
@@ -147,8 +147,8 @@ def flow_columns(numbers: Numbers, context: Context, endpoints: BoundedAddressBo
 
 
 def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, Ints]:
-    """Start and end, ns since the epoch: what is not said is when the message was sent, else when it was received."""
-    first, last = _said(numbers, context, (prefix + "start", prefix + "end"))
+    """Return start and end, ns since the epoch; missing times are the message's sending time, else its arrival."""
+    first, last = _record_times(numbers, context, (prefix + "start", prefix + "end"))
     lasted = numbers.count("duration")
     if last is None:
         last = context.sent if first is None or lasted is None else first + lasted
@@ -160,15 +160,15 @@ def times(numbers: Numbers, context: Context, prefix: str = "") -> tuple[Ints, I
     return first, np.maximum(first, last)
 
 
-def _said(numbers: Numbers, context: Context, columns: tuple[str, str]) -> list[Ints | None]:
-    """Start and end as far as records say them, in the formats of their exporters."""
+def _record_times(numbers: Numbers, context: Context, columns: tuple[str, str]) -> list[Ints | None]:
+    """Return start and end from the records, in the formats of their exporters."""
     fields = [_field(numbers, name, context, columns[1]) for name in columns]
     corrected = iter(context.clocks.corrected([field for field in fields if field is not None], context))
     return [None if field is None else next(corrected) for field in fields]
 
 
 def _field(numbers: Numbers, column: str, context: Context, last: str) -> Field | None:
-    """Times as the template says, and what else the same numbers may be."""
+    """Return times in the template's format, with alternative formats of the same numbers."""
     found = numbers.get(column)
     if found is None:
         return None
@@ -193,17 +193,17 @@ def _field(numbers: Numbers, column: str, context: Context, last: str) -> Field 
 
 
 def _ntp(value: Raw, unit: int) -> Ints:
-    """NTP's 32 bits of seconds and 32 of their fraction; some exporters count µs or ns since our epoch, which is less."""
+    """Convert NTP times (32 bits of seconds, 32 of fraction); some exporters count µs or ns since 1970, which is less."""
     seconds = (value >> np.uint64(32)).astype(np.int64) - clocks.SINCE_1900
     return np.where(seconds >= 0, seconds * clocks.SECOND + clocks.binary(value), clocks.scaled(value, unit))
 
 
 def _since_boot(numbers: Numbers, value: Raw, context: Context, last: str, factor: int = 1) -> Ints:
-    """Milliseconds since the exporter booted, which wrap after 49.7 days (RFC 7011 section 8.1, RFC 3954 section 5.1).
+    """Convert milliseconds since the exporter's boot, which wrap after 49.7 days (RFC 7011 section 8.1, RFC 3954 section 5.1).
 
-    The message's header says when it was sent on that clock; else the boot time and the wrap that puts the last packet nearest
-    to when the message was sent. Where neither is known, the last packet counts as seen when the message was sent, so that the
-    duration at least is right. `last`: the column of the last packet's time. `factor`: milliseconds that a number counts.
+    The message's header has the sending time on that clock; else the boot time and the wrap that puts the last packet nearest
+    to the sending time. If neither is known, the last packet counts as seen at the sending time, so that at least the duration
+    is right. `last`: the column of the last packet's time. `factor`: milliseconds per unit.
     """
     boot, end = numbers.get("boot"), numbers.get(last)
     boot_ns = context.boot_ns[context.members.of]
@@ -212,14 +212,14 @@ def _since_boot(numbers: Numbers, value: Raw, context: Context, last: str, facto
     ended = (end[0] if end is not None and end[1].unit == "uptime" else value).astype(np.int64) * factor
     uptime_ms = context.uptime_ms[context.members.of]
     plain = boot_ns + (ended & 0xFFFFFFFF) * 1_000_000
-    said = uptime_ms > 0  # 0: nobody set it
+    said = uptime_ms > 0  # 0: not set
     anchor = np.where(said | (boot_ns <= 0), context.sent, clocks.nearest(plain, context.sent))
     ago = (np.where(said, uptime_ms, ended) - value.astype(np.int64) * factor).astype(np.int32).astype(np.int64)
     return anchor - ago * 1_000_000
 
 
 def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Context) -> dict[str, Column] | None:
-    """The other direction of biflows (RFC 5103); None where no record can have traffic in it."""
+    """Return the reverse direction of biflows (RFC 5103); None if no record can have traffic in it."""
     found = {column: numbers.get(name) for column, name in REVERSED.items()}
     if found["octets"] is None and found["packets"] is None:
         return None
@@ -227,14 +227,14 @@ def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Conte
     for column, known in found.items():
         back[column] = np.zeros(numbers.n, np.int64) if known is None else known[0]
     for name in ("dst_qp", "messages", "retransmits", "ecn", "cnp", "busy_ns"):
-        back.pop(name, None)  # they are not the other direction's
+        back.pop(name, None)  # they belong to the forward direction
     if numbers.get("reverse_start") or numbers.get("reverse_end"):
         back["start_ns"], back["end_ns"] = times(numbers, context, "reverse_")
     return back
 
 
 def rates(numbers: Numbers, told: Ints) -> Ints:
-    """One packet in so many: what the record itself says, else what was told."""
+    """Return the sampling rate from the record itself, else the announced one."""
     size, population = numbers.count("sampling_size"), numbers.count("sampling_population")
     space, interval = numbers.count("sampling_space"), numbers.count("sampling_interval")
     probability, plain = numbers.get("sampling_probability"), numbers.count("sampling_rate")
@@ -243,7 +243,8 @@ def rates(numbers: Numbers, told: Ints) -> Ints:
     rate = np.zeros(numbers.n, np.int64)
     if plain is not None:
         rate = plain
-    elif interval is not None:  # RFC 5477 section 8.2: so many sampled, so many not; or the interval alone is one in so many
+    # RFC 5477 section 8.2: interval sampled, space not sampled; or the interval alone is one in so many
+    elif interval is not None:
         rate = interval if space is None else np.where(space > 0, 1 + space // np.maximum(interval, 1), interval)
     elif size is not None and population is not None:
         rate = population // np.maximum(size, 1)
@@ -254,7 +255,7 @@ def rates(numbers: Numbers, told: Ints) -> Ints:
 
 
 def _reals(raw: Raw) -> NDArray[np.float64]:
-    """IEEE 754 numbers of 4 octets, or of 8 where they need that many; 0 where it is no number."""
+    """Convert IEEE 754 numbers of 4 or 8 octets; 0 for no number."""
     wide = raw.view(np.float64)
     narrow = raw.astype(np.uint32).view(np.float32).astype(np.float64)
     value = np.where(raw >> np.uint64(32) > 0, wide, narrow)

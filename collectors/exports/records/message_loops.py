@@ -1,6 +1,6 @@
 """Walk NetFlow and IPFIX messages, compiled: their headers, and the sets in them.
 
-Nothing here reads outside of what it is told to be within, and each octet is looked at a bounded number of times.
+Nothing here reads outside of the given bounds, and each octet is read a bounded number of times.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from collectors.exports.records.templates import IPFIX, V5, V9
 
 Octets = NDArray[np.uint8]
 
-# Rows of the heads of messages: what each datagram is.
+# Rows of message heads: what each datagram is.
 VERSION, DOMAIN, SEQUENCE, EXPORT_NS, UPTIME_MS, RATE, FAULT, CUT, HEADS = range(9)
-# Rows of the sets of messages; those of version 5 are one set of all records.
+# Rows of sets; those of version 5 are one set of all records.
 DATAGRAM, ID, BEGIN, END, TRIMMED, SETS = range(6)
 FAULTS = ("", "truncated header", "unknown version", "bad message length", "bad set length", "reserved set id", "cut off")
 SOUND, SHORT, UNKNOWN, MESSAGE, SET, RESERVED, CUT_OFF = range(7)
 V5_MOST = 30  # records in a datagram
 V5_HEAD, V5_RECORD, V9_HEAD, IPFIX_HEAD = 24, 48, 20, 16
-_AHEAD = 16  # datagrams whose headers are on their way into the cache
+_AHEAD = 16  # datagrams whose headers are prefetched
 SECOND_NS = 1_000_000_000
 
 
 @compiled
 def number(data: Octets, at: int, length: int) -> Any:
-    """An unsigned number of up to 8 octets, most significant first."""
+    """Read an unsigned number of up to 8 octets, most significant first."""
     value = np.uint64(0)
     for k in range(length):
         value = (value << np.uint64(8)) | np.uint64(data[at + k])
@@ -40,19 +40,19 @@ def number(data: Octets, at: int, length: int) -> Any:
 
 @compiled
 def short(data: Octets, at: int) -> Any:
-    """A number of 16 bits."""
+    """Read a number of 16 bits."""
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
 @compiled
 def long(data: Octets, at: int) -> Any:
-    """A number of 32 bits."""
+    """Read a number of 32 bits."""
     return (short(data, at) << 16) | short(data, at + 2)
 
 
 @compiled
 def head(data: Octets, at: int, end: int, heads: Ints, i: int) -> tuple[int, int]:
-    """Read the header of a message; where its sets begin and end. The fault is in `heads`."""
+    """Read the header of a message; return the start and end of its sets. A fault is written to `heads`."""
     for row in range(HEADS):
         heads[row, i] = 0
     heads[UPTIME_MS, i] = -1
@@ -95,9 +95,9 @@ def head(data: Octets, at: int, end: int, heads: Ints, i: int) -> tuple[int, int
 
 @compiled
 def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> int:
-    """Fill the heads [HEADS, datagrams] and sets [SETS, room]; how many sets there are, -1: no room for them.
+    """Fill the heads [HEADS, datagrams] and sets [SETS, room]; return the number of sets, -1 if there is no room.
 
-    There are no more sets than a quarter of the octets, and datagrams. A set that is cut off ends where its message does.
+    The number of sets is at most a quarter of the octets plus the datagrams. A truncated set ends with its message.
     """
     many, room, base = 0, sets.shape[1], data.ctypes.data
     for i in range(len(offset)):
@@ -139,7 +139,7 @@ def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> i
 
 @compiled
 def blank(data: Octets, at: int, end: int) -> bool:
-    """Whether there are only zeros."""
+    """Check for only zeros."""
     for k in range(at, end):  # noqa: SIM110 - numba knows no generators
         if data[k]:
             return False

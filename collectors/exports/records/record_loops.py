@@ -1,6 +1,6 @@
 """Walk the records of NetFlow and IPFIX sets, compiled: count them, and write their numbers to columns.
 
-Nothing here reads outside of what it is told to be within. What a column gets of a number its slot says (`templates.Layout`).
+Nothing here reads outside of the given bounds. Slots define the conversion of numbers (`templates.Layout`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _8 = np.uint64(8)
 
 
 def columns_of(slots: Ints, rows: int) -> list[NDArray[Any]]:
-    """Empty columns for slots: signed where a slot says `COUNT`, else unsigned of as many octets as it says."""
+    """Allocate columns for slots: signed for `COUNT`, else unsigned with the slot's octets."""
     return [np.empty(rows, np.int64 if store == COUNT else f"u{store}") for store in slots[STORE].tolist()]
 
 
 def addresses_of(columns: list[NDArray[Any]]) -> Ints:
-    """Where in memory columns begin."""
+    """Return the memory addresses of columns."""
     return np.array([column.ctypes.data for column in columns], np.int64)
 
 
 @primitives.compiled
 def fixed_records(data: int, begin: Ints, count: Ints, size: int, slots: Ints, columns: Ints) -> None:
-    """The numbers of records of one size: `count` of them from each `begin` of the octets at an address, into columns."""
+    """Read the numbers of fixed-size records into columns: `count` records from each `begin`."""
     row = np.int64(0)
     for s in range(len(begin)):
         many = count[s]
@@ -44,7 +44,7 @@ def fixed_records(data: int, begin: Ints, count: Ints, size: int, slots: Ints, c
 
 @part
 def _numbers(data: Any, begin: Any, many: Any, size: Any, slots: Any, k: Any, to: Any) -> None:
-    """One number of each of many records: most have 4, 8, 2 octets or 1."""
+    """Read one number of each of many records: most have 4, 8, 2 octets or 1."""
     what, take, store, unit, most = slots[WHAT, k], slots[TAKE, k], slots[STORE, k], slots[UNIT, k], slots[MOST, k]
     at = data + begin + slots[WITHIN, k]
     if what in (PLACE, LENGTH):
@@ -70,7 +70,7 @@ def _numbers(data: Any, begin: Any, many: Any, size: Any, slots: Any, k: Any, to
 
 @part
 def _copied(at: Any, many: Any, size: Any, octets: Any, to: Any) -> None:
-    """Numbers that are stored in as many octets as they have."""
+    """Copy numbers that are stored in their own size."""
     if octets == 4:
         for r in range(many):
             primitives.store_long(to + 4 * r, np.uint64(primitives.long(at + r * size)))
@@ -87,7 +87,7 @@ def _copied(at: Any, many: Any, size: Any, octets: Any, to: Any) -> None:
 
 @part
 def _keep(value: Any, store: Any, most: Any, unit: Any, to: Any, row: Any) -> None:
-    """Put a number into a row of a column."""
+    """Store a number in a row of a column."""
     if store == COUNT:
         primitives.store_double(to + 8 * row, min(value, most) * unit)
     elif store == 8:
@@ -102,7 +102,7 @@ def _keep(value: Any, store: Any, most: Any, unit: Any, to: Any, row: Any) -> No
 
 @compiled
 def locate(data: Octets, at: int, end: int, lengths: Ints, starts: Ints, sizes: Ints) -> int:
-    """Find the fields of a record whose length varies; where it ends, -1 where it does not before `end`."""
+    """Find the fields of a variable-length record; return its end, -1 if that is beyond `end`."""
     for f in range(len(lengths)):
         size = lengths[f]
         if size < 0:  # RFC 7011 section 7
@@ -124,7 +124,7 @@ def locate(data: Octets, at: int, end: int, lengths: Ints, starts: Ints, sizes: 
 
 @compiled
 def count_records(data: Octets, begin: Ints, end: Ints, lengths: Ints, least: int, count: Ints, cut: Ints) -> None:
-    """How many whole records each set has, and whether the last one is cut off; fewer octets than `least` are padding."""
+    """Count the complete records of each set, and whether the last one is truncated; fewer octets than `least` are padding."""
     starts, sizes = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
     for s in range(len(begin)):
         at = begin[s]
@@ -138,7 +138,7 @@ def count_records(data: Octets, begin: Ints, end: Ints, lengths: Ints, least: in
 
 @compiled
 def varying_records(data: Octets, begin: Ints, end: Ints, count: Ints, lengths: Ints, slots: Ints, columns: Ints) -> None:
-    """The numbers of records whose length varies, as `fixed_records` has them; one longer than 8 octets is 0."""
+    """Read the numbers of variable-length records, as in `fixed_records`; one longer than 8 octets becomes 0."""
     starts, sizes = np.zeros(len(lengths), np.int64), np.zeros(len(lengths), np.int64)
     row = 0
     for s in range(len(begin)):

@@ -1,8 +1,8 @@
 """Convert running totals of flows (octetTotalCount and others, RFC 7012 section 5.10) to increases since the last record.
 
-An exporter sends the total of a flow again and again while the flow lives. A record that starts after the last one of its flow
-ended is of a new flow that has the same key. A total that falls is a reset, unless its 8, 16, 24 or 32 bits wrapped, or an old
-record came late.
+An exporter sends the total of a flow repeatedly while the flow lives. A record that starts after the last one of its flow ended
+belongs to a new flow with the same key. A decreasing total is a reset, unless its 8, 16, 24 or 32 bits wrapped, or the record
+is an old one that arrived late.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.columns.partial_records import mixed
+from collectors.columns.partial_records import hash_columns
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 from collectors.compilation.primitives import SEED
@@ -21,18 +21,17 @@ from collectors.exports.records.flow_columns import Column, Numbers
 
 MOST_FLOWS = 1 << 19  # 40 MiB
 LEAST_FLOWS = 1 << 10
-KEY, END, OCTETS, PACKETS, SEEN, COLUMNS = range(6)  # of the table; SEEN: 0, nothing is there
+KEY, END, OCTETS, PACKETS, SEEN, COLUMNS = range(6)  # of the table; SEEN: 0 for an empty row
 COUNTS = ("octets", "packets")
-FIRST, ADDED, RESET, OLD = range(4)  # what a record is
+FIRST, ADDED, RESET, OLD = range(4)  # kinds of records
 
 
 @compiled
 def follow_totals(key: Ints, times: Ints, counts: Ints, bits: Ints, table: Ints, clock: int, found: Ints) -> int:
-    """Replace the totals of records by what they add, and starts by the end of the record before; how many flows are new.
+    """Replace totals by their increase, and starts by the end of the previous record; return the number of new flows.
 
-    `times` [2, n]: start, -1 where it is not said, and end. `counts` [2, n]: octets and packets. `bits` [2]: how many their
-    totals have, 0 where they are no totals. `table` [flows, COLUMNS]: see `Totals`; has room for all new flows. `found`: what
-    each record is.
+    `times` [2, n]: start, -1 if absent, and end. `counts` [2, n]: octets and packets. `bits` [2]: bits of their totals, 0 if
+    they are no totals. `table` [flows, COLUMNS]: see `Totals`; has room for all new flows. `found`: kind of each record.
     """
     mask, many = len(table) - 1, 0
     for i in range(len(key)):
@@ -55,7 +54,7 @@ def follow_totals(key: Ints, times: Ints, counts: Ints, bits: Ints, table: Ints,
 
 @compiled
 def kind_of(start: int, end: int, totals: Ints, bits: Ints, row: Ints) -> int:
-    """What a record is, beside what is known of its flow."""
+    """Classify a record by the state of its flow."""
     if row[SEEN] == 0 or start > row[END]:
         return FIRST
     for k in range(2):
@@ -66,7 +65,7 @@ def kind_of(start: int, end: int, totals: Ints, bits: Ints, row: Ints) -> int:
 
 @compiled
 def take_total(total: int, bits: int, what: int, row: Ints, place: int) -> int:
-    """Keep a total in the row of its flow; what it adds."""
+    """Store a total in the row of its flow; return its increase."""
     before = row[place]
     if what == OLD:
         return 0
@@ -79,7 +78,7 @@ def take_total(total: int, bits: int, what: int, row: Ints, place: int) -> int:
 
 @compiled
 def fallen(now: int, before: int, bits: int) -> bool:
-    """Whether a total fell, other than by going past the most that its bits can hold."""
+    """Check whether a total decreased, except by wrapping."""
     if bits == 0 or now >= before:
         return False
     if bits > 32:
@@ -89,7 +88,7 @@ def fallen(now: int, before: int, bits: int) -> bool:
 
 
 def warm() -> None:
-    """Compile what is needed here."""
+    """Compile the loops of this file."""
     totals, one = Totals(most=1), np.ones(1, np.int64)
     for _ in range(2):
         totals.add(one, one, one, np.ones((2, 1), np.int64), np.zeros(2, np.int64))
@@ -97,7 +96,7 @@ def warm() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Increase:
-    """What records add: their starts and counts [2, n] as `follow_totals` leaves them, and what each is."""
+    """Increases of records: starts and counts [2, n] from `follow_totals`, and the kind of each."""
 
     start_ns: Ints
     counts: Ints
@@ -106,7 +105,7 @@ class Increase:
 
 
 class Totals:
-    """The last totals of flows, in a table that grows up to `most` flows; then the half goes that was not seen for longest."""
+    """Last totals of flows, in a table of at most `most` flows; above it the least recent half is dropped."""
 
     def __init__(self, *, most: int = MOST_FLOWS) -> None:
         self.most, self.used, self.forgotten = most, 0, 0
@@ -117,7 +116,7 @@ class Totals:
         return self.used
 
     def add(self, key: Ints, start_ns: Ints, end_ns: Ints, counts: Ints, bits: Ints) -> Increase:
-        """Take records, in order, and say what they add; `start_ns` is -1 where it is not said."""
+        """Add records in order and compute their increases; `start_ns` is -1 if absent."""
         times, counts = np.stack([start_ns, end_ns]).astype(np.int64), counts.astype(np.int64)
         found: Ints = np.zeros(len(key), np.int64)
         step = max(self.most // 2, 1)
@@ -131,7 +130,7 @@ class Totals:
         return Increase(times[0], counts, bits, found)
 
     def _make_room(self, more: int) -> None:
-        """Have the table no more than half full once there are so many more flows."""
+        """Keep the table at most half full with `more` flows."""
         if self.used + more > self.most:
             seen = self._table[self._table[:, SEEN] > 0]
             kept = seen[np.argsort(-seen[:, SEEN], kind="stable")[: max(self.most - more, 0) // 2]]
@@ -141,7 +140,7 @@ class Totals:
             self._move(self._table[self._table[:, SEEN] > 0], self.used + more)
 
     def _move(self, rows: Ints, flows: int) -> None:
-        """Make a table for so many flows, with these in it."""
+        """Make a table for `flows` flows, with these rows."""
         self._table = _table(flows)
         put_rows(rows, self._table)
         self.used = len(rows)
@@ -153,7 +152,7 @@ def _table(flows: int) -> Ints:
 
 @compiled
 def put_rows(rows: Ints, table: Ints) -> None:
-    """Put rows into a table that has room for them."""
+    """Insert rows into a table with room for them."""
     mask = len(table) - 1
     for i in range(len(rows)):
         slot = rows[i, KEY] & mask
@@ -165,9 +164,9 @@ def put_rows(rows: Ints, table: Ints) -> None:
 def added(
     totals: Totals, numbers: Numbers, columns: dict[str, Column], who: Callable[[], Ints], *, prefix: str = ""
 ) -> Increase | None:
-    """What the records of one layout add to their flows; None where their counts are no running totals.
+    """Compute the increases of the records of one layout; None if their counts are no running totals.
 
-    `who` gives the observation domain of each. `prefix`: of the columns of the direction, as in `elements`.
+    `who` returns the observation domain of each. `prefix`: of the columns of the direction, as in `elements`.
     """
     bits = np.zeros(2, np.int64)
     for k, name in enumerate(COUNTS):
@@ -183,8 +182,8 @@ def added(
 
 
 def _keys(numbers: Numbers, who: Ints, back: bool) -> Ints:
-    """A key for each flow, from all that tells it from others; nobody can choose what collides."""
+    """Hash all identifying fields of each flow to a key, with a secret seed."""
     names = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "in_interface", "key")
     own = [value for value, meaning in zip(numbers.values, numbers.meanings, strict=True) if meaning.column in names]
     seed = np.full(numbers.n, SEED & np.uint64((1 << 63) - 1), np.int64)
-    return mixed(seed, np.full(numbers.n, back), who, *own).view(np.int64)
+    return hash_columns(seed, np.full(numbers.n, back), who, *own).view(np.int64)

@@ -17,15 +17,15 @@ OPTIONS = {V9: 1, IPFIX: 3}
 FIRST_DATA_SET = 256
 VARIABLE = 65535  # RFC 7011 section 7
 ENTERPRISE = 0x8000
-SCOPE = 0xFFFFFFFF  # the enterprise we give v9's scope fields, whose numbers are not those of elements
+SCOPE = 0xFFFFFFFF  # enterprise for v9's scope fields, whose numbers are no element numbers
 MOST_FIELDS = 10_000
 
 FIELD, SKIP, TAKE, WHAT, WITHIN, STORE, MOST, UNIT = range(8)  # rows of slots
-NUMBER, PLACE, LENGTH, REAL = range(4)  # what a slot takes from its field
-COUNT = -8  # how a slot is stored: signed, at most so much, times a unit
+NUMBER, PLACE, LENGTH, REAL = range(4)  # part of a field that a slot reads
+COUNT = -8  # storage of a slot: signed, limited, then scaled
 _WIDEST = {"ipv4": (4,), "ipv6": (16,), "float": (4, 8), "ethernet": None, "ip": None}
 _UNITS = {"s": 1_000_000_000, "ms": 1_000_000, "delta_us": 1_000}  # of times that are a count
-PLAIN = ("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp")  # columns that are what the record says
+PLAIN = ("src_port", "dst_port", "protocol", "tcp_flags", "dst_qp")  # columns that are copied from the record
 _NARROW = {column.name: np.dtype(column.dtype).itemsize for column in COLUMNS if column.name in PLAIN}
 _PAIR, _LONG = struct.Struct(">HH"), struct.Struct(">I")
 
@@ -35,13 +35,13 @@ class Field(NamedTuple):
 
     enterprise: int
     element: int
-    length: int  # VARIABLE: the record says
+    length: int  # VARIABLE: given in the record
 
 
 class Definition(NamedTuple):
-    """A template as it came: `fields` are those of its octets after the counts. No fields: it is withdrawn.
+    """A received template: `fields` in order. No fields: it is withdrawn.
 
-    `scope` fields come first in the records of an options template; -1 where it is none.
+    `scope` is the number of leading scope fields of an options template; -1 for others.
     """
 
     id: int
@@ -50,7 +50,7 @@ class Definition(NamedTuple):
 
 
 class TemplateError(ValueError):
-    """A set of templates is not what it should be. Those before the bad one are in `good`."""
+    """A template set is invalid. Templates before the invalid one are in `good`."""
 
     def __init__(self, reason: str, good: list[Definition]) -> None:
         super().__init__(reason)
@@ -58,7 +58,7 @@ class TemplateError(ValueError):
 
 
 def unpack_templates(octets: bytes, version: int, *, options: bool) -> list[Definition]:
-    """The templates in the body of a set. Raises TemplateError."""
+    """Parse the templates of a set. Raises TemplateError."""
     found: list[Definition] = []
     at = 0
     try:
@@ -67,7 +67,7 @@ def unpack_templates(octets: bytes, version: int, *, options: bool) -> list[Defi
             if template < FIRST_DATA_SET and not (count == 0 and template in (TEMPLATES[IPFIX], OPTIONS[IPFIX])):
                 if any(octets[at:]):
                     raise TemplateError("bad template id", found)
-                break  # zeros up to the end of the set
+                break  # padding up to the end of the set
             unpack = _unpack_v9_options if version == V9 and options else _unpack_template
             definition, at = unpack(octets, at, version, options)
             if definition.fields and not any(field.length for field in definition.fields):
@@ -119,13 +119,13 @@ def _unpack_fields(octets: bytes, at: int, count: int, version: int) -> tuple[tu
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where in the records of a template our columns are.
+    """Positions of our columns in the records of a template.
 
-    `lengths`: octets of each field that has any, -1 where the record says. `size`: octets of a record, the least it can have
-    if `fixed` is not set. A slot is one number of a record: `slots` [8, k] are its field, octets of the field to skip, octets
-    to take (-1: all of it), what to take (`NUMBER` ...), and its place in a record of fixed size; then how it is stored: as an
-    unsigned number of so many octets, or (`COUNT`) signed, first at most `MOST` and then times `UNIT`. `meanings` are what
-    they mean. An IPv6 address has two slots, its upper and lower half; a frame two, its place and its length.
+    `lengths`: octets of each nonempty field, -1 for variable length. `size`: octets of a record, its minimum if not `fixed`. A
+    slot is one number of a record: `slots` [8, k] have its field, octets of the field to skip, octets to take (-1: all), the
+    part to take (`NUMBER` ...), and its place in a fixed-size record; then its storage: unsigned with so many octets, or
+    (`COUNT`) signed, limited to `MOST` and multiplied by `UNIT`. `meanings`: their meanings. An IPv6 address has two slots, its
+    upper and lower half; a frame has two, its place and its length.
     """
 
     lengths: Ints
@@ -137,15 +137,15 @@ class Layout:
 
     @property
     def octets(self) -> int:
-        """What it takes of memory, about."""
+        """Estimate its memory."""
         return 1000 + self.lengths.nbytes + self.slots.nbytes
 
 
 def layout_of(definition: Definition, elements: Elements) -> Layout:
-    """The layout of a template.
+    """Compute the layout of a template.
 
-    Fields whose length the record says are IPFIX's (RFC 7011 section 7), but some exporters have them in version 9 too, where a
-    field of 65,535 octets would fit into no datagram.
+    Variable-length fields belong to IPFIX (RFC 7011 section 7), but some exporters use them in version 9 too, where a field of
+    65,535 octets would not fit into a datagram.
     """
     fields = [field for field in definition.fields if field.length]
     lengths = np.array([-1 if f.length == VARIABLE else f.length for f in fields], np.int64)
@@ -163,7 +163,7 @@ def layout_of(definition: Definition, elements: Elements) -> Layout:
 
 
 def _chosen(fields: list[Field], lengths: Ints, elements: Elements, *, options: bool) -> list[tuple[int, Meaning]]:
-    """The fields that count, each column's best: the first in the table, then in the template."""
+    """Choose the best field of each column: the first in the table, then in the template."""
     best: dict[tuple[str, str], tuple[int, int, Meaning]] = {}
     for i, field in enumerate(fields):
         meaning = elements.get(field.enterprise, field.element)
@@ -181,12 +181,12 @@ def _fits(meaning: Meaning, length: int) -> bool:
         wanted = _WIDEST[meaning.unit]
         return wanted is None or length in wanted
     if meaning.unit in ("us", "ns") and meaning.column != "duration":
-        return length == 8  # NTP's form, RFC 7011 section 6.1.9
+        return length == 8  # NTP format, RFC 7011 section 6.1.9
     return length <= 8
 
 
 def _parts(meaning: Meaning, length: int) -> tuple[tuple[int, int, int], ...]:
-    """Slots of a field: octets to skip, octets to take, what to take."""
+    """List the slots of a field: octets to skip, octets to take, part to take."""
     if meaning.unit == "ipv6":
         return (0, 8, NUMBER), (8, 8, NUMBER)
     if meaning.column == "frame":
@@ -195,7 +195,7 @@ def _parts(meaning: Meaning, length: int) -> tuple[tuple[int, int, int], ...]:
 
 
 def _stored(meaning: Meaning) -> tuple[int, int, int]:
-    """How a number is stored, at most how much, and times what; as it is where its meaning needs more than itself."""
+    """Return storage, limit and unit of a number; unchanged if its meaning depends on other fields."""
     if meaning.unit == "ipv4" or meaning.column in _NARROW:
         return _NARROW.get(meaning.column, 4), 0, 1
     unit = 1_000 if meaning[:2] == ("duration", "us") else _UNITS.get(meaning.unit, 0)

@@ -1,8 +1,8 @@
-"""Recognise times that an exporter writes in another format than its template says, over many of its records.
+"""Detect times in another format than the template announces, over many records of an exporter.
 
-Makers write milliseconds into a field of seconds, the epoch of 1970 into an NTP time, nanoseconds into its fraction word (RFC
-7011 section 6.1.9: units of 2^-32 s). A format is recognised where nearly all times are near the export time in it, and far
-from it as the template says; a fraction by the values that it never has. Times are ns since the epoch, int64.
+Vendors write milliseconds into a field of seconds, the epoch of 1970 into an NTP time, nanoseconds into its fraction word (RFC
+7011 section 6.1.9: units of 2^-32 s). A format is detected if nearly all times are near the export time in it, and far from it
+in the announced format; a fraction by values that never occur. Times are ns since the epoch, int64.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Rows = NDArray[np.intp] | Ints
 Formats = Mapping[str, Callable[[Rows], Ints]]
 
 SECOND = 1_000_000_000
-SINCE_1900 = 2_208_988_800  # seconds from NTP's epoch to ours, RFC 7011 section 6.1.10
+SINCE_1900 = 2_208_988_800  # seconds from NTP's epoch to 1970, RFC 7011 section 6.1.10
 WRAP_NS = (1 << 32) * 1_000_000  # of a 32-bit count of milliseconds
 MOST_NS = (1 << 62) - 1
-FAR_NS, NEAR_NS = 86_400 * SECOND, 6 * 3_600 * SECOND  # from the export time: implausible; plausible in another format
-MANY, SHARE = 16, 0.9  # times that tell a format, and how many of them have to
-FEW = 8  # that do where each is a round number
-SOME = 64  # times of an exporter that are looked at, of each field in each batch
-FORGET = 4096  # times after which older ones count half
-BINS = 8  # tenths of a second that nanoseconds have to reach, of 10
+FAR_NS, NEAR_NS = 86_400 * SECOND, 6 * 3_600 * SECOND  # distance to the export time: implausible; plausible in another format
+MIN_TIMES, MIN_SHARE = 16, 0.9  # number of times for a decision, and required share
+MIN_ROUND_TIMES = 8  # sufficient number if each is a round number
+SAMPLED_TIMES = 64  # times to check per exporter, field and batch
+MAX_VOTES = 4096  # number of times after which older ones count half
+BINS = 8  # tenths of a second, of 10, that nanoseconds must cover
 
 S, MS, US, NS = (f"{name} since 1970" for name in ("seconds", "milliseconds", "microseconds", "nanoseconds"))
 NTP_S, WORDS, SHORT_MS = "seconds since 1900", "NTP times since 1970", "milliseconds since 1970, 32 bits of them"
-SINCE_BOOT = {"hundredths of seconds since boot": 10, "seconds since boot": 1_000}  # in milliseconds
+SINCE_BOOT = {"hundredths of seconds since boot": 10, "seconds since boot": 1_000}  # factor to milliseconds
 _COUNTS = {S: SECOND, MS: 1_000_000, US: 1_000, NS: 1}
 _CANDIDATES: dict[str, tuple[str, ...]] = {
     "s": (MS, US, NS, NTP_S),
@@ -46,33 +46,33 @@ _CANDIDATES: dict[str, tuple[str, ...]] = {
 _CANDIDATES["delta_us"] = ()
 FRACTIONS = {name: f"{name} in the fraction of NTP times" for name in ("milliseconds", "microseconds", "nanoseconds")}
 _SCALES = dict(zip(FRACTIONS.values(), (1_000_000, 1_000, 1), strict=True))
-WORDED, LOW = ("us", "ns"), np.uint64(0xFFFFFFFF)  # units that are NTP times; their lower word
-FRACTION = " fraction"  # after a unit: the format of fractions
+NTP_UNITS, LOW = ("us", "ns"), np.uint64(0xFFFFFFFF)  # units that are NTP times; their lower word
+FRACTION = " fraction"  # suffix of a unit: the format of fractions
 KNOWN = {*_COUNTS, NTP_S, WORDS, SHORT_MS, *SINCE_BOOT, *_SCALES}
-CORRECTED = "times corrected: "  # a format follows
+CORRECTED = "times corrected: "  # followed by a format
 
 
 class Clock:
-    """How an exporter writes times: votes by unit of the field, and the formats that they came to."""
+    """Time formats of an exporter: votes by unit of the field, and the detected formats."""
 
     def __init__(self) -> None:
         self.votes: dict[str, Counter[str]] = {}
         self.formats: dict[str, str] = {}
 
     def vote(self, unit: str, tried: int, plain: int, found: Mapping[str, int]) -> None:
-        """Count times that are plausible as the template says, and those in other formats alone."""
+        """Count times that are plausible in the announced format, and those plausible only in other formats."""
         votes = self.votes.setdefault(unit, Counter())
         votes.update({"": plain, "tried": tried, **found})
-        if votes["tried"] >= MANY:
+        if votes["tried"] >= MIN_TIMES:
             best = max(found, key=lambda name: votes[name], default="")
-            if votes[""] >= (1 - SHARE) * votes["tried"]:
+            if votes[""] >= (1 - MIN_SHARE) * votes["tried"]:
                 self.formats.pop(unit, None)
-            elif votes[best] >= SHARE * votes["tried"]:
+            elif votes[best] >= MIN_SHARE * votes["tried"]:
                 self.formats[unit] = best
         _fade(votes, "tried")
 
     def see(self, unit: str, fraction: Ints) -> None:
-        """Look at fractions of seconds that are not 0."""
+        """Count nonzero fractions of seconds."""
         votes = self.votes.setdefault(unit + FRACTION, Counter())
         small = fraction[fraction < SECOND]
         votes["n"] += len(fraction)
@@ -85,20 +85,20 @@ class Clock:
         found = _fraction(votes)
         if found:
             self.formats[unit + FRACTION] = found
-        elif votes["n"] >= MANY and (votes["ns"] < SHARE * votes["n"] or votes["binary"] >= SHARE * votes["n"]):
+        elif votes["n"] >= MIN_TIMES and (votes["ns"] < MIN_SHARE * votes["n"] or votes["binary"] >= MIN_SHARE * votes["n"]):
             self.formats.pop(unit + FRACTION, None)
         _fade(votes, "n")
 
 
 def _fraction(votes: Counter[str]) -> str:
-    """The format of fractions; nothing where they are, or may be, what they should be."""
-    most = SHARE * votes["n"]
-    if votes["n"] < FEW or votes["binary"] >= most:
+    """Return the format of fractions; empty if they are, or may be, correct."""
+    most = MIN_SHARE * votes["n"]
+    if votes["n"] < MIN_ROUND_TIMES or votes["binary"] >= most:
         return ""
     spread = sum(name.startswith("tenth") for name in votes) >= BINS
     if votes["ns"] >= most and votes["round"] >= most:
         return FRACTIONS["nanoseconds"]
-    if votes["n"] < MANY:
+    if votes["n"] < MIN_TIMES:
         return ""
     if votes["ms"] >= most:
         return FRACTIONS["milliseconds"]
@@ -108,37 +108,37 @@ def _fraction(votes: Counter[str]) -> str:
 
 
 def _fade(votes: Counter[str], total: str) -> None:
-    if votes[total] > FORGET:
+    if votes[total] > MAX_VOTES:
         for name in votes:
             votes[name] -= 0 if name.startswith("tenth") else votes[name] // 2
 
 
 class Around(Protocol):
-    """The messages that records came in: when each was sent, and by whom; of all records, and of the first of each set."""
+    """Messages of the records: sending time and exporter, for all records and for the first of each set."""
 
     @property
     def firsts(self) -> Ints:
-        """The first record of each set."""
+        """Return the first record of each set."""
 
     @property
     def first_sent(self) -> Ints:
-        """When the message of each set was sent, ns."""
+        """Return the sending time of each set's message, ns."""
 
     @property
     def first_exporter(self) -> Codes:
-        """The exporter of each set."""
+        """Return the exporter of each set."""
 
     @property
     def sent(self) -> Ints:
-        """When the message of each record was sent, ns."""
+        """Return the sending time of each record's message, ns."""
 
     @property
     def exporters(self) -> Codes:
-        """The exporter of each record."""
+        """Return the exporter of each record."""
 
 
 class Field(NamedTuple):
-    """A field of times: its unit, what it comes to as the template says, its numbers, and what they come to otherwise."""
+    """A time field: unit, times in the announced format, raw numbers, times in other formats."""
 
     unit: str
     time_ns: Ints
@@ -147,28 +147,28 @@ class Field(NamedTuple):
 
 
 class Clocks:
-    """The clocks of a batch's exporters; None: of one that is not known. Corrected times are counted, by format."""
+    """Clocks of a batch's exporters; None for an unknown one. Corrected times are counted by format."""
 
     def __init__(self, clocks: Sequence[Clock | None], accounts: Accounts) -> None:
         self.clocks, self.accounts = clocks, accounts
         self._busy = {i for i, clock in enumerate(clocks) if clock is not None and (clock.votes or clock.formats)}
 
     def corrected(self, fields: Sequence[Field], around: Around) -> list[Ints]:
-        """The times of fields of the same records, in the formats of their exporters."""
+        """Return the times of fields of the same records, in the formats of their exporters."""
         for field in fields:
             self._look(field, around)
             self._look_at_fractions(field, around)
         return [self._with_fractions(field, self._corrected(field, around), around) for field in fields]
 
     def _look(self, field: Field, around: Around) -> None:
-        """Have exporters vote, of which some times are implausible, or were before."""
+        """Let exporters with implausible times, now or earlier, vote."""
         odd = np.abs(field.time_ns[around.firsts] - around.first_sent) > FAR_NS
-        if field.unit == "uptime":  # times since an unknown boot are never far
+        if field.unit == "uptime":  # times since an unknown boot are never far away
             odd |= np.abs(scaled(field.value[around.firsts], SECOND) - around.first_sent) <= NEAR_NS
         suspects = {*around.first_exporter[odd].tolist(), *self._busy_with(field.unit)}
         formats = field.formats() if suspects else {}
         for clock, _, rows in self._rows(suspects, around):
-            some = rows[:: len(rows) // SOME + 1]
+            some = rows[:: len(rows) // SAMPLED_TIMES + 1]
             sent = around.sent[some]
             plain = np.abs(field.time_ns[some] - sent) <= FAR_NS
             found = {name: np.abs(made(some) - sent) <= NEAR_NS for name, made in formats.items()}
@@ -179,16 +179,16 @@ class Clocks:
             clock.vote(field.unit, len(some), int(plain.sum()), fits)
 
     def _look_at_fractions(self, field: Field, around: Around) -> None:
-        """Have exporters look at the second word of NTP times, of which it could be another fraction, or could before."""
-        if field.unit not in WORDED:
+        """Let exporters check the second word of NTP times that may be another fraction, now or earlier."""
+        if field.unit not in NTP_UNITS:
             return
         low = (field.value[around.firsts] & LOW).astype(np.int64)
         known = around.first_exporter[low > 0]
         n = np.bincount(known, minlength=len(self.clocks))
         below = np.bincount(known[low[low > 0] < SECOND], minlength=len(self.clocks))
-        odd = np.flatnonzero((n > 0) & (below >= SHARE * n))
+        odd = np.flatnonzero((n > 0) & (below >= MIN_SHARE * n))
         for clock, _, rows in self._rows({*odd.tolist(), *self._busy_with(field.unit + FRACTION)}, around):
-            some = rows[:: len(rows) // SOME + 1]
+            some = rows[:: len(rows) // SAMPLED_TIMES + 1]
             low = (field.value[some] & LOW).astype(np.int64)
             clock.see(field.unit, low[_has_words(field.value[some], around.sent[some]) & (low > 0)])
 
@@ -224,11 +224,11 @@ class Clocks:
         return "" if clock is None else clock.formats.get(unit, "")
 
     def _busy_with(self, unit: str) -> set[int]:
-        """Exporters that have voted on a unit, or whose format is known."""
+        """List the exporters with votes on a unit, or with a known format."""
         return {i for i in self._busy if (c := self.clocks[i]) is not None and (unit in c.votes or unit in c.formats)}
 
     def _rows(self, suspects: set[int], around: Around) -> Iterator[tuple[Clock, int, Ints]]:
-        """The clocks of exporters, and the records of each."""
+        """Yield the clocks of exporters, and the records of each."""
         if not suspects:
             return
         order, bounds = grouped(around.exporters.astype(np.int64), len(self.clocks))
@@ -240,14 +240,14 @@ class Clocks:
 
 
 def _has_words(value: Raw, sent_ns: Ints) -> Mask:
-    """Whether the upper word counts seconds, since 1900 or 1970, up to about when the message was sent."""
+    """Check whether the upper word counts seconds since 1900 or 1970, up to about the sending time."""
     since = (value >> np.uint64(32)).astype(np.int64) - sent_ns // SECOND
     far = FAR_NS // SECOND
     return np.asarray((np.abs(since) <= far) | (np.abs(since - SINCE_1900) <= far), np.bool_)
 
 
 def formats_of(unit: str, raw: Raw, sent_ns: Ints) -> Formats:
-    """What the numbers of a field of a unit come to in other formats."""
+    """Return the numbers of a unit's field in other formats."""
     return {name: _maker(name, raw, sent_ns) for name in _CANDIDATES[unit]}
 
 
@@ -266,21 +266,21 @@ def _maker(name: str, raw: Raw, sent_ns: Ints) -> Callable[[Rows], Ints]:
 
 
 def scaled(value: Raw, unit: int) -> Ints:
-    """A count of a unit, in ns, at most `MOST_NS`."""
+    """Convert a count of a unit to ns, at most `MOST_NS`."""
     return np.minimum(value, np.uint64(MOST_NS // unit)).astype(np.int64) * unit
 
 
 def binary(value: Raw) -> Ints:
-    """The fraction word of an NTP time, in ns."""
+    """Convert the fraction word of an NTP time to ns."""
     return ((value & np.uint64(0xFFFFFFFF)) * np.uint64(SECOND) >> np.uint64(32)).astype(np.int64)
 
 
 def nearest(time_ns: Ints, sent_ns: Ints) -> Ints:
-    """Times that wrap as 32 bits of milliseconds do, in the wrap nearest to when they were sent."""
+    """Unwrap times that wrap like 32 bits of milliseconds, nearest to the sending time."""
     found: Any = time_ns + (sent_ns - time_ns + WRAP_NS // 2) // WRAP_NS * WRAP_NS
     return np.asarray(found, np.int64)
 
 
 def uptimes(formats: Mapping[str, Callable[[], Ints]]) -> Formats:
-    """The same for formats whose times are made all at once."""
+    """Unwrap formats whose times are made all at once."""
     return {name: lambda rows, made=made: made()[rows] for name, made in formats.items()}  # type: ignore[misc]

@@ -19,7 +19,7 @@ TOO_MANY = "too many exporters"
 
 
 class Samples:
-    """The samples of a batch. `agent` of each datagram, `exporter` of each sample: codes into `agents`, one more: unknown."""
+    """Samples of a batch. `agent` of each datagram, `exporter` of each sample: codes into `agents`, one more for unknown."""
 
     def __init__(self, datagrams: Datagrams) -> None:
         self.datagrams = datagrams
@@ -42,7 +42,7 @@ class Samples:
         self.exporter: Codes = self.agent[self.columns[walks.DATAGRAM]]
 
     def refuse(self, agents: Mask) -> None:
-        """Take the samples of these agents out."""
+        """Remove the samples of these agents."""
         if agents.any():
             refused = agents[self.agent]
             self.status[refused] = len(walks.FAULTS)
@@ -52,22 +52,22 @@ class Samples:
             self.exporter = self.agent[self.columns[walks.DATAGRAM]]
 
     def of(self, *kinds: int) -> Ints:
-        """The sound samples of these kinds."""
+        """Select the valid samples of these kinds."""
         chosen = np.isin(self.columns[walks.KIND], kinds) & (self.columns[walks.BAD] < 0)
         return np.flatnonzero(chosen).astype(np.int64)
 
     def received_ns(self, rows: Ints) -> Ints:
-        """When the datagrams of samples came."""
+        """Return the arrival time of samples' datagrams."""
         datagrams: Ints = self.columns[walks.DATAGRAM, rows]
         return self.datagrams.received_ns[datagrams]
 
     def time_ns(self, rows: Ints) -> Ints:
-        """When samples were taken, as far as is known."""
+        """Return the sampling time, as far as known."""
         said = self.columns[walks.TIME, rows]
         return np.where(said > 0, said, self.received_ns(rows))
 
     def seen(self, rows: Ints, which: Ints, columns: Columns) -> Columns:
-        """Columns of evidence that tell which packet it is about; `columns` are known of the samples `which`."""
+        """Return columns of evidence that identify the packet; `columns` describe the samples `which`."""
         s = self.columns
         place = np.full(self.count_all, -1, np.int64)
         place[which] = np.arange(len(which))

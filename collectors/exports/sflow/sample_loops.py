@@ -1,6 +1,6 @@
 """Walk sFlow version 5 datagrams, compiled (sflow_version_5.txt, sflow_transit.txt, sflow_drops.txt).
 
-Nothing here reads outside of what it is told to be within, and each octet is looked at a bounded number of times.
+Nothing here reads outside of the given bounds, and each octet is read a bounded number of times.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 from collectors.exports.records.message_loops import Octets, long, number
 
-# Rows of the heads of datagrams. An IPv4 agent is mapped into IPv6, as two halves.
+# Rows of datagram heads. An IPv4 agent is mapped into IPv6, as two halves.
 AGENT_HIGH, AGENT_LOW, SUB_AGENT, SEQUENCE, FAULT, CUT, HEADS = range(7)
 FAULTS = ("", "truncated header", "unknown version", "bad agent address", "cut off", "bad sample")
 SOUND, SHORT, VERSION, AGENT, CUT_OFF, SAMPLE = range(6)
 
-# Rows of samples; what is not there is -1.
+# Rows of samples; -1 for missing values.
 _SAMPLE = ("KIND", "DATAGRAM", "RATE", "IN", "OUT", "HEADER_AT", "HEADER", "FRAME", "LINK", "IP_AT", "IP_VERSION")
 _MORE = ("QUEUE", "DELAY", "DEPTH", "TIME", "SUPPRESSED", "REASON", "COUNTERS_AT", "BAD")
 COLUMNS = len(_SAMPLE) + len(_MORE)
@@ -33,9 +33,9 @@ _GENERIC_COUNTERS, COUNTERS_OCTETS = 1, 88
 
 @compiled
 def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, samples: Ints) -> int:
-    """Fill the heads [HEADS, datagrams], zeroed, and samples [COLUMNS, room], all -1; how many samples, -1: no room for them.
+    """Fill the heads [HEADS, datagrams], zeroed, and samples [COLUMNS, room], all -1; return the number of samples.
 
-    There are no more samples than an eighth of the octets.
+    Returns -1 if there is no room. There are at most an eighth of the octets as many samples.
     """
     many, room = 0, samples.shape[1]
     for i in range(len(offset)):
@@ -81,7 +81,7 @@ def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, samples: Ints) -
 
 @compiled
 def sample(data: Octets, kind: int, at: int, end: int, samples: Ints, row: int) -> None:
-    """One sample: its head, then its records."""
+    """Read one sample: its head, then its records."""
     samples[KIND, row] = OTHER
     if not FLOW <= kind <= DROP:
         return
@@ -106,7 +106,7 @@ def sample(data: Octets, kind: int, at: int, end: int, samples: Ints, row: int) 
 
 @compiled
 def told(data: Octets, kind: int, at: int, samples: Ints, row: int) -> None:
-    """The head of a sample: sampling rate, interfaces, why it was dropped."""
+    """Read the head of a sample: sampling rate, interfaces, drop reason."""
     if kind == FLOW:
         samples[RATE, row] = long(data, at + 8)
         samples[IN, row], samples[OUT, row] = interface(data, at + 20), interface(data, at + 24)
@@ -123,14 +123,14 @@ def told(data: Octets, kind: int, at: int, samples: Ints, row: int) -> None:
 
 @compiled
 def interface(data: Octets, at: int) -> int:
-    """An ifIndex; -1 where it is none: 0, the switch itself, or, by the two bits above it, discarded, or several."""
+    """Read an ifIndex; -1 for none: 0, the switch itself, or, by the upper two bits, discarded, or several."""
     number = long(data, at)
     return number if 0 < number < INTERNAL else -1
 
 
 @compiled
 def packet(data: Octets, kind: int, at: int, size: int, samples: Ints, row: int) -> bool:
-    """One record of a flow sample; whether it is long enough for what it is."""
+    """Read one record of a flow sample; return whether it is long enough for its type."""
     if kind == _RAW_HEADER:
         if size < 16 or long(data, at + 12) > size - 16:
             return False

@@ -1,7 +1,7 @@
 """Decode sFlow version 5 datagrams to flow records, one per sampled packet, and to evidence.
 
-A sampled header is decoded by the packet decoder, down to the BTH; where there is none, what the switch says of the packet's
-addresses and ports will do. Octets are those of the one packet: payload where there is a header, else the IP packet.
+A sampled header is decoded by the packet decoder, down to the BTH; without one, the addresses and ports reported by the switch
+are used. Octets are those of the one packet: payload with a header, else the IP packet.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from collectors.exports.sflow.packet_samples import Samples
 from collectors.exports.tallies import Accounts
 from collectors.packets.frame_batch import PAD, gather
 
-LINK_TYPES = {1: 1, 11: 228, 12: 229, 13: 219}  # header protocols: Ethernet, IPv4, IPv6, MPLS; as link types of captures
+LINK_TYPES = {1: 1, 11: 228, 12: 229, 13: 219}  # header protocols (Ethernet, IPv4, IPv6, MPLS) to link types of captures
 NO_FLOW, NO_PACKET, OTHER = "frame not decoded", "no packet in the sample", "unknown type of sample"
-MOST_SEQUENCES = 256  # of one agent
-MOST_INTERFACES = 4096  # of one agent
-SOME = 256  # samples of a batch tell who is behind an interface: of many, all do in time
+MAX_SEQUENCES = 256  # of one agent
+MAX_INTERFACES = 4096  # of one agent
+SAMPLES_PER_BATCH = 256  # samples per batch that show addresses behind interfaces: enough over time
 
 _GENERIC = np.dtype(
     [
@@ -51,32 +51,32 @@ _SAMPLED = {
         ]
     ),
 }
-_UNCOUNTED = {4: 0xFFFFFFFF, 8: (1 << 64) - 1}  # what a switch says that does not count, sflow_version_5.txt
+_UNCOUNTED = {4: 0xFFFFFFFF, 8: (1 << 64) - 1}  # values for "not counted", sflow_version_5.txt
 
 
 def warm() -> None:
-    """Compile all that decoding needs, which takes seconds the first time: before datagrams come, so that none has to wait."""
+    """Compile all loops of decoding before datagrams arrive, because the first compilation takes seconds."""
     SflowDecoder().decode(Datagrams.of([("::", struct.pack(">IIIIIII", 5, 1, 0, 0, 0, 0, 0), 0)]))
 
 
 class _Agent:
-    """What is known of an agent: its tally, the next sequence number by sender and sub-agent, who is behind each interface."""
+    """State of an agent: tally, next sequence number by sender and sub-agent, address behind each interface."""
 
     def __init__(self) -> None:
         self.tally: Counter[str] = Counter()
         self.expected: OrderedDict[tuple[str, int], int] = OrderedDict()
-        self.behind: dict[int, str] = {}  # the only address whose packets come in; none where there are several
+        self.behind: dict[int, str] = {}  # the only source address of incoming packets; empty if there are several
 
     def meet(self, interface: int, address: str) -> None:
-        """A packet of an address came in by an interface."""
-        if len(self.behind) < MOST_INTERFACES and self.behind.setdefault(interface, address) != address:
+        """Record that a packet of an address came in by an interface."""
+        if len(self.behind) < MAX_INTERFACES and self.behind.setdefault(interface, address) != address:
             self.behind[interface] = ""
 
 
 class SflowDecoder:
     """Decodes batches of datagrams. `tally`: see `counter_names`; records are samples.
 
-    `most_exporters`: agents that are known at a time; the one that rested longest goes. `most_evidence`: rows of evidence kept
+    `most_exporters`: agents known at a time; the one unused for longest is dropped. `most_evidence`: rows of evidence stored
     until they are taken.
     """
 
@@ -88,19 +88,19 @@ class SflowDecoder:
 
     @property
     def exporters(self) -> dict[str, Counter[str]]:
-        """The tally of each agent that is known."""
+        """Return the tally of each known agent."""
         return {name: agent.tally for name, agent in self._agents.items()}
 
     def take_evidence(self) -> Evidence:
-        """Counters, delays and drops told since this was last asked."""
+        """Take the counters, delays and drops since the last call."""
         taken, self._evidence = self._evidence, Evidence()
         return taken
 
     def decode(self, datagrams: Datagrams) -> Flows:
-        """The flow records of a batch, in order of arrival. Raises nothing: what is bad is counted.
+        """Decode a batch to flow records, in order of arrival. Raises nothing: invalid input is counted.
 
-        The exporter of a record is the agent's address. A packet's time is when the switch says it saw it, else when the
-        datagram was received.
+        The exporter of a record is the agent's address. A packet's time is from the switch if present, else the arrival of the
+        datagram.
         """
         self._frames.refresh()
         samples = Samples(datagrams)
@@ -115,7 +115,7 @@ class SflowDecoder:
         return Flows.build(columns, endpoints=self._frames.endpoints, exporters=samples.agents)
 
     def _admitted(self, samples: Samples) -> list[_Agent | None]:
-        """The agents of a batch, those that are known first; None where there are too many."""
+        """Return the agents of a batch, known ones first; None if there are too many."""
         names = samples.agents
         wanted = [*(n for n in names if n in self._agents), *(n for n in names if n not in self._agents)]
         for name in wanted[: self.most_exporters]:
@@ -129,11 +129,11 @@ class SflowDecoder:
         return [None if name in refused else self._agents[name] for name in names]
 
     def _packets(self, samples: Samples, accounts: Accounts, books: list[_Agent | None]) -> Columns:
-        """Flow records of sampled packets; delays and drops of theirs as evidence."""
+        """Make flow records of sampled packets; their delays and drops become evidence."""
         s = samples.columns
         rows = samples.of(walks.FLOW, walks.EXPANDED_FLOW, walks.DROP)
         framed = rows[s[walks.HEADER_AT, rows] >= 0]
-        links = np.full(16, 1 << 14, np.int64)  # of no capture
+        links = np.full(16, 1 << 14, np.int64)  # unused by captures
         links[list(LINK_TYPES)] = list(LINK_TYPES.values())
         link = links[np.minimum(s[walks.LINK, framed], 15)]
         places = (s[walks.HEADER_AT, framed], s[walks.HEADER, framed], s[walks.FRAME, framed])
@@ -170,8 +170,8 @@ class SflowDecoder:
         return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
 
     def _meet(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
-        """Learn from samples whose packets come in by which interface."""
-        some = slice(None, None, len(which) // SOME + 1)
+        """Learn from samples which source addresses enter by which interface."""
+        some = slice(None, None, len(which) // SAMPLES_PER_BATCH + 1)
         rows, protocol = which[some], columns["protocol"][some]
         talk = (samples.columns[walks.IN, rows] >= 0) & ((protocol == TCP) | (protocol == UDP))
         rows = rows[talk]
@@ -225,7 +225,7 @@ class SflowDecoder:
         self.tally[counter_names.EVIDENCE_DROPPED] += self._evidence.add(rows, self._most_evidence)
 
     def _follow(self, samples: Samples, books: list[_Agent | None], accounts: Accounts) -> None:
-        """Follow the sequence numbers of datagrams, by agent, who sent them for it, and sub-agent."""
+        """Follow the sequence numbers of datagrams, by agent, sender and sub-agent."""
         heads, d = samples.heads, samples.datagrams
         known = np.flatnonzero(samples.agent < len(samples.agents))
         agent, sender, sub = samples.agent[known], d.sender[known], heads[walks.SUB_AGENT, known]
@@ -243,7 +243,7 @@ class SflowDecoder:
         for i, (of, who, domain) in enumerate(owners):
             states[i][who, domain] = int(expected[i])
             states[i].move_to_end((who, domain))
-            if len(states[i]) > MOST_SEQUENCES:
+            if len(states[i]) > MAX_SEQUENCES:
                 states[i].popitem(last=False)
             names = (counter_names.counter(DATAGRAMS, counter_names.LOST), counter_names.LATE, counter_names.RESTARTED)
             for name, many in zip(names, found[:, i].tolist(), strict=True):
@@ -251,7 +251,7 @@ class SflowDecoder:
 
 
 def _counted(numbers: Ints) -> Ints:
-    """Counters; -1 where the switch does not count."""
+    """Convert counters; -1 if the switch does not count."""
     most = np.uint64((1 << 63) - 1)
     counted: Ints = np.minimum(numbers, most).astype(np.int64)
     counted[numbers == _UNCOUNTED[numbers.dtype.itemsize]] = -1
@@ -259,7 +259,7 @@ def _counted(numbers: Ints) -> Ints:
 
 
 def _sampled_ip(data: bytes, at: Ints, version: int, codes: Callable[..., Codes]) -> Columns:
-    """Columns of sampled packets of which the switch tells addresses and ports (sampled_ipv4, sampled_ipv6)."""
+    """Make columns of sampled packets with reported addresses and ports (sampled_ipv4, sampled_ipv6)."""
     said = gather(data + PAD if len(at) else PAD, at, _SAMPLED[version])
     columns: Columns = {name: said[name].astype(np.int64) for name in ("octets", "protocol", "src_port", "dst_port")}
     columns["tcp_flags"] = said["tcp_flags"] & 0xFF

@@ -1,4 +1,4 @@
-"""What an answer means: whether a notification may be tried again, and when."""
+"""Interpret a receiver's answer: whether and when to try a notification again."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Delivery:
-    """How a delivery went. `again`: it may be tried again, not before `after_s`; `gone`: the receiver wants no more at all."""
+    """Result of a delivery. `may_retry`: retry after `after_s`; `gone`: the receiver wants no further notifications."""
 
     ok: bool
     why: str
-    again: bool = False
+    may_retry: bool = False
     after_s: float = 0.0
     gone: bool = False
 
 
-def judged(status: int, *, retry_after: str = "", now_s: float = 0.0) -> Delivery:
-    """What an HTTP status says. Redirects are failures that somebody may mend, as are 429 and 5xx; other 4xx are final."""
+def interpret_status(status: int, *, retry_after: str = "", now_s: float = 0.0) -> Delivery:
+    """Interpret an HTTP status. Redirects, 429 and 5xx may be retried; other 4xx are final."""
     if 200 <= status < 300:
         return Delivery(True, f"HTTP {status}")
     if status == 410:
         return Delivery(False, "HTTP 410: the receiver no longer exists", gone=True)
     if status == 429 or status >= 500:
-        return Delivery(False, f"HTTP {status}", again=True, after_s=waiting(retry_after, now_s=now_s))
+        return Delivery(False, f"HTTP {status}", may_retry=True, after_s=parse_retry_after(retry_after, now_s=now_s))
     if 300 <= status < 400:
-        return Delivery(False, f"HTTP {status}: redirects are not followed; set the final address in url", again=True)
+        return Delivery(False, f"HTTP {status}: redirects are not followed; set the final address in url", may_retry=True)
     return Delivery(False, f"HTTP {status}")
 
 
-def waiting(retry_after: str, *, now_s: float) -> float:
-    """Seconds that a Retry-After header asks for (RFC 9110, 10.2.3): a number or a date; 0 for others, a day at most."""
+def parse_retry_after(retry_after: str, *, now_s: float) -> float:
+    """Parse a Retry-After header (RFC 9110, 10.2.3), a number or a date, to seconds: 0 if invalid, at most one day."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), DAY)
@@ -49,17 +49,19 @@ def waiting(retry_after: str, *, now_s: float) -> float:
     return min(max(seconds, 0.0), DAY)
 
 
-def after(told: Notification, delivery: Delivery, now_ns: int, retrying: Retrying, chance: float) -> Notification:
-    """The notification after a try. `chance` 0 … 1 draws the jitter, so that what failed together does not come together.
+def update_notification(
+    notification: Notification, delivery: Delivery, now_ns: int, retrying: Retrying, chance: float
+) -> Notification:
+    """Update a notification after a try. `chance` (0 … 1) draws the jitter, so that failed deliveries do not retry together.
 
-    It is given up once all the pauses together are over: what is tried earlier, as there is news, costs no later try.
+    Delivery is given up after the sum of all pauses. Extra early tries do not use up later ones.
     """
-    tries = told.tries + 1
+    tries = notification.tries + 1
     if delivery.ok:
-        return replace(told, state="sent", tries=tries, done_ns=now_ns, error="")
-    over = now_ns - told.made_ns >= round(sum(retrying.after_s) * 1e9)
-    if over or not delivery.again:
-        why = f"{delivery.why}; given up after {tries} attempts" if delivery.again else delivery.why
-        return replace(told, state="dead", tries=tries, done_ns=now_ns, error=why)
+        return replace(notification, state="sent", tries=tries, done_ns=now_ns, error="")
+    over = now_ns - notification.made_ns >= round(sum(retrying.after_s) * 1e9)
+    if over or not delivery.may_retry:
+        why = f"{delivery.why}; given up after {tries} attempts" if delivery.may_retry else delivery.why
+        return replace(notification, state="dead", tries=tries, done_ns=now_ns, error=why)
     pause = max(retrying.after_s[min(tries, len(retrying.after_s)) - 1], delivery.after_s) * (1 + retrying.jitter * chance)
-    return replace(told, tries=tries, next_ns=now_ns + round(pause * 1e9), error=delivery.why)
+    return replace(notification, tries=tries, next_ns=now_ns + round(pause * 1e9), error=delivery.why)

@@ -9,18 +9,21 @@ import hmac
 from collections.abc import Sequence
 
 PREFIX = "whsec_"
-SHORTEST, LONGEST = 24, 64  # octets of a secret, as the specification asks
+SHORTEST, LONGEST = 24, 64  # octets of a secret (specification)
 
 
 def signature(name: str, seconds: int, body: bytes, secrets: Sequence[str]) -> str:
-    """The header: a `v1` signature by each secret. Raises ValueError."""
-    told = f"{name}.{seconds}.".encode() + body
-    signed = (hmac.digest(key(secret), told, hashlib.sha256) for secret in secrets)
+    """Build the signature header: one `v1` signature per secret. Raises ValueError."""
+    notification = f"{name}.{seconds}.".encode() + body
+    signed = (hmac.digest(key(secret), notification, hashlib.sha256) for secret in secrets)
     return " ".join(f"v1,{base64.b64encode(one).decode()}" for one in signed)
 
 
 def key(secret: str) -> bytes:
-    """The octets of a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw`. Raises ValueError, which does not show it."""
+    """Decode a secret such as `whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw` to octets.
+
+    Raises ValueError without the secret in it.
+    """
     try:
         octets = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
     except (binascii.Error, ValueError):

@@ -6,36 +6,36 @@ from typing import Any
 
 from prism.alerts.notifications import Alert, Notification
 
-HEADER, SECTION = 150, 3000  # characters Slack takes
-SHOWN = 10  # alerts in a message; it takes 50 blocks
+HEADER, SECTION = 150, 3000  # limits of Slack, characters
+MAX_ALERTS = 10  # alerts in a message; Slack allows 50 blocks
 
 
-def slack(told: Notification, external_url: str = "") -> dict[str, Any]:
-    """The message: what goes on, the worst first, then what is over; `text` is for the lock screen."""
-    title = headline(told)
-    ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
+def slack(notification: Notification, external_url: str = "") -> dict[str, Any]:
+    """Build the message: open alerts, worst first, then ended ones; `text` is for the lock screen."""
+    title = headline(notification)
+    ordered = sorted(notification.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
     header = {"type": "plain_text", "text": _cut(title, HEADER), "emoji": True}
     blocks: list[dict[str, Any]] = [{"type": "header", "text": header}]
-    blocks += [_section(_alert(alert)) for alert in ordered[:SHOWN]]
-    rest = len(ordered) - SHOWN + told.truncated if len(ordered) > SHOWN else told.truncated
+    blocks += [_section(_alert(alert)) for alert in ordered[:MAX_ALERTS]]
+    rest = len(ordered) - MAX_ALERTS + notification.truncated if len(ordered) > MAX_ALERTS else notification.truncated
     notes = [f"and {rest} more"] if rest else []
     notes += [f"<{external_url}|dashboard>"] if external_url else []
-    notes.append(f"{escaped(told.reason)} · {told.id}")
+    notes.append(f"{escaped(notification.reason)} · {notification.id}")
     blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": " · ".join(notes)}]})
     return {"text": escaped(_cut(title, SECTION)), "blocks": blocks}
 
 
-def headline(told: Notification) -> str:
-    """The worst of it in a line."""
-    going = [alert for alert in told.alerts if alert.firing]
-    shown = min(going or told.alerts, key=lambda alert: alert.labels.get("severity") != "critical")
+def headline(notification: Notification) -> str:
+    """Describe the worst alert in one line."""
+    going = [alert for alert in notification.alerts if alert.firing]
+    shown = min(going or notification.alerts, key=lambda alert: alert.labels.get("severity") != "critical")
     word = shown.labels.get("severity", "").upper() if going else "RESOLVED"
-    more = len(going or told.alerts) - 1
+    more = len(going or notification.alerts) - 1
     return f"{word}: {shown.annotations.get('summary', '')}" + (f" (and {more} more)" if more else "")
 
 
 def escaped(text: str) -> str:
-    """Text in which Slack sees no links and no mentions."""
+    """Escape text so that Slack sees no links and no mentions."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -1,7 +1,7 @@
 """A message for a workflow of Microsoft Teams ("post to a channel when a webhook request is received"): an Adaptive Card.
 
 https://learn.microsoft.com/en-us/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook,
-https://adaptivecards.io/explorer/. A message may have 28 KB.
+https://adaptivecards.io/explorer/. The limit of a message is 28 KB.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 from prism.alerts.notifications import Alert, Notification
 from prism.alerts.receivers.slack import headline
 
-SHOWN = 8  # alerts in a card
-TEXT = 1500  # characters of an alert: eight of them, each of at most two octets, stay below 28 KB
+MAX_ALERTS = 8  # alerts in a card
+MAX_CHARACTERS = 1500  # characters of an alert: eight of them, each of at most two octets, stay below 28 KB
 COLOURS = {"critical": "attention", "warning": "warning"}
 
 
-def teams(told: Notification, external_url: str = "") -> dict[str, Any]:
-    """The message: what goes on, the worst first, then what is over."""
-    ordered = sorted(told.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
-    body: list[dict[str, Any]] = [_text(_cut(headline(told), 300), size="Large", weight="Bolder")]
-    for alert in ordered[:SHOWN]:
+def teams(notification: Notification, external_url: str = "") -> dict[str, Any]:
+    """Build the message: open alerts, worst first, then ended ones."""
+    ordered = sorted(notification.alerts, key=lambda alert: (not alert.firing, alert.labels.get("severity") != "critical"))
+    body: list[dict[str, Any]] = [_text(_cut(headline(notification), 300), size="Large", weight="Bolder")]
+    for alert in ordered[:MAX_ALERTS]:
         body.append(_text(_title(alert), weight="Bolder", color=_colour(alert), spacing="Medium"))
-        body += [_text(_cut(alert.annotations.get("description", ""), TEXT), spacing="None")]
-    rest = len(ordered) - min(len(ordered), SHOWN) + told.truncated
+        body += [_text(_cut(alert.annotations.get("description", ""), MAX_CHARACTERS), spacing="None")]
+    rest = len(ordered) - min(len(ordered), MAX_ALERTS) + notification.truncated
     notes = [f"and {rest} more"] if rest else []
-    body.append(_text(" · ".join([*notes, told.reason, told.id]), isSubtle=True, size="Small"))
+    body.append(_text(" · ".join([*notes, notification.reason, notification.id]), isSubtle=True, size="Small"))
     links = [("Open finding", alert.link) for alert in ordered[:1] if alert.link]
     links += [("Dashboard", external_url)] if external_url else []
     card = {
@@ -40,7 +40,7 @@ def teams(told: Notification, external_url: str = "") -> dict[str, Any]:
 
 
 def _text(text: str, **more: Any) -> dict[str, Any]:
-    """A block of text; its Markdown is taken out, since names come from anywhere."""
+    """Make a text block without Markdown, since names come from untrusted sources."""
     plain = "".join(f"\\{sign}" if sign in "\\*_[]()`#" else sign for sign in text)
     return {"type": "TextBlock", "text": plain, "wrap": True, **more}
 

@@ -26,33 +26,33 @@ from prism.alerts.receivers.slack import slack
 from prism.alerts.receivers.teams import teams
 
 Json = dict[str, Any]
-NEVER = "0001-01-01T00:00:00Z"  # as Go writes no time
+ZERO_TIME = "0001-01-01T00:00:00Z"  # Go's zero time
 PUSH = "/api/v2/alerts"
-KEPT = 4  # refreshes that may be missed before an Alertmanager believes an alert to be over
-SUMMARY, DETAIL = 1024, 8000  # characters PagerDuty takes of a summary, and of a detail at most
+MISSED_REFRESHES = 4  # missed refreshes after which an Alertmanager resolves an alert
+SUMMARY, DETAIL = 1024, 8000  # limits of PagerDuty, characters: a summary, a detail
 
 
 @dataclass(frozen=True)
 class Post:
-    """What is posted where."""
+    """An HTTP request to send."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
 
-def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_ns: int) -> Post:
-    """What to post to a receiver, of its kind. The body is the same each time but for an Alertmanager's end times."""
+def post(notification: Notification, receiver: Receiver, *, external_url: str = "", now_ns: int) -> Post:
+    """Build the request to a receiver. All tries have the same body, except the end times for an Alertmanager."""
     url = str(receiver.url)
     if receiver.kind == "email":
-        return Post(url, (), email(told, receiver, external_url))
+        return Post(url, (), email(notification, receiver, external_url))
     if receiver.kind == "opsgenie":
-        url = url.rstrip("/") + opsgenie_path(told)
+        url = url.rstrip("/") + opsgenie_path(notification)
     if receiver.kind == "alertmanager" and not url.rstrip("/").endswith(PUSH):
         url = url.rstrip("/") + PUSH
     if receiver.kind == "otlp" and not url.rstrip("/").endswith(LOGS):
         url = url.rstrip("/") + LOGS
-    made = BODIES[receiver.kind](told, receiver, external_url, now_ns)
+    made = BODIES[receiver.kind](notification, receiver, external_url, now_ns)
     body = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")
     headers = [("Content-Type", "application/json"), ("User-Agent", "Prism")]
     if receiver.token:
@@ -60,39 +60,39 @@ def post(told: Notification, receiver: Receiver, *, external_url: str = "", now_
         headers.append(("Authorization", f"{scheme} {receiver.token!s}"))
     if receiver.kind in ("webhook", "signed"):
         seconds = now_ns // 10**9
-        headers += [("webhook-id", told.id), ("webhook-timestamp", str(seconds))]
+        headers += [("webhook-id", notification.id), ("webhook-timestamp", str(seconds))]
         if receiver.secrets:
-            headers.append(("webhook-signature", signature(told.id, seconds, body, receiver.secrets)))
+            headers.append(("webhook-signature", signature(notification.id, seconds, body, receiver.secrets)))
     return Post(url, tuple(headers), body)
 
 
-def webhook(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    """Alertmanager's webhook body, version 4."""
+def webhook(notification: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    """Build Alertmanager's webhook body, version 4."""
     return {
-        "receiver": told.receiver,
-        "status": status(told),
-        "alerts": [_alert(alert) | {"fingerprint": alert.fingerprint} for alert in told.alerts],
-        "groupLabels": dict(told.group_labels),
-        "commonLabels": common([alert.labels for alert in told.alerts]),
-        "commonAnnotations": common([alert.annotations for alert in told.alerts]),
+        "receiver": notification.receiver,
+        "status": status(notification),
+        "alerts": [_alert(alert) | {"fingerprint": alert.fingerprint} for alert in notification.alerts],
+        "groupLabels": dict(notification.group_labels),
+        "commonLabels": shared_entries([alert.labels for alert in notification.alerts]),
+        "commonAnnotations": shared_entries([alert.annotations for alert in notification.alerts]),
         "externalURL": external_url,
         "version": "4",
-        "groupKey": told.group,
-        "truncatedAlerts": told.truncated,
+        "groupKey": notification.group,
+        "truncatedAlerts": notification.truncated,
     }
 
 
-def signed(told: Notification, receiver: Receiver, external_url: str, now_ns: int = 0) -> Json:
-    """A Standard Webhooks payload with the same inside."""
-    data = webhook(told, receiver, external_url, now_ns)
-    return {"type": f"alerts.{status(told)}", "timestamp": rfc3339(told.made_ns), "data": data}
+def signed(notification: Notification, receiver: Receiver, external_url: str, now_ns: int = 0) -> Json:
+    """Build a Standard Webhooks payload with the same content as `webhook`."""
+    data = webhook(notification, receiver, external_url, now_ns)
+    return {"type": f"alerts.{status(notification)}", "timestamp": rfc3339(notification.made_ns), "data": data}
 
 
-def pushed(told: Notification, receiver: Receiver, _external_url: str, now_ns: int) -> list[Json]:
-    """The alerts for an Alertmanager's API: what goes on ends by itself unless it is told again."""
-    until = rfc3339(now_ns + round(KEPT * receiver.refresh_s * 1e9))
+def alertmanager(notification: Notification, receiver: Receiver, _external_url: str, now_ns: int) -> list[Json]:
+    """Build the alerts for an Alertmanager's API. An open alert expires unless it is refreshed."""
+    until = rfc3339(now_ns + round(MISSED_REFRESHES * receiver.refresh_s * 1e9))
     found = []
-    for alert in told.alerts:
+    for alert in notification.alerts:
         fields = _alert(alert)
         del fields["status"]
         fields["endsAt"] = until if alert.firing else fields["endsAt"]
@@ -100,17 +100,17 @@ def pushed(told: Notification, receiver: Receiver, _external_url: str, now_ns: i
     return found
 
 
-def pagerduty(told: Notification, receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    """An event for PagerDuty: a group is an incident, which the same key opens, adds to and resolves."""
-    going = [alert for alert in told.alerts if alert.firing] or list(told.alerts)
+def pagerduty(notification: Notification, receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    """Build a PagerDuty event. A group is one incident; the same key opens, extends and resolves it."""
+    going = [alert for alert in notification.alerts if alert.firing] or list(notification.alerts)
     worst = min(going, key=lambda alert: alert.labels.get("severity") != "critical")
     more = f" (and {len(going) - 1} more)" if len(going) > 1 else ""
     summary = worst.annotations.get("summary", worst.labels.get("alertname", "alert"))
     source = next((worst.labels[name] for name in ("host", "ids", "job") if worst.labels.get(name)), "prism")
     event: Json = {
         "routing_key": str(receiver.routing_key),
-        "event_action": "trigger" if told.firing else "resolve",
-        "dedup_key": hashlib.sha256(f"{told.receiver}\n{told.group}".encode()).hexdigest(),
+        "event_action": "trigger" if notification.firing else "resolve",
+        "dedup_key": hashlib.sha256(f"{notification.receiver}\n{notification.group}".encode()).hexdigest(),
         "client": "Prism",
         "payload": {
             "summary": summary[: SUMMARY - len(more)] + more,
@@ -122,9 +122,9 @@ def pagerduty(told: Notification, receiver: Receiver, external_url: str, _now_ns
             "class": worst.labels.get("alertname", ""),
             "custom_details": {
                 "what to do": worst.annotations.get("action", ""),
-                "firing": _details([alert for alert in told.alerts if alert.firing]),
-                "resolved": _details([alert for alert in told.alerts if not alert.firing]),
-                "notification": told.id,
+                "firing": _details([alert for alert in notification.alerts if alert.firing]),
+                "resolved": _details([alert for alert in notification.alerts if not alert.firing]),
+                "notification": notification.id,
             },
         },
         "links": [{"href": alert.link, "text": alert.annotations.get("summary", "")} for alert in going[:5] if alert.link],
@@ -132,26 +132,26 @@ def pagerduty(told: Notification, receiver: Receiver, external_url: str, _now_ns
     return event | ({"client_url": external_url} if external_url else {})
 
 
-def _slack(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    return slack(told, external_url)
+def _slack(notification: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return slack(notification, external_url)
 
 
-def _teams(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    return teams(told, external_url)
+def _teams(notification: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return teams(notification, external_url)
 
 
-def _opsgenie(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    return opsgenie(told, external_url)
+def _opsgenie(notification: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return opsgenie(notification, external_url)
 
 
-def _otlp(told: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
-    return otlp(told, external_url)
+def _otlp(notification: Notification, _receiver: Receiver, external_url: str, _now_ns: int = 0) -> Json:
+    return otlp(notification, external_url)
 
 
 BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
     "webhook": webhook,
     "signed": signed,
-    "alertmanager": pushed,
+    "alertmanager": alertmanager,
     "pagerduty": pagerduty,
     "slack": _slack,
     "teams": _teams,
@@ -160,19 +160,19 @@ BODIES: Mapping[Kind, Callable[[Notification, Receiver, str, int], Any]] = {
 }
 
 
-def status(told: Notification) -> str:
-    """Alertmanager's word: `firing` as long as any of it goes on."""
-    return "firing" if told.firing else "resolved"
+def status(notification: Notification) -> str:
+    """Return Alertmanager's status: `firing` while any alert is open."""
+    return "firing" if notification.firing else "resolved"
 
 
-def common(many: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What all have alike."""
+def shared_entries(many: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Select the entries that all mappings share."""
     first = many[0] if many else {}
     return {name: value for name, value in first.items() if all(one.get(name) == value for one in many)}
 
 
 def rfc3339(time_ns: int) -> str:
-    """A time as Go writes it: UTC, with as many digits as are needed. Raises ValueError, OverflowError out of the calendar."""
+    """Format a time as Go does: UTC, with as many digits as needed. Raises ValueError, OverflowError outside the calendar."""
     seconds, rest = divmod(time_ns, 10**9)
     fraction = f".{rest:09}".rstrip("0") if rest else ""
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}{fraction}Z"
@@ -184,7 +184,7 @@ def _alert(alert: Alert) -> Json:
         "labels": dict(alert.labels),
         "annotations": dict(alert.annotations),
         "startsAt": rfc3339(alert.started_ns),
-        "endsAt": NEVER if alert.firing else rfc3339(alert.ended_ns),
+        "endsAt": ZERO_TIME if alert.firing else rfc3339(alert.ended_ns),
         "generatorURL": alert.link,
     }
 

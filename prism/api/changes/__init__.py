@@ -1,1 +1,1 @@
-"""Routes that change something or start work: actions, alerts and silences, remarks, uploads, diagnoses of the past."""
+"""Routes that change state or start work: actions, alerts and silences, remarks, uploads, diagnoses of the past."""

@@ -1,4 +1,4 @@
-"""Notifications with their deliveries, and silences with what they match."""
+"""Routes of notifications with their deliveries, and of silences with the alerts they match."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from collectors.clickhouse.store_error import StoreError
 from prism.alerts.alert_labels import LABELS, alerts, labels
-from prism.alerts.matchers import Matcher, Silence, check, parse_matcher
+from prism.alerts.matchers import Matcher, Silence, check_labels, parse_matcher
 from prism.alerts.notifications import Alert, Notification
 from prism.alerts.receivers.slack import headline
-from prism.api.changes.remark_routes import case_of, feedback_of, fresh, told, who
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.changes.remark_routes import case_of, client_name, feedback_of, uncached_json, uncached_list
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
 from prism.api.schemas import feedback_schemas, job_schemas
-from prism.api.schemas.openapi import errors, many, one
+from prism.api.schemas.openapi import error_responses, item_responses, list_responses
 from prism.notify import silence_file
 from prism.service.service_settings import Feedback
 from prism.views.board_views import Json
 
 router = APIRouter()
-MOST = 100  # findings that a silence names
+MAX_FINDINGS = 100  # findings listed per silence
 
 
 @router.get(
     "/notifications",
     response_model=job_schemas.Listed[feedback_schemas.Notification],
-    responses=many("notifications", 404, 503),
+    responses=list_responses("notifications", 404, 503),
 )
-def notifications(request: Request, service: ServiceAsked, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
-    """What receivers were told in the last 30 days, the newest first, with how each delivery went."""
+def notifications(request: Request, service: ServiceParameter, limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
+    """List the notifications of the last 30 days, newest first, with the state of each delivery."""
     try:
         found = feedback_of(service).notifications(limit)
     except StoreError as error:
         raise HTTPException(503, str(error)) from None
-    return fresh(request, [letter(one) for one in found])
+    return uncached_list(request, [notification_json(one) for one in found])
 
 
-def letter(told: Notification) -> Json:
-    """A notification as plain values."""
+def notification_json(told: Notification) -> Json:
+    """Convert a notification to plain values."""
     return {
         "id": told.id,
         "receiver": told.receiver,
@@ -56,20 +56,20 @@ def letter(told: Notification) -> Json:
     }
 
 
-@router.get("/silences", response_model=job_schemas.Listed[feedback_schemas.Silence], responses=many("silences", 404))
-def silences(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
-    """Silences, those that end last first, with the findings that each matches now."""
+@router.get("/silences", response_model=job_schemas.Listed[feedback_schemas.Silence], responses=list_responses("silences", 404))
+def silences(request: Request, shown: BoardParameter, service: ServiceParameter) -> Response:
+    """List silences, latest end first, with the findings that each matches now."""
     feedback, now = feedback_of(service), time.time_ns()
-    going = alerts(shown.board, added=feedback.settings.labels)
+    going = alerts(shown.board, extra_labels=feedback.settings.labels)
     found = sorted(_read(feedback), key=lambda one: (-one.end_ns, one.id))
-    return fresh(request, [silence_json(one, going, now) for one in found])
+    return uncached_list(request, [silence_json(one, going, now) for one in found])
 
 
 def silence_json(one: Silence, going: Sequence[Alert], now_ns: int) -> Json:
-    """A silence as plain values, with what of `going` it matches."""
+    """Convert a silence to plain values, with the open alerts (`going`) that it matches."""
     state = "ended" if one.end_ns <= now_ns else "future" if one.start_ns > now_ns else "active"
-    fits = [alert for alert in going if alert.firing and all(matcher.fits(alert.labels) for matcher in one.matchers)]
-    matches = [{"finding": alert.case, "summary": alert.annotations.get("summary", "")} for alert in fits[:MOST]]
+    fits = [alert for alert in going if alert.firing and all(matcher.matches(alert.labels) for matcher in one.matchers)]
+    matches = [{"finding": alert.case, "summary": alert.annotations.get("summary", "")} for alert in fits[:MAX_FINDINGS]]
     times = {"start_ns": str(one.start_ns), "end_ns": str(one.end_ns)}
     return {
         "id": one.id,
@@ -83,9 +83,12 @@ def silence_json(one: Silence, going: Sequence[Alert], now_ns: int) -> Json:
 
 
 @router.post(
-    "/silences", status_code=201, response_model=feedback_schemas.Silence, responses=one("silences", 404, 409, 503, status=201)
+    "/silences",
+    status_code=201,
+    response_model=feedback_schemas.Silence,
+    responses=item_responses("silences", 404, 409, 503, status=201),
 )
-def silence(request: Request, shown: ShownAsked, service: ServiceAsked, body: feedback_schemas.NewSilence) -> Response:
+def silence(request: Request, shown: BoardParameter, service: ServiceParameter, body: feedback_schemas.NewSilence) -> Response:
     """Silence alerts from now on. A running service applies it at once; findings stay on the pages."""
     feedback, now = feedback_of(service), time.time_ns()
     matchers = [_matcher(text) for text in body.matchers]
@@ -93,20 +96,26 @@ def silence(request: Request, shown: ShownAsked, service: ServiceAsked, body: fe
         own = labels(case_of(shown, body.finding).finding, shown.board.topology)
         matchers += [Matcher(name, "=", own[name]) for name in ("alertname", "job", "ids") if own.get(name)]
     try:
-        check(matchers, (*LABELS, *feedback.settings.labels))
+        check_labels(matchers, (*LABELS, *feedback.settings.labels))
         made = silence_file.add(
-            feedback.folder, matchers, now, now + body.minutes * 60 * 10**9, by=who(request, service), why=body.why, now_ns=now
+            feedback.folder,
+            matchers,
+            now,
+            now + body.minutes * 60 * 10**9,
+            by=client_name(request, service),
+            why=body.why,
+            now_ns=now,
         )
     except ValueError as error:
         raise HTTPException(409, str(error)) from None
     except OSError as error:
         raise HTTPException(503, f"the silence could not be written: {error.strerror}") from None
-    return told(silence_json(made, alerts(shown.board, added=feedback.settings.labels), now), 201)
+    return uncached_json(silence_json(made, alerts(shown.board, extra_labels=feedback.settings.labels), now), 201)
 
 
-@router.delete("/silences/{id}", status_code=204, responses=errors(404, 503))
+@router.delete("/silences/{id}", status_code=204, responses=error_responses(404, 503))
 def unsilence(
-    service: ServiceAsked,
+    service: ServiceParameter,
     id: Annotated[str, Path(pattern=r"^[0-9a-f]{8}$", examples=["0a1b2c3d"])],  # noqa: A002
 ) -> Response:
     """End a silence now."""

@@ -1,4 +1,4 @@
-"""The time machine: a stretch of the past is diagnosed again, and two jobs are compared."""
+"""Routes that diagnose a past time range again, and compare two jobs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.requests.moments import EXAMPLE, LAST, ns
-from prism.api.requests.problem_details import absent
-from prism.api.requests.request_parameters import ReplayQuery, ServiceAsked, shown
-from prism.api.requests.responses import JSON, Shown, answer, encoded
+from prism.api.requests.moments import EXAMPLE, LAST, parse_time
+from prism.api.requests.problem_details import not_found
+from prism.api.requests.request_parameters import ReplayQuery, ServiceParameter, requested_board
+from prism.api.requests.responses import JSON, RequestedBoard, answer, encode_json
 from prism.api.schemas import job_schemas, service_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 from prism.inventory.operator_hints import parse as parse_hints
 from prism.model import JobDiagnosis
 from prism.past.job_comparison import compared
-from prism.past.rediagnosis import NothingError, TooMuchError, Wish, diagnosed
+from prism.past.rediagnosis import NothingError, TimeSpanRequest, TooMuchError, diagnosed
 from prism.past.upload_files import FullError
 from prism.views import board_views
 
@@ -26,7 +26,7 @@ router = APIRouter()
 
 
 class Asked(BaseModel):
-    """A stretch of time, with other hints if wished; times are nanoseconds or RFC 3339."""
+    """A time range, optionally with other hints. Times are nanoseconds or RFC 3339."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -36,7 +36,7 @@ class Asked(BaseModel):
 
 
 class Value(job_schemas.Model):
-    """What changed: both values, and b / a."""
+    """A figure that changed: both values, and b / a."""
 
     name: str
     group: str
@@ -47,14 +47,14 @@ class Value(job_schemas.Model):
 
 
 class Both(job_schemas.Model):
-    """A number of both."""
+    """A figure in both jobs."""
 
     a: job_schemas.Number
     b: job_schemas.Number
 
 
 class RankChange(job_schemas.Model):
-    """How the steps of a rank changed, ms per step."""
+    """Change of the steps of a rank, ms per step."""
 
     endpoint: str
     change_ms: job_schemas.Number
@@ -64,7 +64,7 @@ class RankChange(job_schemas.Model):
 
 
 class Common(job_schemas.Model):
-    """What both have in common."""
+    """Properties that both jobs share."""
 
     endpoints: int
     only_a: int
@@ -73,7 +73,7 @@ class Common(job_schemas.Model):
 
 
 class Comparison(job_schemas.Model):
-    """Two jobs side by side; `ranks`: at most 20, those that changed most first."""
+    """Two jobs side by side; `ranks`: at most 20, largest change first."""
 
     a: job_schemas.JobSummary
     b: job_schemas.JobSummary
@@ -86,17 +86,17 @@ class Comparison(job_schemas.Model):
     "/diagnoses",
     status_code=202,
     response_model=service_schemas.Replay,
-    responses=one("replay", 404, 409, 413, 503, status=202),
+    responses=item_responses("replay", 404, 409, 413, 503, status=202),
 )
-def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
-    """Diagnose a stretch of the past again. Add `?replay=ID` to any other request to read the result when it is `done`.
+def diagnose(request: Request, service: ServiceParameter, body: Asked) -> Response:
+    """Diagnose a past time range again. Add `?replay=ID` to any other request to read the result once it is `done`.
 
-    The same stretch with the same hints is not diagnosed twice while its result is kept.
+    A repeated request for the same range and hints returns the kept result.
     """
     if service.uploads is None or service.records is None:
         raise HTTPException(404, "this service keeps no records that could be diagnosed again; prism serve --data FOLDER does")
     try:
-        start, end = (int(ns(value)) for value in (body.start, body.end))
+        start, end = (int(parse_time(value)) for value in (body.start, body.end))
         if not 0 <= start < end <= LAST:
             raise ValueError("end must be after start")
         text = json.dumps(body.hints, sort_keys=True) if body.hints else ""
@@ -111,7 +111,7 @@ def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
         "most": service.limits.diagnosed,
     }
     try:
-        made = diagnosed(Wish(start, end, text), service.records, service.uploads, **given)
+        made = diagnosed(TimeSpanRequest(start, end, text), service.records, service.uploads, **given)
     except NothingError as error:
         raise HTTPException(404, str(error)) from None
     except TooMuchError as error:
@@ -121,10 +121,10 @@ def diagnose(request: Request, service: ServiceAsked, body: Asked) -> Response:
     except StoreError as error:
         raise HTTPException(503, str(error)) from None
     headers = {"Cache-Control": "no-store", "Location": request.url_for("replay", id=made.id).path}
-    return Response(encoded(made.to_json()), 202, headers, JSON)
+    return Response(encode_json(made.to_json()), 202, headers, JSON)
 
 
-@router.get("/compare", response_model=Comparison, responses=one("compare", 404))
+@router.get("/compare", response_model=Comparison, responses=item_responses("compare", 404))
 def compare(
     request: Request,
     a: Annotated[str, Query(max_length=200, description="Id of a job.", examples=["job-1"])],
@@ -132,11 +132,11 @@ def compare(
     replay_a: ReplayQuery = None,
     replay_b: ReplayQuery = None,
 ) -> Response:
-    """What changed from one job to another, or from one time of a job to another: steps, phases, bandwidth, waits, ranks.
+    """Compare two jobs, or two times of one job: steps, phases, bandwidth, waits, ranks.
 
-    `replay_a` and `replay_b` are uploads or diagnoses; without, the job is that of the newest board.
+    `replay_a` and `replay_b` are uploads or diagnoses; by default a job is read from the newest board.
     """
-    first, second = shown(request, replay_a), shown(request, replay_b)
+    first, second = requested_board(request, replay_a), requested_board(request, replay_b)
     (one_, own), (other, others) = _job(first, a), _job(second, b)
 
     def make() -> board_views.Json:
@@ -145,9 +145,9 @@ def compare(
     return answer(request, first, make, tagged=False)
 
 
-def _job(shown: Shown, id_: str) -> tuple[JobDiagnosis, board_views.Json]:
-    """A job and its summary. Raises HTTPException 404."""
+def _job(shown: RequestedBoard, id_: str) -> tuple[JobDiagnosis, board_views.Json]:
+    """Find a job and its summary. Raises HTTPException 404."""
     status = board_views.job_of(shown.board, id_)
     if status is None:
-        raise absent("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
+        raise not_found("job", id_, [job.id for job in shown.board.jobs], "/api/v1/jobs")
     return status.found, board_views.jobs(shown.board, [status])[0]

@@ -1,4 +1,4 @@
-"""What people say of findings: acknowledged, right, false, a note; and marked findings as labelled data."""
+"""Routes of remarks on findings: acknowledge, mark right or false, note; and marked findings as labelled data."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path, Query, Request, Response
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.requests.guard import secret
-from prism.api.requests.moments import with_times
-from prism.api.requests.problem_details import absent
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
-from prism.api.requests.responses import JSON, Shown, as_form, encoded, form_of
+from prism.api.requests.guard import bearer_token
+from prism.api.requests.moments import add_time_texts
+from prism.api.requests.problem_details import not_found
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
+from prism.api.requests.responses import JSON, RequestedBoard, choose_form, encode_json, encode_list
 from prism.api.schemas import feedback_schemas, job_schemas
-from prism.api.schemas.openapi import many, one
-from prism.feedback.remarks import labelled, to_json
+from prism.api.schemas.openapi import item_responses, list_responses
+from prism.feedback.remarks import labelled_findings, to_json
 from prism.service.service_settings import Feedback, Service
 from prism.tracking.board import Case
 from prism.views import finding_views
@@ -25,80 +25,80 @@ CaseId = Annotated[str, Path(max_length=64, description="The finding's id.", exa
 
 
 def feedback_of(service: Service) -> Feedback:
-    """Where remarks, silences and actions are. Raises HTTPException 404 where there is none."""
+    """Return the store of remarks, silences and actions. Raises HTTPException 404 if the service has none."""
     if service.feedback is None:
         raise HTTPException(404, "this service keeps no remarks, silences and actions; prism serve does")
     return service.feedback
 
 
-def who(request: Request, service: Service) -> str:
-    """Who asks: the name of the token, or `local` where none is needed."""
+def client_name(request: Request, service: Service) -> str:
+    """Name the client: the name of its token, or `local` without tokens."""
     if service.tokens is None:
         return "local"
-    found = service.tokens.token(secret(request.headers))
+    found = service.tokens.token(bearer_token(request.headers))
     return found.name if found is not None else "owner"
 
 
-def case_of(shown: Shown, id_: str) -> Case:
-    """The finding of an id. Raises HTTPException 404."""
+def case_of(shown: RequestedBoard, id_: str) -> Case:
+    """Find a finding by id. Raises HTTPException 404."""
     found = next((case for case in shown.board.cases if case.id == id_), None)
     if found is None:
-        raise absent("finding", id_, [case.id for case in shown.board.cases], "/api/v1/findings")
+        raise not_found("finding", id_, [case.id for case in shown.board.cases], "/api/v1/findings")
     return found
 
 
-def fresh(request: Request, items: list[Json]) -> Response:
-    """A list that changes without a new board, in the form that the client prefers."""
-    form = form_of(request)
+def uncached_list(request: Request, items: list[Json]) -> Response:
+    """Answer with an uncached list, in the client's preferred form. Use it for lists that change without a new board."""
+    form = choose_form(request)
     headers = {"Cache-Control": "no-store", "Vary": "Accept"}
-    return Response(as_form(with_times(items), None, form), media_type=form, headers=headers)
+    return Response(encode_list(add_time_texts(items), None, form), media_type=form, headers=headers)
 
 
-def told(body: Json, status: int = 200) -> Response:
-    """One thing as JSON."""
-    return Response(encoded(with_times(body)), status, {"Cache-Control": "no-store"}, JSON)
+def uncached_json(body: Json, status: int = 200) -> Response:
+    """Answer with one uncached item as JSON."""
+    return Response(encode_json(add_time_texts(body)), status, {"Cache-Control": "no-store"}, JSON)
 
 
-@router.get("/remarks", response_model=job_schemas.Listed[feedback_schemas.Remark], responses=many("remarks", 404))
+@router.get("/remarks", response_model=job_schemas.Listed[feedback_schemas.Remark], responses=list_responses("remarks", 404))
 def remarks(
     request: Request,
-    service: ServiceAsked,
+    service: ServiceParameter,
     finding: Annotated[str | None, Query(max_length=64, description="Only on this finding.")] = None,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Response:
-    """What was said of findings, the newest first."""
+    """List remarks on findings, newest first."""
     found = reversed(feedback_of(service).journal.all())
     items = [to_json(one) | {"finding": one.case} for one in found if finding in (None, one.case)]
-    return fresh(request, items[:limit])
+    return uncached_list(request, items[:limit])
 
 
-made = one("remarks", 404, 503, status=201)
+made = item_responses("remarks", 404, 503, status=201)
 
 
 @router.post("/findings/{id}/remarks", status_code=201, response_model=feedback_schemas.Remark, responses=made)
 def remark(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
+    shown: BoardParameter,
+    service: ServiceParameter,
     id: CaseId,  # noqa: A002
     body: feedback_schemas.NewRemark,
 ) -> Response:
-    """Acknowledge a finding (or take that back), mark it as right or false, or note something.
+    """Acknowledge a finding (or take that back), mark it as right or false, or add a note.
 
-    The finding as it is now is kept with the remark, for two years. What is acknowledged is not notified again until it gets
-    worse or is over.
+    The current state of the finding is kept with the remark for two years. An acknowledged finding is not notified again until
+    it gets worse or ends.
     """
     journal, case = feedback_of(service).journal, case_of(shown, id)
     known = finding_views.finding(shown.board, case.id) or {}
     evidence = {name: known.get(name) for name in ("finding", "job", "state", "opened_ns")}
     try:
-        found = journal.add(case.id, body.act, by=who(request, service), text=body.text, known=evidence)
+        found = journal.add(case.id, body.act, by=client_name(request, service), text=body.text, known=evidence)
     except StoreError as error:
         raise HTTPException(503, f"the store did not take it, try again: {error}") from None
-    return told(to_json(found) | {"finding": case.id}, 201)
+    return uncached_json(to_json(found) | {"finding": case.id}, 201)
 
 
-@router.get("/labels", response_model=job_schemas.Listed[feedback_schemas.Label], responses=many("labels", 404))
-def labels(request: Request, service: ServiceAsked) -> Response:
-    """Findings that people marked as right or false, with what was claimed and the evidence: labelled data for calibration."""
-    return fresh(request, labelled(feedback_of(service).journal.all()))
+@router.get("/labels", response_model=job_schemas.Listed[feedback_schemas.Label], responses=list_responses("labels", 404))
+def labels(request: Request, service: ServiceParameter) -> Response:
+    """List the findings that people marked as right or false, with claim and evidence: labelled data for calibration."""
+    return uncached_list(request, labelled_findings(feedback_of(service).journal.all()))

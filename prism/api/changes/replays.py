@@ -1,4 +1,4 @@
-"""Captures that are uploaded to be replayed, and how far they are."""
+"""Routes of uploaded captures: upload, progress, removal."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, File, HTTPException, Path, Request, Response, UploadFile
 from pydantic.json_schema import SkipJsonSchema
 
-from prism.api.requests.problem_details import absent
-from prism.api.requests.request_parameters import ServiceAsked
-from prism.api.requests.responses import JSON, as_form, encoded, form_of
+from prism.api.requests.problem_details import not_found
+from prism.api.requests.request_parameters import ServiceParameter
+from prism.api.requests.responses import JSON, choose_form, encode_json, encode_list
 from prism.api.schemas import job_schemas, service_schemas
-from prism.api.schemas.openapi import errors, many, one
+from prism.api.schemas.openapi import error_responses, item_responses, list_responses
 from prism.past.upload_files import FullError
 from prism.past.uploads import Upload, Uploads
 from prism.service.service_settings import Service
 
-DOCUMENT = 16 << 20  # octets of a topology or of hints
-MOST_LOGS = 512  # files of logs
+MAX_DOCUMENT_OCTETS = 16 << 20  # octets of a topology or of hints
+MAX_LOG_FILES = 512  # log files
 FIELDS = ("files", "topology", "hints", "logs")
 ReplayPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The upload's id.", examples=["0123456789abcdef"])]
 
 
 def router() -> APIRouter:
-    """The routes."""
+    """Make the routes."""
     made = APIRouter()
-    answers = one("replay", 400, 404, 413, 503, status=202)
+    answers = item_responses("replay", 400, 404, 413, 503, status=202)
     made.post("/replays", status_code=202, response_model=service_schemas.Replay, responses=answers)(upload)
-    made.get("/replays", response_model=job_schemas.Listed[service_schemas.Replay], responses=many("replay"))(replays)
-    made.get("/replays/{id}", response_model=service_schemas.Replay, responses=one("replay", 404))(replay)
-    going_on = {"model": service_schemas.Replay} | one("replay", status=202)[202]
-    made.delete("/replays/{id}", status_code=204, responses=errors(404) | {202: going_on})(remove)
+    made.get("/replays", response_model=job_schemas.Listed[service_schemas.Replay], responses=list_responses("replay"))(replays)
+    made.get("/replays/{id}", response_model=service_schemas.Replay, responses=item_responses("replay", 404))(replay)
+    going_on = {"model": service_schemas.Replay} | item_responses("replay", status=202)[202]
+    made.delete("/replays/{id}", status_code=204, responses=error_responses(404) | {202: going_on})(remove)
     return made
 
 
 async def fields(request: Request) -> None:
-    """Refuse a form that has other fields than these."""
+    """Refuse a form with unknown fields."""
     form = await request.form()
     if unknown := sorted(set(form) - set(FIELDS)):
         raise HTTPException(
@@ -51,7 +51,7 @@ async def fields(request: Request) -> None:
 
 def upload(
     request: Request,
-    service: ServiceAsked,
+    service: ServiceParameter,
     files: Annotated[
         list[UploadFile], File(min_length=1, description="Captures or flow records, named after the switches that saw them.")
     ],
@@ -59,20 +59,20 @@ def upload(
         UploadFile | SkipJsonSchema[None], File(description="Which address is which host, rail and leaf.")
     ] = None,
     hints: Annotated[
-        UploadFile | SkipJsonSchema[None], File(description="What is known of the site and its jobs, see prism replay --hints.")
+        UploadFile | SkipJsonSchema[None], File(description="Facts about the site and its jobs, see prism replay --hints.")
     ] = None,
     logs: Annotated[
         list[UploadFile] | SkipJsonSchema[None], File(description="Training logs of the run, which are joined with its flows.")
     ] = None,
     _fields: Annotated[None, Depends(fields)] = None,
 ) -> Response:
-    """Upload captures or flow records and have them replayed. `?replay=ID` then reads their board.
+    """Upload captures or flow records for replay. `?replay=ID` then reads their board.
 
     With `logs` they are joined with the flows: `GET /api/v1/incidents/ID`.
     """
     spool = _uploads(service)
-    if len(logs or ()) > MOST_LOGS:
-        raise HTTPException(422, f"form field 'logs': {len(logs or ())} files, at most {MOST_LOGS}; join some")
+    if len(logs or ()) > MAX_LOG_FILES:
+        raise HTTPException(422, f"form field 'logs': {len(logs or ())} files, at most {MAX_LOG_FILES}; join some")
     if len(files) > spool.bounds.files:
         raise HTTPException(
             422, f"form field 'files': {len(files)} files, at most {spool.bounds.files} in one upload; send fewer"
@@ -99,14 +99,14 @@ def upload(
     finally:
         if not started:
             spool.discard(incoming)
-    return _told(made, 202, {"Location": request.url_for("replay", id=made.id).path})
+    return _upload_json(made, 202, {"Location": request.url_for("replay", id=made.id).path})
 
 
 def _text(file: UploadFile, name: str, parse: Callable[[str, str], object]) -> str:
-    """Read and check a small document of a form. Raises HTTPException that says what is wrong."""
-    octets = file.file.read(DOCUMENT + 1)
-    if len(octets) > DOCUMENT:
-        raise HTTPException(413, f"form field '{name}': more than {DOCUMENT >> 20} MiB; such a document is smaller")
+    """Read and check a small document of a form. Raises HTTPException with the reason."""
+    octets = file.file.read(MAX_DOCUMENT_OCTETS + 1)
+    if len(octets) > MAX_DOCUMENT_OCTETS:
+        raise HTTPException(413, f"form field '{name}': more than {MAX_DOCUMENT_OCTETS >> 20} MiB; such a document is smaller")
     try:
         text = octets.decode("utf-8-sig")
         parse(text, name)
@@ -117,23 +117,23 @@ def _text(file: UploadFile, name: str, parse: Callable[[str, str], object]) -> s
     return text
 
 
-def replays(request: Request, service: ServiceAsked) -> Response:
-    """All uploads, oldest first."""
+def replays(request: Request, service: ServiceParameter) -> Response:
+    """List all uploads, oldest first."""
     found = [one.to_json() for one in service.uploads.all()] if service.uploads else []
-    form = form_of(request)
-    return Response(as_form(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
+    form = choose_form(request)
+    return Response(encode_list(found, None, form), media_type=form, headers={"Cache-Control": "no-store", "Vary": "Accept"})
 
 
-def replay(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """The state and progress of an upload."""
-    return _told(_known(service, id))
+def replay(service: ServiceParameter, id: ReplayPath) -> Response:  # noqa: A002
+    """Return the state and progress of an upload."""
+    return _upload_json(_find_upload(service, id))
 
 
-def remove(service: ServiceAsked, id: ReplayPath) -> Response:  # noqa: A002
-    """Forget an upload. One that is being replayed is cancelled and kept: 202 with its state; delete it again then."""
-    _known(service, id)
+def remove(service: ServiceParameter, id: ReplayPath) -> Response:  # noqa: A002
+    """Delete an upload. A running replay is cancelled and kept: 202 with its state; delete it again then."""
+    _find_upload(service, id)
     cancelled = _uploads(service).remove(id)
-    return Response(status_code=204) if cancelled is None else _told(cancelled, 202)
+    return Response(status_code=204) if cancelled is None else _upload_json(cancelled, 202)
 
 
 def _uploads(service: Service) -> Uploads:
@@ -142,13 +142,13 @@ def _uploads(service: Service) -> Uploads:
     return service.uploads
 
 
-def _known(service: Service, id_: str) -> Upload:
+def _find_upload(service: Service, id_: str) -> Upload:
     found = service.uploads.get(id_) if service.uploads else None
     if found is None:
         known = [one.id for one in service.uploads.all()] if service.uploads else []
-        raise absent("replay", id_, known, "/api/v1/replays")
+        raise not_found("replay", id_, known, "/api/v1/replays")
     return found
 
 
-def _told(one: Upload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(encoded(one.to_json()), status, {"Cache-Control": "no-store"} | (headers or {}), JSON)
+def _upload_json(one: Upload, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(encode_json(one.to_json()), status, {"Cache-Control": "no-store"} | (headers or {}), JSON)

@@ -1,4 +1,4 @@
-"""Who waits for news: one thread waits for boards on behalf of all event streams."""
+"""Wake event streams when a board changes: one thread waits on behalf of all streams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from prism.tracking.board import Boards
 from prism.views import board_views
 
-LISTEN_S = 0.1  # how soon the thread hears that it should end
+LISTEN_S = 0.1  # seconds until the thread notices its end
 
 
 class Hub:
-    """Wakes event streams when a board is published or a replay gets on. Its coroutines belong to one event loop."""
+    """Wakes event streams after a new board or progress of a replay. Its coroutines belong to one event loop."""
 
     def __init__(self, boards: Boards) -> None:
         self._boards, self._since = boards, time.monotonic()
@@ -26,7 +26,7 @@ class Hub:
         self.streams = 0
 
     def age_s(self) -> float:
-        """How long ago the newest board was published, as far as was seen, s."""
+        """Return the age of the newest board that this hub saw, s."""
         return 0.0 if self._boards.newest.revision != self._revision else time.monotonic() - self._since
 
     @asynccontextmanager
@@ -54,7 +54,7 @@ class Hub:
         self.wake()
 
     def changing(self) -> asyncio.Event:
-        """What is set at the next change; take it before you look."""
+        """Return the event of the next change; get it before you read the state."""
         return self._changed
 
     def _wake(self) -> None:
@@ -66,5 +66,5 @@ class Hub:
             newest = self._boards.after(self._revision, timeout_s=LISTEN_S)
             if newest.revision != self._revision:
                 self._revision, self._since = newest.revision, time.monotonic()
-                board_views.jobs(newest)  # so that nobody who asks waits for the sums of large jobs
+                board_views.jobs(newest)  # computes the sums of large jobs before the first request needs them
                 self.wake()

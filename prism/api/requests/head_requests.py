@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Heads:
-    """ASGI middleware. Routes see a GET; the client receives the head of the answer, also of an endless one."""
+    """ASGI middleware: routes see a GET, and the client receives only the headers, even of an endless answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

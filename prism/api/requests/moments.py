@@ -1,4 +1,4 @@
-"""Moments in requests and answers: nanoseconds since the epoch, and RFC 3339 text."""
+"""Convert times in requests and answers: nanoseconds since the epoch, and RFC 3339 text."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 LAST = 2**63 - 1
-NS, TIME = "_ns", "_time"  # a moment NAME_ns of an answer has a companion NAME_time
+NS, TIME = "_ns", "_time"  # a time NAME_ns of an answer has a companion NAME_time
 DURATIONS = ("busy_ns",)
 EXAMPLE = "2026-11-25T07:00:00Z"
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def with_times(value: Any) -> Any:
-    """An answer in which every moment `NAME_ns` has a companion `NAME_time`: RFC 3339 in UTC, or null where there is none."""
+def add_time_texts(value: Any) -> Any:
+    """Add to every time `NAME_ns` a companion `NAME_time`: RFC 3339 in UTC, or null if there is none."""
     if isinstance(value, list | tuple):
-        return [with_times(one) for one in value] if value and isinstance(value[0], dict) else value
+        return [add_time_texts(one) for one in value] if value and isinstance(value[0], dict) else value
     if not isinstance(value, dict):
         return value
     out: dict[str, Any] = {}
     for name, one in value.items():
-        out[name] = with_times(one)
-        if is_moment(name) and (one is None or re.fullmatch(r"[0-9]{1,19}", str(one))):
+        out[name] = add_time_texts(one)
+        if is_time(name) and (one is None or re.fullmatch(r"[0-9]{1,19}", str(one))):
             out[name.removesuffix(NS) + TIME] = rfc3339(int(one or 0))
     return out
 
 
-def is_moment(name: str) -> bool:
-    """Whether a field is a moment, not a duration."""
+def is_time(name: str) -> bool:
+    """Check whether a field is a time and not a duration."""
     return name.endswith(NS) and name not in DURATIONS
 
 
 def rfc3339(time_ns: int) -> str | None:
-    """A moment as text with nine digits after the second; None for 0, which means none, and after 2262."""
+    """Format a time with nine decimals; None for 0 (no time) and after 2262."""
     seconds, rest = divmod(time_ns, 10**9)
     return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}.{rest:09}Z" if 0 < time_ns <= LAST else None
 
 
-def ns(value: Any) -> Any:
-    """Nanoseconds since the epoch of a text; what is no text stays. Times before 1970 are 0, times after 2262 the last one.
+def parse_time(value: Any) -> Any:
+    """Parse a time to nanoseconds since the epoch; other types are returned unchanged.
 
-    A "+" of an offset arrives as a space where a client does not encode it; it is read as "+".
-    Raises ValueError with an example.
+    Times before 1970 become 0, times after 2262 the last one. A "+" of an offset that a client did not encode arrives as a
+    space; it is read as "+". Raises ValueError with an example.
     """
     if not isinstance(value, str):
         return value

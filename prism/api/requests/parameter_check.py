@@ -1,4 +1,4 @@
-"""Refuse query parameters that a route does not declare, and single-valued ones that are repeated."""
+"""Refuse query parameters that a route does not declare, and repeated single-valued ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from fastapi import HTTPException, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-ANYWHERE = "/api/{path:path}"  # the route of paths that the API does not have; it answers 404 whatever is asked
-EVERYWHERE = ("replay",)  # pages name the board in every request; routes that read no board ignore it
+ANYWHERE = "/api/{path:path}"  # the route of unknown paths; it answers 404 with any parameters
+EVERYWHERE = ("replay",)  # pages send the board with every request; routes without a board ignore it
 
 
 def check(request: Request) -> None:
-    """Raises HTTPException 400 that names an unknown or repeated parameter and lists the known ones.
+    """Check the query parameters of a request, as a dependency of the whole application.
 
-    A dependency of the whole application: the known names are those that the matched route and its dependencies declare.
+    The matched route and its dependencies declare the known names. Raises HTTPException 400 that names an unknown or repeated
+    parameter and lists the known ones.
     """
     route = request.scope.get("route")
     if not request.query_params or not isinstance(route, APIRoute) or route.path == ANYWHERE:
@@ -31,6 +32,6 @@ def check(request: Request) -> None:
 
 
 def declared(dependant: Dependant) -> set[str]:
-    """The query parameters that a route declares, itself and through its dependencies."""
+    """Collect the query parameters that a route and its dependencies declare."""
     own = {one.alias for one in dependant.query_params}
     return own.union(*(declared(one) for one in dependant.dependencies))

@@ -1,4 +1,4 @@
-"""How answers are sent: JSON, or CSV and Parquet for lists; with a tag, so that what did not change is not sent again."""
+"""Send answers as JSON, or lists also as CSV and Parquet, with an ETag so that unchanged answers are not sent again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from fastapi import HTTPException, Request, Response
 
-from prism.api.requests.moments import with_times
+from prism.api.requests.moments import add_time_texts
 from prism.tracking.board import Board
 from prism.tracking.flow_sources import Records
 from prism.views.board_views import Json, Mode
@@ -21,13 +21,13 @@ from prism.views.board_views import Json, Mode
 PARQUET, CSV, JSON = "application/vnd.apache.parquet", "text/csv", "application/json"
 TABLES = (JSON, CSV, PARQUET)
 VARY = {"Vary": "Accept, Authorization, Cookie"}
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a cell begins with that spreadsheets compute
-_STARTED = secrets.token_hex(4)  # revisions begin anew with each process
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that spreadsheets compute
+_STARTED = secrets.token_hex(4)  # revisions restart with each process
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The board that a request reads, and its records; `name` tells boards of one process apart."""
+class RequestedBoard:
+    """The board that a request reads, and its records; `name` distinguishes boards of one process."""
 
     board: Board
     records: Records | None
@@ -36,61 +36,61 @@ class Shown:
     age_s: float | None = None
 
 
-def answer(request: Request, shown: Shown, make: Callable[[], Any], *, tagged: bool = True) -> Response:
-    """What `make` gives as JSON; 304 without asking it where the client has it already.
+def answer(request: Request, shown: RequestedBoard, make: Callable[[], Any], *, tagged: bool = True) -> Response:
+    """Answer with the result of `make` as JSON; answer 304 without calling it if the client has it already.
 
-    Not `tagged`: it comes from records, of which there may be more while the board is the same, or says how old that is.
+    Not `tagged`: answers from records, which may grow under one board, and answers with an age.
     """
-    form_of(request, (JSON,))
+    choose_form(request, (JSON,))
     tag = _tag(shown, "j") if tagged else None
-    return _unchanged(request, tag) or _tagged(Response(encoded(with_times(make())), media_type=JSON), tag)
+    return _unchanged(request, tag) or _tagged(Response(encode_json(add_time_texts(make())), media_type=JSON), tag)
 
 
-def listed(
-    request: Request, shown: Shown, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
+def answer_list(
+    request: Request, shown: RequestedBoard, make: Callable[[], tuple[Sequence[Json], str | None]], *, tagged: bool = True
 ) -> Response:
-    """A page of a list in the form the client prefers, and where the next page is; `tagged` as in `answer`."""
-    form = form_of(request)
+    """Answer with a page of a list in the client's preferred form, and the link to the next page. `tagged`: as in `answer`."""
+    form = choose_form(request)
     tag = _tag(shown, form[-4:]) if tagged else None
     unchanged = _unchanged(request, tag)
     if unchanged:
         return unchanged
     found, cursor = make()
-    items = with_times(list(found))
-    response = Response(as_form(items, cursor, form), media_type=form)
+    items = add_time_texts(list(found))
+    response = Response(encode_list(items, cursor, form), media_type=form)
     if cursor:
         there = request.url.include_query_params(cursor=cursor)
         response.headers["Link"] = f'<{there.path}?{there.query}>; rel="next"'
     return _tagged(response, tag)
 
 
-def as_form(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
-    """Items as JSON with the cursor of the next page, as CSV, or as Parquet."""
+def encode_list(items: Sequence[Json], cursor: str | None, form: str) -> bytes:
+    """Encode items as JSON with the cursor of the next page, as CSV, or as Parquet."""
     if form == CSV:
         return as_csv(items)
     if form == PARQUET:
         return as_parquet(items)
-    return encoded({"items": items, "next": cursor})
+    return encode_json({"items": items, "next": cursor})
 
 
-def encoded(value: Any) -> bytes:
-    """JSON, compact. Raises ValueError on numbers that are not finite."""
+def encode_json(value: Any) -> bytes:
+    """Encode compact JSON. Raises ValueError on numbers that are not finite."""
     return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _tag(shown: Shown, form: str) -> str:
+def _tag(shown: RequestedBoard, form: str) -> str:
     return f'W/"{_STARTED}-{shown.name}-{shown.board.revision}-{form}"'
 
 
 def _unchanged(request: Request, tag: str | None) -> Response | None:
-    """304 where one of the tags that the client names is this one (RFC 9110 section 13.1.2: compared as weak ones)."""
+    """Answer 304 if a tag of the client matches (RFC 9110 section 13.1.2, weak comparison); else None."""
     if tag is None:
         return None
     given = ", ".join(request.headers.getlist("if-none-match"))
     names = re.findall(r'(?:W/)?("[^"]*")', given)
     if given.strip() == "*" or tag.removeprefix("W/") in names:
         unchanged = _tagged(Response(status_code=304), tag)
-        unchanged.headers["Vary"] += ", Accept-Encoding"  # as the whole answer has it, which may be packed
+        unchanged.headers["Vary"] += ", Accept-Encoding"  # as in the full answer, which may be compressed
         return unchanged
     return None
 
@@ -102,10 +102,10 @@ def _tagged(response: Response, tag: str | None) -> Response:
     return response
 
 
-def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
-    """Which of some forms a client likes best (RFC 9110 section 12.5.1), the first of equals; None where it accepts none.
+def preferred_form(accept: str, forms: Sequence[str] = TABLES) -> str | None:
+    """Choose the form that a client prefers (RFC 9110 section 12.5.1), the first of equals; None if it accepts none.
 
-    The most specific range that fits a form counts. Ranges that cannot be understood are ignored; without any all forms fit.
+    The most specific matching range counts. Invalid ranges are ignored; without any range all forms match.
     """
     ranges: dict[str, float] = {}
     for part in accept.split(","):
@@ -115,13 +115,13 @@ def preferred(accept: str, forms: Sequence[str] = TABLES) -> str | None:
             ranges[kind] = max(weight, ranges.get(kind, 0.0))
     if not ranges:
         return forms[0]
-    weights = {form: _fit(form, ranges) for form in forms}
+    weights = {form: _form_weight(form, ranges) for form in forms}
     best = max(forms, key=lambda form: weights[form])
     return best if weights[best] > 0 else None
 
 
-def _fit(form: str, ranges: Mapping[str, float]) -> float:
-    """The weight of the most specific range that a form is in; 0 outside all."""
+def _form_weight(form: str, ranges: Mapping[str, float]) -> float:
+    """Return the weight of the most specific range that matches a form; 0 if none does."""
     return next((ranges[kind] for kind in (form, f"{form.split('/')[0]}/*", "*/*") if kind in ranges), 0.0)
 
 
@@ -129,21 +129,21 @@ def _weight(text: str) -> float | None:
     return min(float(text), 1.0) if re.fullmatch(r"[01](\.\d{0,3})?", text) else None
 
 
-def form_of(request: Request, forms: Sequence[str] = TABLES) -> str:
-    """The form of an answer. Raises HTTPException 406 with the forms there are where the client accepts none of them."""
+def choose_form(request: Request, forms: Sequence[str] = TABLES) -> str:
+    """Choose the form of an answer. Raises HTTPException 406 with the available forms if the client accepts none."""
     accept = ", ".join(request.headers.getlist("accept"))
-    form = preferred(accept, forms)
+    form = preferred_form(accept, forms)
     if form is None:
         raise HTTPException(406, f"the answer is {' or '.join(forms)}, and Accept names none of them", VARY)
     return form
 
 
 def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """A table with a heading; what is nested has names joined by dots, lists are JSON.
+    """Format a table with a header as CSV; nested names are joined by dots, lists are JSON.
 
-    For spreadsheets: a text that one would take for a formula begins with an apostrophe (OWASP, CSV injection). Numbers stay.
+    Texts that a spreadsheet would compute start with an apostrophe (OWASP, CSV injection). Numbers stay unchanged.
     """
-    rows = [{inert(name): inert(value) for name, value in flat(item).items()} for item in items]
+    rows = [{escape_formula(name): escape_formula(value) for name, value in flatten(item).items()} for item in items]
     out = io.StringIO()
     table = csv.DictWriter(out, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\r\n")
     table.writeheader()
@@ -151,17 +151,17 @@ def as_csv(items: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
-def inert(value: Any) -> Any:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+def escape_formula(value: Any) -> Any:
+    """Escape a value that a spreadsheet would take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
-    """The same table as Parquet; a column of nothing but None is of type null."""
+    """Encode the same table as Parquet; a column of only None has type null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [flat(item) for item in items]
+    rows = [flatten(item) for item in items]
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = io.BytesIO()
     pq.write_table(pa.table({name: _column([row.get(name) for row in rows]) for name in names}), out)
@@ -169,7 +169,7 @@ def as_parquet(items: Iterable[Mapping[str, Any]]) -> bytes:
 
 
 def _column(values: list[Any]) -> list[Any]:
-    """Values of one type: numbers as they are where all are numbers, else text."""
+    """Convert a column to one type: numbers stay if all values are numbers, else text."""
     kinds = {type(value) for value in values if value is not None}
     if len(kinds) < 2:
         return values
@@ -178,12 +178,12 @@ def _column(values: list[Any]) -> list[Any]:
     return [None if value is None else str(value) for value in values]
 
 
-def flat(item: Mapping[str, Any], under: str = "") -> dict[str, Any]:
-    """A dict without dicts in it: their names are joined by dots; lists become JSON."""
+def flatten(item: Mapping[str, Any], under: str = "") -> dict[str, Any]:
+    """Flatten nested dicts: names are joined by dots, lists become JSON."""
     out: dict[str, Any] = {}
     for name, value in item.items():
         if isinstance(value, Mapping):
-            out |= flat(value, f"{under}{name}.")
+            out |= flatten(value, f"{under}{name}.")
         else:
             out[under + name] = json.dumps(value) if isinstance(value, list) else value
     return out

@@ -1,4 +1,4 @@
-"""Why no job is seen: what each exporter and interface sends, and what it lacks for which analysis."""
+"""Route of exporters: traffic per exporter and interface, and the data each analysis lacks (why no job is visible)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 from fastapi import APIRouter, Request, Response
 
-from prism.api.changes.remark_routes import fresh
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.changes.remark_routes import uncached_list
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import many
+from prism.api.schemas.openapi import list_responses
 from prism.exporters.export_survey import Sent, survey
 from prism.exporters.exporter_report import exporter
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 class Missing(job_schemas.Model):
-    """What is missing for which analysis, and what to configure, by vendor."""
+    """Missing data, the analysis that needs it, and the configuration by vendor."""
 
     what: str
     analysis: str
@@ -25,7 +25,7 @@ class Missing(job_schemas.Model):
 
 
 class Interface(job_schemas.Model):
-    """An interface as it counts itself."""
+    """An interface with its own counters."""
 
     interface: int
     speed_gbit_s: job_schemas.Number
@@ -38,9 +38,10 @@ class Interface(job_schemas.Model):
 
 
 class Exporter(job_schemas.Model):
-    """What an exporter sent lately. `sampling`: its sampling rate, 0 where not known; `timeout_s`: null where none is seen.
+    """Recent traffic of an exporter. `sampling`: its sampling rate, 0 if unknown; `timeout_s`: null if none was seen.
 
-    `offset_s`: how long after its end a record arrives at least, null where that is not known; below 0 its clock is ahead.
+    `offset_s`: minimum delay between the end of a record and its arrival, null if unknown; below 0 the exporter's clock is
+    ahead.
     """
 
     name: str
@@ -57,9 +58,9 @@ class Exporter(job_schemas.Model):
     interfaces: list[Interface]
 
 
-@router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=many("exporters", 404))
-def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Response:
-    """What each exporter sends, and what it lacks: of the last minutes live, else of the newest window."""
+@router.get("/exporters", response_model=job_schemas.Listed[Exporter], responses=list_responses("exporters", 404))
+def exporters(request: Request, shown: BoardParameter, service: ServiceParameter) -> Response:
+    """List the exporters with their traffic and missing data: of the last minutes live, else of the newest window."""
     live = service.survey is not None and shown.name == "live"
     sent: dict[str, Sent] = {}
     if live and service.survey is not None:
@@ -71,4 +72,4 @@ def exporters(request: Request, shown: ShownAsked, service: ServiceAsked) -> Res
     heard = service.heard() if live else {}
     now = time.time_ns() if live else 0
     names = sorted({*sent, *ports, *heard})
-    return fresh(request, [exporter(one, sent.get(one), ports.get(one, []), heard.get(one), now) for one in names])
+    return uncached_list(request, [exporter(one, sent.get(one), ports.get(one, []), heard.get(one), now) for one in names])

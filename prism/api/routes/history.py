@@ -1,21 +1,21 @@
-"""A job against its own past and against earlier runs of the same job."""
+"""Route that compares a job with its own past and with earlier runs of the same job."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
 from prism.api.requests.responses import answer
 from prism.api.routes.boards import IdPath, job_of
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
-from prism.metrics.earlier_runs import history
+from prism.api.schemas.openapi import item_responses
+from prism.metrics.earlier_runs import compare_history
 
 router = APIRouter()
 
 
 class Changed(job_schemas.Model):
-    """A figure that differs by more than `needed` from what it was; `ratio` is now / before."""
+    """A figure that changed by more than the threshold `needed`; `ratio` is now / before."""
 
     name: str
     now: job_schemas.Number
@@ -35,9 +35,9 @@ class EarlierRun(job_schemas.Model):
 
 
 class History(job_schemas.Model):
-    """`runs`: with which it is compared, the newest first. `changed`: figures that differ from them, the worse ones first.
+    """Comparison with earlier runs (`runs`, newest first). `changed`: figures that differ, worse ones first.
 
-    `drift`: its last third of steps against its first; null where they are alike. `known` is false where it has too few steps.
+    `drift`: last third of the steps against the first; null if alike. `known` is false with too few steps.
     """
 
     job: str
@@ -48,11 +48,11 @@ class History(job_schemas.Model):
     drift: Changed | None
 
 
-@router.get("/jobs/{id}/history", response_model=History, responses=one("history", 404))
-def compared_with_earlier(request: Request, shown: ShownAsked, service: ServiceAsked, id: IdPath) -> Response:  # noqa: A002
-    """Whether a job is slower than earlier runs of the same fingerprint, and whether its own steps changed.
+@router.get("/jobs/{id}/history", response_model=History, responses=item_responses("history", 404))
+def compared_with_earlier(request: Request, shown: BoardParameter, service: ServiceParameter, id: IdPath) -> Response:  # noqa: A002
+    """Compare a job with earlier runs of the same fingerprint, and its last steps with its first ones.
 
-    A difference of 2 % is told, if it exceeds chance and the runs' own spread.
+    A difference is reported from 2 %, if it exceeds chance and the spread of the runs.
     """
     found = job_of(shown, id).found
-    return answer(request, shown, lambda: history(found, service.runs()), tagged=False)
+    return answer(request, shown, lambda: compare_history(found, service.runs()), tagged=False)

@@ -1,4 +1,4 @@
-"""Incidents: the logs of a run, joined with its flows. One incident, one page."""
+"""Routes of incidents: the logs of a run joined with its flows. One incident, one page."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, Form, HTTPException, Path, Query, Request, Response, UploadFile
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.changes.remark_routes import case_of, fresh
-from prism.api.changes.replays import MOST_LOGS
-from prism.api.requests.moments import with_times
-from prism.api.requests.problem_details import absent
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked
-from prism.api.requests.responses import JSON, encoded
+from prism.api.changes.remark_routes import case_of, uncached_list
+from prism.api.changes.replays import MAX_LOG_FILES
+from prism.api.requests.moments import add_time_texts
+from prism.api.requests.problem_details import not_found
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter
+from prism.api.requests.responses import JSON, encode_json
 from prism.api.schemas import job_schemas, service_schemas
-from prism.api.schemas.openapi import many, one
-from prism.past.rediagnosis import NothingError, TooMuchError, Wish, diagnosed
+from prism.api.schemas.openapi import item_responses, list_responses
+from prism.past.rediagnosis import NothingError, TimeSpanRequest, TooMuchError, diagnosed
 from prism.past.upload_files import FullError
 from prism.views import board_views
-from prism.views.finding_views import worded
+from prism.views.finding_views import times_as_text
 
 router = APIRouter()
 S = 10**9
-BEFORE_NS, STEPS, AFTER_NS = 120 * S, 40, 30 * S  # around a finding: the job's healthy steps say who is usually last
+# around a finding: the healthy steps before it show which rank usually ends last
+BEFORE_NS, STEPS, AFTER_NS = 120 * S, 40, 30 * S
 IncidentPath = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The incident's id.", examples=["0123456789abcdef"])]
 
 
 class Payload(job_schemas.Model):
-    """When an endpoint sent its last payload."""
+    """Time of an endpoint's last payload."""
 
     endpoint: str
     time_ns: job_schemas.Ns
 
 
 class Check(job_schemas.Model):
-    """What logs and flows both say; `agrees` is null where one of them does not."""
+    """A fact in logs and in flows; `agrees` is null if one of them lacks it."""
 
     what: str
     logs: str
@@ -43,7 +44,7 @@ class Check(job_schemas.Model):
 
 
 class Seen(job_schemas.Model):
-    """A finding of the flows."""
+    """A finding in the flows."""
 
     kind: str
     ids: list[str]
@@ -51,9 +52,9 @@ class Seen(job_schemas.Model):
 
 
 class Incident(job_schemas.Model):
-    """What happened to a run, as its logs and its flows say. `logs` is a document of `prism logs --json`.
+    """A failed run as seen in its logs and its flows. `logs` is a document of `prism logs --json`.
 
-    `last_payload`: the endpoints, those that fell silent first first. `board` shows the flows of the incident.
+    `last_payload`: endpoints in the order in which they fell silent. `board` shows the flows of the incident.
     """
 
     id: str
@@ -92,13 +93,13 @@ class Brief(job_schemas.Model):
     "/incidents",
     status_code=202,
     response_model=service_schemas.Replay,
-    responses=one("replay", 404, 409, 413, 503, status=202),
+    responses=item_responses("replay", 404, 409, 413, 503, status=202),
 )
 def join(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
-    logs: Annotated[list[UploadFile], File(min_length=1, max_length=MOST_LOGS, description="Training logs of the run.")],
+    shown: BoardParameter,
+    service: ServiceParameter,
+    logs: Annotated[list[UploadFile], File(min_length=1, max_length=MAX_LOG_FILES, description="Training logs of the run.")],
     finding: Annotated[str, Form(min_length=1, max_length=64, description="The finding that they are about.")],
 ) -> Response:
     """Join the logs of a run with the flow records around a finding. When it is `done`, read `/incidents/ID`."""
@@ -117,7 +118,9 @@ def join(
         "finding": case.id,
     }
     try:
-        made = diagnosed(Wish(max(case.finding.start_ns - before, 0), end), service.records, service.uploads, **given)
+        made = diagnosed(
+            TimeSpanRequest(max(case.finding.start_ns - before, 0), end), service.records, service.uploads, **given
+        )
     except NothingError as error:
         raise HTTPException(404, str(error)) from None
     except (TooMuchError, FullError) as error:
@@ -125,33 +128,33 @@ def join(
     except StoreError as error:
         raise HTTPException(503, str(error)) from None
     headers = {"Cache-Control": "no-store", "Location": request.url_for("replay", id=made.id).path}
-    return Response(encoded(made.to_json()), 202, headers, JSON)
+    return Response(encode_json(made.to_json()), 202, headers, JSON)
 
 
-@router.get("/incidents", response_model=job_schemas.Listed[Brief], responses=many("incidents", 404))
+@router.get("/incidents", response_model=job_schemas.Listed[Brief], responses=list_responses("incidents", 404))
 def incidents(
     request: Request,
-    service: ServiceAsked,
+    service: ServiceParameter,
     finding: Annotated[str | None, Query(max_length=64, description="Only those of this finding.")] = None,
 ) -> Response:
-    """The incidents that are kept, the newest first; they go as uploads do."""
+    """List the stored incidents, newest first. They are deleted in the same way as uploads."""
     found = []
     for upload in reversed(service.uploads.all() if service.uploads else []):
         told = service.uploads.incident(upload.id) if service.uploads else None
         if told is not None and finding in (None, upload.finding):
             brief = {name: told.get(name) for name in ("failed", "job", "node", "cause", "confidence")}
             found.append({"id": upload.id, "finding": upload.finding or None, **brief})
-    return fresh(request, found)
+    return uncached_list(request, found)
 
 
-@router.get("/incidents/{id}", response_model=Incident, responses=one("incident", 404))
-def incident(service: ServiceAsked, id: IncidentPath) -> Response:  # noqa: A002
-    """An incident: which node, which cause, what logs and flows say, and where they disagree."""
+@router.get("/incidents/{id}", response_model=Incident, responses=item_responses("incident", 404))
+def incident(service: ServiceParameter, id: IncidentPath) -> Response:  # noqa: A002
+    """Return an incident: node, cause, facts from logs and flows, and contradictions."""
     told = service.uploads.incident(id) if service.uploads else None
     if told is None or service.uploads is None:
         known = [one.id for one in service.uploads.all() if one.incident] if service.uploads else []
-        raise absent("incident", id, known, "/api/v1/incidents")
+        raise not_found("incident", id, known, "/api/v1/incidents")
     upload = service.uploads.get(id)
-    own = {name: worded(value, name) for name, value in told.items() if name != "schema"}
+    own = {name: times_as_text(value, name) for name, value in told.items() if name != "schema"}
     more = {"id": id, "finding": (upload.finding if upload else "") or None, "board": f"?replay={id}"}
-    return Response(encoded(with_times(more | own)), 200, {"Cache-Control": "no-store"}, JSON)
+    return Response(encode_json(add_time_texts(more | own)), 200, {"Cache-Control": "no-store"}, JSON)

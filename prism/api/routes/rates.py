@@ -1,4 +1,4 @@
-"""Gbit/s and utilisation over time of endpoints, pairs, links and switches; a culprit beside its peers."""
+"""Routes of Gbit/s and utilisation over time for endpoints, pairs, links and switches; a culprit beside its peers."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 
 from collectors.columns.record import Flows
 from prism.api.changes.remark_routes import CaseId, case_of
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked, TimeQuery
-from prism.api.requests.responses import Shown, answer
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter, TimeQuery
+from prism.api.requests.responses import RequestedBoard, answer
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 from prism.model import Phase
 from prism.rates.culprit_rates import beside_peers
-from prism.rates.link_speeds import learnt, speed
+from prism.rates.link_speeds import observed_speeds, speed
 from prism.rates.rate_series import By, Way, series
 from prism.rates.step_rates import one_step, step_of
 from prism.views import board_views
 from prism.views.board_views import Json, finite, ns
 
 router = APIRouter()
-MOST_NS = 3600 * 10**9  # of records around a finding
-EARLIER = 0.5  # of the time of a finding that is looked at before it
+MAX_RANGE_NS = 3600 * 10**9  # maximum time range of records around a finding
+SHARE_BEFORE = 0.5  # time before a finding, as a share of its duration
 NO_RECORDS = "flow records: this service keeps none; start it with --data or a store to keep them"
 
 
 class Rate(job_schemas.Model):
-    """Rates of a name. `speed_gbit_s`: of the topology, or `learnt` from traffic; utilisation is the share of it."""
+    """Rates of an endpoint, pair, link or switch. `speed_gbit_s`: from the topology, or `learnt` from traffic."""
 
     id: str
     way: Way
@@ -41,7 +41,7 @@ class Rate(job_schemas.Model):
 
 
 class Rates(job_schemas.Model):
-    """Rates in bins of `bin_ms` from `start_ns` on; `truncated`: there are more records than are looked at."""
+    """Rates in bins of `bin_ms` from `start_ns`; `truncated`: only the first records were read."""
 
     by: By
     start_ns: job_schemas.Ns
@@ -52,7 +52,7 @@ class Rates(job_schemas.Model):
 
 
 class Sending(job_schemas.Model):
-    """How fast records move, Gbit/s: of the culprit before and since, of its peers since."""
+    """Rate of transfers, Gbit/s: of the culprit before and since, of its peers since."""
 
     usual: job_schemas.Number
     now: job_schemas.Number
@@ -83,11 +83,11 @@ class Beside(job_schemas.Model):
     edges: list[Edge]
 
 
-@router.get("/rates", response_model=Rates, responses=one("rates", 404))
+@router.get("/rates", response_model=Rates, responses=item_responses("rates", 404))
 def rates(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
+    shown: BoardParameter,
+    service: ServiceParameter,
     by: By = "endpoint",
     start_ns: TimeQuery = None,
     end_ns: TimeQuery = None,
@@ -98,13 +98,13 @@ def rates(
     job: Annotated[str | None, Query(max_length=200, description="Only between endpoints of this job.")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="The names that move most.")] = 20,
 ) -> Response:
-    """Gbit/s over time; of the newest window where no time is named."""
+    """Return Gbit/s over time; by default of the newest window."""
     flows, start, end, cut = _records(shown, start_ns, end_ns, service.limits.looked_at, job)
 
     def make() -> Json:
         found = series(flows, shown.board.topology, by, start, end, bins)
         found = found.of(id.split(",")) if id else found.largest(limit)
-        known = learnt(flows)
+        known = observed_speeds(flows)
         items = []
         for name, way, own in zip(found.names, found.ways, found.gbit_s, strict=True):
             given = speed(shown.board.topology, name)
@@ -123,16 +123,16 @@ def rates(
     return answer(request, shown, make, tagged=False)
 
 
-@router.get("/findings/{id}/rates", response_model=Beside, responses=one("beside", 404))
-def finding_rates(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
-    """The rates of a finding's culprit beside those of its peers, and how fast it sends beside what was usual."""
+@router.get("/findings/{id}/rates", response_model=Beside, responses=item_responses("beside", 404))
+def finding_rates(request: Request, shown: BoardParameter, service: ServiceParameter, id: CaseId) -> Response:  # noqa: A002
+    """Compare the rates of a finding's culprit with its peers and with its own usual rate."""
     case = case_of(shown, id)
     status = board_views.job_of(shown.board, case.finding.job)
     if status is None:
         raise HTTPException(404, f"job {case.finding.job} of this finding is no longer known")
     found = case.finding
-    length = min(max(found.end_ns - found.start_ns, 10**9), MOST_NS)
-    begin = max(found.start_ns - round(max(EARLIER * length, 10**10)), status.found.job.start_ns)
+    length = min(max(found.end_ns - found.start_ns, 10**9), MAX_RANGE_NS)
+    begin = max(found.start_ns - round(max(SHARE_BEFORE * length, 10**10)), status.found.job.start_ns)
     flows, start, end, _ = _records(shown, begin, found.start_ns + length, service.limits.looked_at, found.job)
     return answer(
         request, shown, lambda: beside_peers(flows, found, status.found.job, shown.board.topology, start, end), tagged=False
@@ -140,7 +140,7 @@ def finding_rates(request: Request, shown: ShownAsked, service: ServiceAsked, id
 
 
 class StepPhase(job_schemas.Model):
-    """What a rank did in the step; `phase` is an index into `phases`."""
+    """A phase of a rank in the step; `phase` is an index into `phases`."""
 
     phase: int
     start_ms: job_schemas.Number
@@ -148,7 +148,7 @@ class StepPhase(job_schemas.Model):
 
 
 class Transfer(job_schemas.Model):
-    """A record that was sent in the step. `suspect`: it uses what the finding blames."""
+    """A record sent in the step. `suspect`: it uses the blamed part."""
 
     start_ms: job_schemas.Number
     end_ms: job_schemas.Number
@@ -159,7 +159,7 @@ class Transfer(job_schemas.Model):
 
 
 class StepLane(job_schemas.Model):
-    """An endpoint in the step: how fast it sends (the median by octets), for how long, what, and what it did."""
+    """An endpoint in the step: rate (median by octets), sending time, phases and transfers."""
 
     endpoint: str
     host: str | None
@@ -173,7 +173,7 @@ class StepLane(job_schemas.Model):
 
 
 class OneStep(job_schemas.Model):
-    """One step of a culprit (first) beside a healthy peer, if the job has one; times in ms since the step began."""
+    """One step of a culprit (first) beside a healthy peer, if the job has one; times in ms since the start of the step."""
 
     step: int
     start_ns: job_schemas.Ns
@@ -182,9 +182,9 @@ class OneStep(job_schemas.Model):
     lanes: list[StepLane]
 
 
-@router.get("/findings/{id}/step", response_model=OneStep, responses=one("onestep", 404))
-def finding_step(request: Request, shown: ShownAsked, service: ServiceAsked, id: CaseId) -> Response:  # noqa: A002
-    """One step of a finding's culprit beside the same step of a healthy peer: what both sent, when and how fast."""
+@router.get("/findings/{id}/step", response_model=OneStep, responses=item_responses("onestep", 404))
+def finding_step(request: Request, shown: BoardParameter, service: ServiceParameter, id: CaseId) -> Response:  # noqa: A002
+    """Compare one step of a finding's culprit with the same step of a healthy peer: transfers, times and rates."""
     case = case_of(shown, id)
     status = board_views.job_of(shown.board, case.finding.job)
     step = step_of(status.found, case.finding) if status is not None else None
@@ -197,8 +197,10 @@ def finding_step(request: Request, shown: ShownAsked, service: ServiceAsked, id:
     return answer(request, shown, lambda: told, tagged=False)
 
 
-def _records(shown: Shown, start: int | None, end: int | None, most: int, job: str | None) -> tuple[Flows, int, int, bool]:
-    """The first `most` records of a time. Raises HTTPException 404 where none are kept, or the job is not known."""
+def _records(
+    shown: RequestedBoard, start: int | None, end: int | None, max_records: int, job: str | None
+) -> tuple[Flows, int, int, bool]:
+    """Read at most `max_records` of a time range. Raises HTTPException 404 without records, or for an unknown job."""
     if shown.records is None:
         raise HTTPException(404, NO_RECORDS)
     newest = shown.board.windows[0] if shown.board.windows else None
@@ -211,5 +213,5 @@ def _records(shown: Shown, start: int | None, end: int | None, most: int, job: s
         if status is None:
             raise HTTPException(404, f"no job has the id {job!r}; GET /api/v1/jobs lists them")
         endpoints = status.found.job.endpoints
-    flows = shown.records.between(first, last, endpoints=endpoints, limit=most)
-    return flows, first, last, len(flows) >= most
+    flows = shown.records.between(first, last, endpoints=endpoints, limit=max_records)
+    return flows, first, last, len(flows) >= max_records

@@ -1,4 +1,4 @@
-"""GPU-hours lost by cause, host, switch, job and user over a week or a month; as JSON, CSV, Parquet, or HTML for a mail."""
+"""Routes of reports over a week or month: GPU-hours lost by cause, host, switch, job and user, as JSON, CSV, Parquet, HTML."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from collectors.clickhouse.store_error import StoreError
-from prism.api.changes.remark_routes import fresh
+from prism.api.changes.remark_routes import uncached_list
 from prism.api.requests.moments import LAST
-from prism.api.requests.request_parameters import ServiceAsked, ShownAsked, TimeQuery
-from prism.api.requests.responses import Shown
+from prism.api.requests.request_parameters import BoardParameter, ServiceParameter, TimeQuery
+from prism.api.requests.responses import RequestedBoard
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import errors, many
+from prism.api.schemas.openapi import error_responses, list_responses
 from prism.lost_time.effective_time import effective
 from prism.lost_time.lost_hours import BYS, By, lost
 from prism.lost_time.lost_time_mail import page
@@ -30,7 +30,7 @@ Days = Annotated[int, Query(ge=1, le=366, description="So many days up to the en
 
 
 class Lost(job_schemas.Model):
-    """What was lost for one name. `again`: it was blamed more than once. Of its findings at most 100 are named."""
+    """Loss of one name. `again`: it was blamed more than once. At most 100 of its findings are listed."""
 
     name: str
     gpu_hours: job_schemas.Number
@@ -42,20 +42,25 @@ class Lost(job_schemas.Model):
     last_ns: job_schemas.Ns
 
 
-@router.get("/reports/lost", response_model=job_schemas.Listed[Lost], responses=many("lost", 404, 503))
+@router.get("/reports/lost", response_model=job_schemas.Listed[Lost], responses=list_responses("lost", 404, 503))
 def lost_hours(
-    request: Request, shown: ShownAsked, service: ServiceAsked, by: By = "cause", days: Days = 7, end_ns: TimeQuery = None
+    request: Request,
+    shown: BoardParameter,
+    service: ServiceParameter,
+    by: By = "cause",
+    days: Days = 7,
+    end_ns: TimeQuery = None,
 ) -> Response:
-    """GPU-hours that claims cost, those that lost most first. Claims that were marked as false do not count."""
+    """List the GPU-hours that claims cost, largest first. Claims marked as false do not count."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
-    return fresh(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
+    return uncached_list(request, lost(cases, by, start, end, topology=board.topology, bookings=board.bookings))
 
 
 class Effective(job_schemas.Model):
-    """The effective training time ratio of a job in a time. `low`: a lower bound, where nobody knows what steps were repeated.
+    """Effective training time ratio of a job. `low`: a lower bound, for an unknown number of repeated steps.
 
-    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of what is known of the job, evenly through the time.
+    `lost_s`: by reason. `sliding`: the ratio in windows of a sixth of the known duration, evenly spaced.
     """
 
     job: str
@@ -72,11 +77,13 @@ class Effective(job_schemas.Model):
     end_ns: job_schemas.Ns
 
 
-@router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=many("ettr", 404, 503))
-def ratios(request: Request, shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
-    """How much of its time each job trained (ETTR): less warm-up, hangs, restarts, and steps repeated since a checkpoint."""
+@router.get("/reports/ettr", response_model=job_schemas.Listed[Effective], responses=list_responses("ettr", 404, 503))
+def ratios(
+    request: Request, shown: BoardParameter, service: ServiceParameter, days: Days = 7, end_ns: TimeQuery = None
+) -> Response:
+    """Return the share of time in which each job trained (ETTR): without warm-up, hangs, restarts and repeated steps."""
     cases, start, end = _cases(shown, service, days, end_ns)
-    return fresh(request, effective(shown.board, cases, start, end + 1))
+    return uncached_list(request, effective(shown.board, cases, start, end + 1))
 
 
 class Annotation(job_schemas.Model):
@@ -95,27 +102,27 @@ JobsQuery = Annotated[
 ]
 
 
-@router.get("/annotations", response_model=job_schemas.Listed[Annotation], responses=many("annotations", 404, 503))
+@router.get("/annotations", response_model=job_schemas.Listed[Annotation], responses=list_responses("annotations", 404, 503))
 def on_dashboards(
     request: Request,
-    shown: ShownAsked,
-    service: ServiceAsked,
+    shown: BoardParameter,
+    service: ServiceParameter,
     since_ns: TimeQuery = None,
     until_ns: TimeQuery = None,
     jobs: JobsQuery = "",
 ) -> Response:
-    """Findings as annotations of dashboards, in Grafana's columns: those that went on in a time, the oldest first."""
+    """Return findings as dashboard annotations, in Grafana's columns: those open in a time range, oldest first."""
     since, until = since_ns or 0, LAST if until_ns is None else until_ns
     named = set() if jobs in ("", ".*") else set(jobs.split(","))
     url = service.feedback.settings.external_url if service.feedback else ""
     cases = known_cases(shown, service, since)
     given: dict[str, Any] = {"jobs": named, "topology": shown.board.topology, "external_url": url}
-    return fresh(request, annotated(cases, since, until, **given))
+    return uncached_list(request, annotated(cases, since, until, **given))
 
 
-@router.get("/reports/lost.html", response_class=HTMLResponse, responses=errors(404, 503))
-def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: TimeQuery = None) -> Response:
-    """The same by all of them as one page for a mail."""
+@router.get("/reports/lost.html", response_class=HTMLResponse, responses=error_responses(404, 503))
+def letter(shown: BoardParameter, service: ServiceParameter, days: Days = 7, end_ns: TimeQuery = None) -> Response:
+    """Return the same reports as one HTML page for a mail."""
     cases, start, end = _cases(shown, service, days, end_ns)
     board = shown.board
     tables: dict[str, list[Json]] = {
@@ -126,8 +133,8 @@ def letter(shown: ShownAsked, service: ServiceAsked, days: Days = 7, end_ns: Tim
     return HTMLResponse(page(tables, start, end, url, ratios=own), headers={"Cache-Control": "no-store"})
 
 
-def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
-    """The cases of a time that nobody marked as false."""
+def _cases(shown: RequestedBoard, service: Service, days: int, end_ns: int | None) -> tuple[Sequence[Case], int, int]:
+    """List the cases of a time range that nobody marked as false."""
     live = shown.mode == "live" and shown.name == "live"
     end = end_ns if end_ns is not None else time.time_ns() if live and service.history is not None else shown.board.at_ns
     start = max(end - days * DAY, 0)
@@ -136,8 +143,8 @@ def _cases(shown: Shown, service: Service, days: int, end_ns: int | None) -> tup
     return [one for one in known_cases(shown, service, start) if one.id not in wrong], start, end
 
 
-def known_cases(shown: Shown, service: Service, since_ns: int) -> Sequence[Case]:
-    """The cases that were open at a time or later: those of the store and of the board. Raises HTTPException 503."""
+def known_cases(shown: RequestedBoard, service: Service, since_ns: int) -> Sequence[Case]:
+    """List the cases that were open at or after a time, from the store and the board. Raises HTTPException 503."""
     live = shown.mode == "live" and shown.name == "live"
     try:
         kept = service.history(since_ns) if live and service.history is not None else ()

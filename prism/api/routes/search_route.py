@@ -1,4 +1,4 @@
-"""One search for jobs, users, hosts, racks, addresses, switches and findings."""
+"""Route that searches jobs, users, hosts, racks, addresses, switches and findings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from prism.api.requests.request_parameters import ShownAsked
-from prism.api.requests.responses import listed
+from prism.api.requests.request_parameters import BoardParameter
+from prism.api.requests.responses import answer_list
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import many
+from prism.api.schemas.openapi import list_responses
 from prism.views.search import Kind
 from prism.views.search import search as run
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 
 class Result(job_schemas.Model):
-    """Something that fits. `jobs`, `findings` and `endpoints`: those that it has to do with, at most 40 each."""
+    """A match. `jobs`, `findings` and `endpoints`: related ones, at most 40 each."""
 
     type: Kind
     id: str
@@ -28,13 +28,13 @@ class Result(job_schemas.Model):
     endpoints: list[str]
 
 
-@router.get("/search", response_model=job_schemas.Listed[Result], responses=many("search", 404))
+@router.get("/search", response_model=job_schemas.Listed[Result], responses=list_responses("search", 404))
 def search(
     request: Request,
-    shown: ShownAsked,
+    shown: BoardParameter,
     q: Annotated[str, Query(max_length=200, description="A name, or part of one.", examples=["server3"])],
     type: Annotated[Kind | None, Query(description="Only things of this type.")] = None,  # noqa: A002
     limit: Annotated[int, Query(ge=1, le=1000)] = 20,
 ) -> Response:
-    """What is called so: the same first, then what begins so, then what contains it."""
-    return listed(request, shown, lambda: (run(shown.board, q, kind=type, limit=limit), None))
+    """Search by name: exact matches first, then prefixes, then names that contain the text."""
+    return answer_list(request, shown, lambda: (run(shown.board, q, kind=type, limit=limit), None))

@@ -1,4 +1,4 @@
-"""What requests and answers about remarks, silences, notifications and actions look like; see `job_schemas`."""
+"""Schemas of remarks, silences, notifications and actions; see `job_schemas`."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pydantic import BaseModel, ConfigDict, Field
 from prism.alerts.notifications import State as NotificationState
 from prism.api.schemas.job_schemas import Model, Ns, Number
 from prism.feedback.actions import State as ActionState
-from prism.feedback.remarks import LONGEST, Act
+from prism.feedback.remarks import MAX_CHARACTERS, Act
 
-Text = Annotated[str, Field(max_length=LONGEST)]
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
 class Asked(BaseModel):
-    """The body of a request: nothing else is taken."""
+    """The body of a request; other fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class NewRemark(Asked):
-    """What somebody says of a finding."""
+    """A new remark on a finding."""
 
     act: Act
     text: Text = ""
 
 
 class Remark(Model):
-    """What somebody said of a finding."""
+    """A remark on a finding."""
 
     id: str
     finding: str
@@ -39,7 +39,7 @@ class Remark(Model):
 
 
 class Label(Model):
-    """A finding that was marked as right or false, with what was known then."""
+    """A finding marked as right or false, with its state at that time."""
 
     case: str
     right: bool
@@ -66,7 +66,7 @@ class Label(Model):
 
 
 class NewSilence(Asked):
-    """Which alerts are not told, and for how long from now; of `finding` the matchers are its job, kind and culprit."""
+    """A new silence: which alerts, and for how long from now. With `finding`, the matchers are its job, kind and culprit."""
 
     matchers: list[Annotated[str, Field(max_length=1000)]] = Field(default=[], max_length=20, examples=[["host=server5"]])
     finding: Annotated[str, Field(max_length=64)] | None = None
@@ -82,7 +82,7 @@ class Matched(Model):
 
 
 class Silence(Model):
-    """What is not told. `matches`: the findings that it matches now, at most 100."""
+    """A silence. `matches`: the findings that it matches now, at most 100."""
 
     id: str
     state: Literal["active", "future", "ended"]
@@ -95,7 +95,7 @@ class Silence(Model):
 
 
 class Notification(Model):
-    """What a receiver was told, and how far that came. `error`: why the last attempt failed."""
+    """A notification and its delivery state. `error`: why the last attempt failed."""
 
     id: str
     receiver: str
@@ -111,7 +111,7 @@ class Notification(Model):
 
 
 class Hook(Model):
-    """An action that can be proposed; where `dry_run` is true it is never asked to act."""
+    """An action that can be proposed; with `dry_run`, the hook only receives dry runs."""
 
     name: str
     title: str
@@ -128,13 +128,13 @@ class NewAction(Asked):
 
 
 class Decision(Asked):
-    """What a person decides."""
+    """The decision of a person."""
 
     approved: bool
 
 
 class Change(Model):
-    """A change of an action's state, by whom."""
+    """A change of an action's state, by a person."""
 
     state: ActionState
     at_ns: Ns

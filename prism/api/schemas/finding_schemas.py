@@ -1,4 +1,4 @@
-"""What answers about findings, hosts, switches and links look like; see `job_schemas`."""
+"""Schemas of findings, hosts, switches and links; see `job_schemas`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from prism.tracking.board import CaseState
 
 
 class Subject(Model):
-    """Who is blamed."""
+    """The blamed part."""
 
     type: SubjectType
     ids: list[str]
 
 
 class Suspect(Model):
-    """Who else it may be."""
+    """An alternative suspect."""
 
     ids: list[str]
     probability: Number
 
 
 class Isolation(Model):
-    """Whom to take out first."""
+    """The hosts to isolate first."""
 
     hosts: list[str]
     parts: list[str]
@@ -33,7 +33,7 @@ class Isolation(Model):
 
 
 class Finding(Model):
-    """A finding as in the report. `title`: what is wrong and where. `slowdown` is null where it is not known."""
+    """A finding as in the report. `title`: fault and place. `slowdown` is null if unknown."""
 
     detector: str
     kind: FindingKind
@@ -53,7 +53,7 @@ class Finding(Model):
 
 
 class Case(Model):
-    """A finding as it is followed. `ranks`: those of its job that it blames, by themselves or by their host."""
+    """A tracked finding. `ranks`: the ranks of its job that it blames, directly or by their host."""
 
     id: str
     state: CaseState
@@ -65,7 +65,7 @@ class Case(Model):
 
 
 class CaseMore(Case):
-    """A finding with its job, the others of that job, and what to do next."""
+    """A finding with its job, the other findings of that job, and the next actions."""
 
     job: JobSummary | None
     related: list[str]
@@ -84,7 +84,7 @@ class Host(Model):
 
 
 class Switch(Model):
-    """A switch; numbers are null where no records are kept."""
+    """A switch; numbers are null without stored records."""
 
     id: str
     endpoints: int
@@ -107,7 +107,7 @@ class Link(Model):
 
 
 class Switches(Model):
-    """Switches and links in some time; `truncated`: it has more records than are looked at for an answer."""
+    """Switches and links in a time range; `truncated`: only the first records were read."""
 
     start_ns: Ns
     end_ns: Ns

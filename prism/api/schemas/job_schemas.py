@@ -1,5 +1,6 @@
-"""What answers look like, for OpenAPI. `prism.views.board_views` makes them, and they are not passed through these: tests
-compare.
+"""Schemas of boards and jobs for OpenAPI.
+
+`prism.views.board_views` makes the answers. They do not pass through these schemas; tests compare both.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from prism.api.requests.moments import NS, TIME, is_moment
+from prism.api.requests.moments import NS, TIME, is_time
 from prism.model import EventKind, GroupKind, PairKind, Phase
 from prism.tracking.board import GapReason, JobState
 from prism.views.board_views import Mode
@@ -23,14 +24,14 @@ Item = TypeVar("Item")
 
 
 class Model(BaseModel):
-    """Nothing is answered that is not written here."""
+    """A schema without undeclared fields."""
 
     model_config = ConfigDict(extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
     def _without_times(cls, value: Any) -> Any:
-        """What `moments.with_times` adds is not declared field by field."""
+        """Drop the fields that `moments.add_time_texts` adds; they are not declared one by one."""
         if not isinstance(value, dict):
             return value
         return {n: one for n, one in value.items() if not (n.endswith(TIME) and n.removesuffix(TIME) + NS in value)}
@@ -38,7 +39,7 @@ class Model(BaseModel):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
         schema = handler.resolve_ref_schema(handler(core))
-        for name in [name for name in schema.get("properties", {}) if is_moment(name)]:
+        for name in [name for name in schema.get("properties", {}) if is_time(name)]:
             text = {"type": "string", "format": "date-time"}
             about = {"description": f"The moment of {name}, RFC 3339 in UTC.", "anyOf": [text, {"type": "null"}]}
             schema["properties"][name.removesuffix(NS) + TIME] = about
@@ -46,7 +47,7 @@ class Model(BaseModel):
 
 
 class Problem(Model):
-    """An error, as RFC 9457 has it."""
+    """An error (RFC 9457)."""
 
     type: str
     title: str
@@ -71,8 +72,10 @@ class Severities(Model):
 
 
 class Counts(Model):
-    """What runs and what is wrong. `jobs`: not ended, `silent` those of them that send nothing; `analysed`: all with steps;
-    `closed`: findings that closed lately.
+    """Counts of a board.
+
+    `jobs`: not ended; `silent`: those of them that send nothing; `analysed`: all with steps; `closed`: recently closed
+    findings.
     """
 
     jobs: int
@@ -84,7 +87,7 @@ class Counts(Model):
 
 
 class Source(Model):
-    """What was read."""
+    """The input."""
 
     files: list[str]
     packets: int
@@ -96,9 +99,9 @@ class Source(Model):
 
 
 class Gap(Model):
-    """A time in which Prism itself collected nothing. `end_ns`: the first record after it, null while none has come.
+    """A time in which Prism itself collected nothing. `end_ns`: the first record after it, null before that.
 
-    `reason`: `restart` (its process did not run) or `paused` (its process was held up).
+    `reason`: `restart` (the process did not run) or `paused` (the process was stalled).
     """
 
     begin_ns: Ns
@@ -107,7 +110,7 @@ class Gap(Model):
 
 
 class Board(Model):
-    """What is known. `age_s`: since it was published; null in a replay. `gaps`: in collection, the newest first."""
+    """A board. `age_s`: time since it was published; null in a replay. `gaps`: in collection, newest first."""
 
     revision: int
     at_ns: Ns
@@ -137,7 +140,7 @@ class StepMs(Model):
 
 
 class Booking(Model):
-    """What a scheduler says of a job. `end_ns`: null while it goes on; `hosts`: how many it has."""
+    """A job in the scheduler. `end_ns`: null while it runs; `hosts`: their number."""
 
     source: str
     id: str
@@ -150,9 +153,9 @@ class Booking(Model):
 
 
 class JobSummary(Model):
-    """A job in brief. `sparkline`: step durations, ms, the greatest of neighbours where they are many.
+    """A job in brief. `sparkline`: step durations, ms; the maximum of neighbours if there are many.
 
-    `name`: what the operator's hints call it, else its scheduler.
+    `name`: from the operator's hints, else from the scheduler.
     """
 
     id: str
@@ -174,7 +177,7 @@ class JobSummary(Model):
 
 
 class Alternative(Model):
-    """A layout that the traffic cannot exclude; `why`: what cannot be told apart."""
+    """A layout that the traffic cannot exclude; `why`: the ambiguity."""
 
     layout: Layout
     confidence: Number
@@ -191,7 +194,7 @@ class Group(Model):
 
 
 class Rank(Model):
-    """A rank. `groups`: which group of each kind, counted within the kind; `phases`: null where many ranks are asked for."""
+    """A rank. `groups`: index of its group within each kind; `phases`: null if many ranks are requested."""
 
     rank: int
     endpoint: str
@@ -208,7 +211,7 @@ class Rank(Model):
 
 
 class Deviation(Model):
-    """A rank with what it spends per step: before, since, and the median of its stage; `values_ms`: its newest steps."""
+    """Time of a rank per step: before, since, and the median of its stage; `values_ms`: its newest steps."""
 
     rank: int
     endpoint: str
@@ -223,7 +226,7 @@ class Deviation(Model):
 
 
 class Event(Model):
-    """Something a job did that is no fault."""
+    """An event of a job that is no fault."""
 
     kind: EventKind
     start_ns: Ns
@@ -231,7 +234,7 @@ class Event(Model):
 
 
 class Job(JobSummary):
-    """A job. `cases`: the ids of its findings; `alternatives`: at most three, the likeliest first."""
+    """A job. `cases`: the ids of its findings; `alternatives`: at most three, most likely first."""
 
     alternatives: list[Alternative]
     groups: list[Group]
@@ -243,7 +246,7 @@ class Job(JobSummary):
 
 
 class JobSteps(Model):
-    """Steps of the job as a whole: number of the first, begin since `zero_ns`, and duration, ms; null where not seen whole."""
+    """Steps of the whole job: number of the first, start since `zero_ns`, and duration, ms; null if incomplete."""
 
     first: int
     start_ms: list[float]
@@ -251,14 +254,14 @@ class JobSteps(Model):
 
 
 class Binned(Model):
-    """How many ranks and steps share a cell."""
+    """Number of ranks and steps per cell."""
 
     ranks: int
     steps: int
 
 
 class Heat(Model):
-    """A cell per rank (row) and step (column), ms; of a bin the greatest. Numbers, or [first, last] where they are binned."""
+    """A cell per rank (row) and step (column), ms; of a bin the maximum. Numbers, or [first, last] if binned."""
 
     ranks: list[int] | list[list[int]]
     steps: list[int] | list[list[int]]
@@ -267,7 +270,7 @@ class Heat(Model):
 
 
 class Usual(Model):
-    """What a step of the job and a cell of the heat took before a finding, ms; of all steps where there was none."""
+    """Usual duration of a step of the job and of a cell, ms: before a finding, or of all steps without one."""
 
     step_ms: Number
     value_ms: Number
@@ -275,7 +278,7 @@ class Usual(Model):
 
 
 class Steps(Model):
-    """How long steps took."""
+    """Durations of steps."""
 
     zero_ns: Ns
     measure: str
@@ -306,7 +309,7 @@ class Spans(Model):
 
 
 class Timeline(Model):
-    """What ranks did when. `truncated`: not all ranks, or steps joined."""
+    """A timeline of ranks. `truncated`: some ranks are missing, or steps are joined."""
 
     zero_ns: Ns
     level: Level
@@ -337,7 +340,7 @@ class Edge(Model):
 
 
 class Graph(Model):
-    """Who sends to whom; `by` says what nodes are."""
+    """The traffic graph of a job; `by`: type of the nodes."""
 
     by: By
     nodes: list[Node]

@@ -1,4 +1,4 @@
-"""What OpenAPI says of answers: their schemas, errors, other forms, and examples, which are made as the answers are."""
+"""Describe answers in OpenAPI: schemas, errors, other forms, and examples made by the same code as real answers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastapi.openapi.utils import get_openapi
 
 from collectors.columns.record import Flows
 from collectors.store.retention import Status
-from prism.api.requests.moments import with_times
+from prism.api.requests.moments import add_time_texts
 from prism.api.requests.problem_details import PROBLEM
 from prism.api.requests.responses import CSV, JSON, PARQUET
 from prism.api.schemas.job_schemas import Problem
 from prism.exporters.export_survey import survey
 from prism.exporters.exporter_report import exporter
 from prism.exporters.live_survey import Port
-from prism.feedback.remarks import Remark, labelled
+from prism.feedback.remarks import Remark, labelled_findings
 from prism.feedback.remarks import to_json as remark_json
 from prism.inventory.bookings import Booking
 from prism.lost_time.effective_time import effective
@@ -49,11 +49,11 @@ from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, Gap, told
 from prism.views import board_views, finding_views, timeline_views, traffic_views
 from prism.views.board_views import Json
-from prism.views.deviation_rows import arranged
+from prism.views.deviation_rows import arrange_rows
 from prism.views.phase_shares import shares
 from prism.views.rank_deviation import deviations
 from prism.views.search import search
-from prism.views.step_cells import Stretch
+from prism.views.step_cells import CellRange
 
 MARK, LIST = "example:", "[]"
 MS, START = 1_000_000, 1_795_214_542_677_184_076
@@ -63,20 +63,20 @@ REASONS = {
     400: "A parameter is unknown, repeated, or has a value that is not allowed.",
     401: "The token is missing or not known.",
     403: "The token may only read, or the request is from a page of another site.",
-    404: "Nothing has this id, or the service keeps no such data. The detail names what is known.",
+    404: "Unknown id, or the service keeps no such data. The detail lists known ids.",
     406: "Accept names no form that this answer has. The detail names those it has.",
-    409: "It is not possible as things are now, or would mean nothing. The detail says why.",
+    409: "Not possible in the current state, or without effect. The detail has the reason.",
     413: "The body is larger than allowed.",
     421: "The service does not have the name of the Host header.",
     422: "A form or body is not valid. The detail names the field.",
-    429: "Too many requests from this address. Retry-After says when to try again.",
-    503: "A part of the service is busy or not ready. The detail says which.",
+    429: "Too many requests from this address. Retry-After has the time of the next try.",
+    503: "A part of the service is busy or not ready. The detail names it.",
 }
 EVERYWHERE = (400, 401, 403, 421, 422, 429)
 
 
-def errors(*more: int) -> dict[int | str, Json]:
-    """Errors that a route may answer with: those of all routes, and `more`."""
+def error_responses(*more: int) -> dict[int | str, Json]:
+    """List the errors of a route: those of all routes, and `more`."""
     schema = Problem.model_json_schema()
     out: dict[int | str, Json] = {}
     for status in sorted({*EVERYWHERE, *more}):
@@ -86,31 +86,31 @@ def errors(*more: int) -> dict[int | str, Json]:
     return out
 
 
-def one(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
-    """The responses of a route that answers with one thing."""
-    return {status: {"content": {JSON: {"example": MARK + example}}}} | errors(304, 406, *more)
+def item_responses(example: str, *more: int, status: int = 200) -> dict[int | str, Json]:
+    """Describe the responses of a route that answers with one item."""
+    return {status: {"content": {JSON: {"example": MARK + example}}}} | error_responses(304, 406, *more)
 
 
-def many(example: str, *more: int) -> dict[int | str, Json]:
-    """The responses of a route that answers with a list, in any of three forms."""
+def list_responses(example: str, *more: int) -> dict[int | str, Json]:
+    """Describe the responses of a route that answers with a list, in any of three forms."""
     text, octets = {"schema": {"type": "string"}}, {"schema": {"type": "string", "format": "binary"}}
-    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | errors(
+    return {200: {"content": {JSON: {"example": f"{MARK}{example}{LIST}"}, CSV: text, PARQUET: octets}}} | error_responses(
         304, 406, *more
     )
 
 
-def described(app: FastAPI) -> Json:
-    """What an application says of itself, with the examples put in: FastAPI drops what is null in them, so they come last."""
+def openapi_document(app: FastAPI) -> Json:
+    """Generate the OpenAPI document. Examples are added last, because FastAPI drops their null values."""
     told = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     for ways in told["paths"].values():
         for way in ways.values():
             for response in way["responses"].values():
                 for content in response.get("content", {}).values():
-                    if content.pop("itemSchema", None) is not None:  # of OpenAPI 3.2; a stream is text in 3.1
+                    if content.pop("itemSchema", None) is not None:  # from OpenAPI 3.2; in 3.1 a stream is text
                         content["schema"] = {"type": "string"}
                     mark = str(content.get("example", ""))
                     if mark.startswith(MARK):
-                        content["example"] = with_times(_example(mark.removeprefix(MARK)))
+                        content["example"] = add_time_texts(_example(mark.removeprefix(MARK)))
     return told
 
 
@@ -121,7 +121,7 @@ def _example(name: str) -> Json:
 
 @cache
 def examples() -> dict[str, Json]:
-    """An example of every answer, made of a small board."""
+    """Make an example of every answer from a small board."""
     board = _board()
     found, case = board.jobs[0].found, board.cases[0]
     columns = {"start_ns": [START], "end_ns": [START + MS], "src": [0], "dst": [1], "octets": [4 << 20], "packets": [1024]}
@@ -146,13 +146,13 @@ def examples() -> dict[str, Json]:
         "switches": stretch | traffic_views.switches(board, flows),
         "links": traffic_views.switches(board, flows)["links"][0],
         "flows": traffic_views.flow_rows(flows)[0],
-        "findings": finding_views.told(board, [case])[0],
+        "findings": finding_views.case_list(board, [case])[0],
         "finding": finding_views.finding(board, case.id) or {},
         "hosts": finding_views.hosts(board)[0],
         "search": search(board, "server1")[0],
         "exporters": exporter_example(),
         "lost": lost([case], "host", START, START + 2000 * MS)[0],
-        "arranged": arranged(found, START + 1000 * MS, Stretch(START, START + 2000 * MS), topology=board.topology),
+        "arranged": arrange_rows(found, START + 1000 * MS, CellRange(START, START + 2000 * MS), topology=board.topology),
         **incident_examples(),
         "history": {
             "job": "job-1",
@@ -162,7 +162,7 @@ def examples() -> dict[str, Json]:
             "changed": [{"name": "step", "now": 1.03, "before": 1.0, "ratio": 1.03, "needed": 0.02, "worse": True}],
             "drift": None,
         },
-        "shares": shares(found, Stretch(START, START + 1000 * MS), bins=2, topology=board.topology),
+        "shares": shares(found, CellRange(START, START + 1000 * MS), bins=2, topology=board.topology),
         "ettr": effective(board, [case], START, START + 3000 * MS)[0],
         "annotations": annotated([case], START, START + MS, topology=board.topology)[0],
         "deviations": deviations(found, START, START + 2000 * MS, topology=board.topology)[0],
@@ -202,7 +202,7 @@ def examples() -> dict[str, Json]:
 
 
 def exporter_example() -> Json:
-    """An example of an exporter that samples."""
+    """Make an example of an exporter that samples."""
     columns = {"start_ns": [START], "end_ns": [START + MS], "octets": [1500], "sampling_rate": [4096]}
     sent = survey(Flows.build(columns | {"src": [0], "dst": [0]}, endpoints=("10.10.0.1",), exporters=("leaf0",)))
     port = Port(49, 800_000_000_000, True, START, START + MS, 0, 0, 0, 0, 312.5, 298.0)
@@ -210,7 +210,7 @@ def exporter_example() -> Json:
 
 
 def incident_examples() -> dict[str, Json]:
-    """Examples of an incident."""
+    """Make examples of an incident."""
     brief = {"id": "0123456789abcdef", "finding": "323230027bb9", "failed": True, "job": "job-1", "node": "server1"}
     brief |= {"cause": "hardware", "confidence": 0.97}
     line = {"source": "rank1.log", "first": 812, "text": "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."}
@@ -231,7 +231,7 @@ def incident_examples() -> dict[str, Json]:
 
 
 def rate_examples() -> dict[str, Json]:
-    """Examples of rates."""
+    """Make examples of rates."""
     speeds = {"speed_gbit_s": 400.0, "learnt": True, "mean_utilisation": 0.1, "peak_utilisation": 0.175}
     rate = {"id": "10.10.0.1", "way": "out", "gbit_s": [12.5, 70.0], "mean_gbit_s": 41.25, "peak_gbit_s": 70.0, **speeds}
     times = {"start_ns": str(START), "end_ns": str(START + 2000 * MS), "bin_ms": 1000.0}
@@ -252,11 +252,11 @@ def rate_examples() -> dict[str, Json]:
 
 
 def feedback_examples() -> dict[str, Json]:
-    """Examples of what people do about the finding of the board."""
+    """Make examples of remarks, silences and actions on the finding of the board."""
     at, case = {"at_ns": str(START)}, "323230027bb9"
     mark = Remark("0123456789abcdef", case, "right", START, "ada", "replaced the fan")
     known = {"finding": finding_views.finding(_board(), _board().cases[0].id) or {}}
-    label = labelled([replace(mark, known=known["finding"])])[0]
+    label = labelled_findings([replace(mark, known=known["finding"])])[0]
     trail = [{"state": "proposed", **at, "by": "ada", "text": ""}, {"state": "done", **at, "by": "hook", "text": "HTTP 200"}]
     times = {"start_ns": str(START), "end_ns": str(START + 2 * 3600 * 1000 * MS)}
     sent = {"made_ns": str(START), "next_ns": None, "done_ns": str(START + MS), "error": ""}
@@ -282,7 +282,7 @@ def feedback_examples() -> dict[str, Json]:
 
 
 def _board() -> Board:
-    """Two pipelines of two stages, of which one rank is slow."""
+    """Make a board of two pipelines with two stages, of which one rank is slow."""
     ends = START + MS * np.array([[0, 1000], [1000, 2000]], np.int64)
     names = tuple(f"10.10.{rank}.1" for rank in range(4))
     places = {name: Endpoint(f"server{rank}", 0, f"leaf{rank // 2}") for rank, name in enumerate(names)}

@@ -7,7 +7,7 @@ from prism.model import Phase
 
 
 class PictureRow(Model):
-    """A rank, or `ranks` together: those of a stage and DP group, null where they are of several."""
+    """A rank, or `ranks` together: those of a stage and DP group; null if they belong to several."""
 
     ranks: int
     rank: int | None
@@ -18,7 +18,7 @@ class PictureRow(Model):
 
 
 class ArrangedRow(PictureRow):
-    """A row of deviations: the median of what its ranks take more than usual, ms per step."""
+    """A row of deviations: median increase of its ranks over the usual time, ms per step."""
 
     deviation_ms: Number
 
@@ -40,13 +40,13 @@ class Arranged(Model):
 
 
 class ShareRow(PictureRow):
-    """A row of a timeline of shares. `rail`: which NIC of its host."""
+    """A row of a timeline of shares. `rail`: the NIC of its host."""
 
     rail: int | None
 
 
 class Shares(Model):
-    """What ranks did over time. `share`: by row and stretch of `bin_ms` the phases, as [index into `phases`, share]."""
+    """Shares of phases over time. `share`: by row and bin of `bin_ms`, as [index into `phases`, share]."""
 
     zero_ns: Ns
     bin_ms: float

@@ -1,4 +1,4 @@
-"""What answers about the service itself look like: windows, records, uploads, health; see `job_schemas`."""
+"""Schemas of answers about the service itself: windows, records, uploads, health; see `job_schemas`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prism.views.board_views import Mode
 
 
 class Window(Model):
-    """A stretch of time that was analysed at once."""
+    """An analysed time window."""
 
     start_ns: Ns
     end_ns: Ns
@@ -43,10 +43,10 @@ class Flow(Model):
 
 
 class Replay(Model):
-    """An upload and how far it is; `board` is what to add to other addresses once it is done.
+    """An upload and its progress; add `board` to other addresses once it is done.
 
-    `start_ns` and `end_ns`: of a diagnosis of the past, else null. `logs`: how many files of training logs came with it, of
-    which `finding`, and whether they were joined with the flows (`incident`).
+    `start_ns`, `end_ns`: of a diagnosis of the past, else null. `logs`: number of log files that came with it, for `finding`;
+    `incident`: they were joined with the flows.
     """
 
     id: str
@@ -81,7 +81,7 @@ class BoardAge(Model):
 
 
 class Health(Model):
-    """How the parts are."""
+    """State of the parts of the service."""
 
     ok: bool
     mode: Mode
@@ -91,7 +91,7 @@ class Health(Model):
 
 
 class StoreTable(Model):
-    """A table of the store; `wrong` says why it takes no rows, empty where it does."""
+    """A table of the store; `wrong`: why it accepts no rows, else empty."""
 
     name: str
     version: int
@@ -105,25 +105,25 @@ class StoreTable(Model):
 
 
 class Store(Model):
-    """What the store holds."""
+    """Content of the store."""
 
     tables: list[StoreTable]
 
 
 class Session(Model):
-    """Whether tokens are needed, and what this one allows."""
+    """Whether tokens are needed, and the scope of this one."""
 
     needed: bool
     scope: Literal["read", "admin"] | None
 
 
 class Ok(Model):
-    """It is well."""
+    """The process answers."""
 
     ok: bool
 
 
 class Ready(Ok):
-    """All parts are well. `compiling`: how many loops are compiled, of how many, while that goes on."""
+    """All parts are ready. `compiling`: number of compiled loops, of how many, while that continues."""
 
     compiling: str | None = None

@@ -1,4 +1,4 @@
-"""The index of the API: version, links to all collections, documentation; and the description at its usual place."""
+"""Index of the API: version, links to all collections, documentation; and the OpenAPI description at its usual place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.routing import compile_path
 
 from prism.api.requests.parameter_check import ANYWHERE
-from prism.api.requests.request_parameters import ServiceAsked
-from prism.api.requests.responses import JSON, encoded
+from prism.api.requests.request_parameters import ServiceParameter
+from prism.api.requests.responses import JSON, encode_json
 from prism.api.schemas import job_schemas
-from prism.api.schemas.openapi import one
+from prism.api.schemas.openapi import item_responses
 
 BASE = "/api/v1"
 LINKS = (
@@ -50,7 +50,7 @@ root = APIRouter(include_in_schema=False)
 
 
 class Index(job_schemas.Model):
-    """`links`: the path of every collection by its name; `metrics`: for Prometheus; `perfetto`: where pages open traces."""
+    """Index of the API. `links`: path of every collection by name; `metrics`: for Prometheus; `perfetto`: viewer for traces."""
 
     name: str
     version: str
@@ -61,19 +61,21 @@ class Index(job_schemas.Model):
     perfetto: str | None
 
 
-@router.get(BASE, response_model=Index, responses=one("index"))
+@router.get(BASE, response_model=Index, responses=item_responses("index"))
 @root.get(f"{BASE}/", response_model=Index)
-def index(request: Request, service: ServiceAsked) -> Response:
-    """Version of the API and links to everything it offers; `store`, `rates` and remarks only where they are kept."""
+def index(request: Request, service: ServiceParameter) -> Response:
+    """Return the version of the API and links to its collections; `store`, `rates` and remarks only if they are kept."""
     absent = [] if service.store is not None else ["store"]
     absent += [] if service.records is not None else ["rates"]
     absent += [] if service.uploads is not None else ["incidents"]
     absent += [] if service.feedback is not None else FEEDBACK
-    return Response(encoded(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON)
+    return Response(
+        encode_json(contents(request.app.version, without=absent, perfetto=service.perfetto or None)), media_type=JSON
+    )
 
 
 def contents(version: str, *, without: Collection[str] = (), perfetto: str | None = None) -> dict[str, object]:
-    """What the index answers, without what this service does not keep."""
+    """Build the index without collections that this service does not keep."""
     links = {name: f"{BASE}/{name}" for name in LINKS if name not in without}
     return {
         "name": "Prism",
@@ -89,13 +91,13 @@ def contents(version: str, *, without: Collection[str] = (), perfetto: str | Non
 @root.get("/openapi.json")
 @root.get(f"{BASE}/openapi.json")
 def description(request: Request) -> Response:
-    """The OpenAPI description, at its usual place and below the API."""
-    return Response(encoded(request.app.openapi()), media_type=JSON)
+    """Return the OpenAPI description, at its usual place and below the API."""
+    return Response(encode_json(request.app.openapi()), media_type=JSON)
 
 
 @root.api_route(ANYWHERE, methods=["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def unknown(request: Request, path: str) -> Response:
-    """Every other request below /api. Raises HTTPException 405 with the allowed methods, or 404; both name the index."""
+    """Refuse every other request below /api. Raises HTTPException 405 with the allowed methods, or 404; both name the index."""
     found = methods(request)
     if found:
         detail = f"{request.method} is not possible at /api/{path}, only {', '.join(found)}"
@@ -104,7 +106,7 @@ def unknown(request: Request, path: str) -> Response:
 
 
 def methods(request: Request) -> list[str]:
-    """The methods that the described operations allow at the path of a request."""
+    """List the methods that the described operations allow at the path of a request."""
     return sorted(
         {
             method

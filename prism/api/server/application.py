@@ -1,4 +1,4 @@
-"""The application: routes, errors, guard and pages put together."""
+"""Build the application from routes, errors, guard and pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.api.requests.board_events import Hub
 from prism.api.requests.guard import Guard
 from prism.api.requests.head_requests import Heads
 from prism.api.routes import boards, events, exporters, findings, history, incidents, pictures, rates, reports, search_route
-from prism.api.schemas.openapi import described
+from prism.api.schemas.openapi import openapi_document
 from prism.api.server import api_index, browser_session, operations, static_pages
 from prism.service.service_settings import Service
 from prism.telemetry.job_metrics import JobMetrics
@@ -24,7 +24,7 @@ BASE = api_index.BASE
 
 
 def app(service: Service) -> FastAPI:
-    """The application that shows a service."""
+    """Build the application of a service."""
     hub = Hub(service.boards)
     if service.uploads is not None:
         service.uploads.told = hub.wake
@@ -38,8 +38,8 @@ def app(service: Service) -> FastAPI:
         title="Prism",
         version="1",
         summary="Training jobs as their traffic shows them.",
-        openapi_url=None,  # `api_index` has it: here it would take unknown parameters
-        docs_url=None,  # these pages ask other hosts for their scripts
+        openapi_url=None,  # `api_index` serves it; FastAPI's own route would accept unknown parameters
+        docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         lifespan=life,
         dependencies=[Depends(parameter_check.check)],
@@ -47,7 +47,7 @@ def app(service: Service) -> FastAPI:
     made.state.service, made.state.hub = service, hub
     url = service.feedback.settings.external_url if service.feedback else ""
     made.state.job_metrics = JobMetrics(url, service.survey.sent if service.survey is not None else dict)
-    told = cache(partial(described, made))
+    told = cache(partial(openapi_document, made))
     made.openapi = told  # type: ignore[method-assign]
     made.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)
     made.add_middleware(Heads)

@@ -1,28 +1,28 @@
-"""A token as a cookie, so that pages of a browser and their event streams carry it without any script holding it."""
+"""Keep a token as a cookie for pages and event streams, so that no script holds it."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
 
-from prism.api.requests.guard import COOKIE, secret
-from prism.api.requests.request_parameters import ServiceAsked
+from prism.api.requests.guard import COOKIE, bearer_token
+from prism.api.requests.request_parameters import ServiceParameter
 from prism.api.schemas import service_schemas
-from prism.api.schemas.openapi import errors, one
+from prism.api.schemas.openapi import error_responses, item_responses
 
 router = APIRouter()
 
 
-@router.get("/session", response_model=service_schemas.Session, responses=one("session"))
-def session(request: Request, service: ServiceAsked) -> dict[str, str | bool | None]:
-    """Whether tokens are needed here, and what the one that came along allows."""
+@router.get("/session", response_model=service_schemas.Session, responses=item_responses("session"))
+def session(request: Request, service: ServiceParameter) -> dict[str, str | bool | None]:
+    """Return whether tokens are needed here, and the scope of the token in this request."""
     tokens = service.tokens
-    return {"needed": tokens is not None, "scope": tokens.scope(secret(request.headers)) if tokens else "admin"}
+    return {"needed": tokens is not None, "scope": tokens.scope(bearer_token(request.headers)) if tokens else "admin"}
 
 
-@router.post("/session", status_code=204, responses=errors())
-def begin(request: Request, service: ServiceAsked) -> Response:
-    """Keep the bearer token of this request as a cookie."""
-    given = secret(request.headers)
+@router.post("/session", status_code=204, responses=error_responses())
+def begin(request: Request, service: ServiceParameter) -> Response:
+    """Store the bearer token of this request as a cookie."""
+    given = bearer_token(request.headers)
     if service.tokens is None or service.tokens.scope(given) is None:
         raise HTTPException(
             401,
@@ -35,9 +35,9 @@ def begin(request: Request, service: ServiceAsked) -> Response:
     return answer
 
 
-@router.delete("/session", status_code=204, responses=errors())
+@router.delete("/session", status_code=204, responses=error_responses())
 def end() -> Response:
-    """Forget the cookie."""
+    """Delete the cookie."""
     answer = Response(status_code=204)
     answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     return answer

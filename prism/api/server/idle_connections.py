@@ -1,7 +1,7 @@
-"""Connections that send nothing are closed, so that they lock nobody out.
+"""Close idle connections, so that they cannot exhaust the server.
 
-uvicorn waits for the head of a request for ever. Here a connection has `HEAD_S` seconds to send it, and `IDLE_S` seconds after
-an answer to send another. Of connections that wait so, `MOST` are kept: the one that has waited longest makes room.
+uvicorn waits for the head of a request without a limit. Here a connection has `HEAD_S` seconds to send it, and `IDLE_S` seconds
+after an answer to send another. At most `MAX_WAITING` connections wait; the one that waited longest is closed first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S = 5.0  # seconds for the head of a request, which a client sends with its first packets
 IDLE_S = 30.0  # seconds between requests, as long as browsers keep connections for the next click
-MOST = 256  # connections that wait: a quarter of the files that a process may open by default
+MAX_WAITING = 256  # waiting connections: a quarter of the files that a process may open by default
 
 Waiting = OrderedDict["Connection", asyncio.TimerHandle]
 
@@ -23,24 +23,24 @@ class Connection(H11Protocol):
     """One connection of a client."""
 
     def connection_made(self, transport: Any) -> None:
-        """A client has connected."""
+        """Handle a new connection."""
         super().connection_made(transport)
         self._wait(HEAD_S)
 
     def data_received(self, data: bytes) -> None:
-        """Octets have come: the head of a request, a part of it, or of a body."""
+        """Handle received octets: the head of a request, a part of it, or of a body."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """A request was answered."""
+        """Handle the end of an answer."""
         super().on_response_complete()
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self._wait(IDLE_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is over."""
+        """Handle the end of the connection."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -48,7 +48,7 @@ class Connection(H11Protocol):
         self._stop_waiting()
         waiting = self._waiting()
         waiting[self] = self.loop.call_later(seconds, self._close)
-        if len(waiting) > MOST:
+        if len(waiting) > MAX_WAITING:
             next(iter(waiting))._close()
 
     def _stop_waiting(self) -> None:
@@ -61,6 +61,6 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _waiting(self) -> Waiting:
-        """The connections of this server that wait, the one that has waited longest first."""
+        """Return the waiting connections of this server, longest wait first."""
         found: Waiting = vars(self.server_state).setdefault("waiting", OrderedDict())
         return found

@@ -1,4 +1,4 @@
-"""An application on a socket: uvicorn in a thread of its own, which ends when it is told."""
+"""Serve an application on a socket: uvicorn in its own thread."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import uvicorn
 
-from collectors.exports.admission import networks
-from collectors.listening.udp_sockets import endpoint
+from collectors.exports.admission import parse_networks
+from collectors.listening.udp_sockets import parse_endpoint
 from prism.api.server.application import app
 from prism.api.server.idle_connections import IDLE_S, Connection
 from prism.past.uploads import Bounds, Uploads
@@ -23,17 +23,17 @@ from prism.service.service_settings import LOOPBACK_NAMES, Service
 from prism.service.tokens import Tokens
 
 BACKLOG = 1024
-GRACE_S = 3  # for answers that are under way at the end
+GRACE_S = 3  # seconds for open answers at the end
 
 
 @contextmanager
 def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies: Sequence[str] = ()) -> Iterator[int]:
-    """A service on host:port while the context lasts; the port, which is any free one for 0.
+    """Serve on host:port while the context lasts; yields the port (a free one for 0).
 
-    `proxies`: CIDRs of those whose X-Forwarded-For and X-Forwarded-Proto are believed. Raises ValueError where others than this
-    host could ask and there are no tokens, OSError where the port is taken.
+    `proxies`: CIDRs whose X-Forwarded-For and X-Forwarded-Proto are trusted. Raises ValueError if other hosts could connect
+    without tokens, OSError if the port is in use.
     """
-    check(service, host)
+    check_access(service, host)
     made = app(service)
     config = uvicorn.Config(
         made,
@@ -63,22 +63,22 @@ def served(service: Service, host: str = "127.0.0.1", port: int = 0, *, proxies:
         listening.close()
 
 
-def check(service: Service, host: str) -> None:
-    """Raises ValueError where the service would be open to others without tokens, or tokens cannot be understood; OSError."""
+def check_access(service: Service, host: str) -> None:
+    """Check that tokens protect the service from other hosts. Raises ValueError if not, or for invalid tokens; OSError."""
     known = service.tokens.all() if service.tokens else ()
-    if known or loopback(host):
+    if known or is_loopback(host):
         return
-    who = f"{host or '*'}: others than this host could ask"
+    who = f"{host or '*'}: other hosts could connect"
     if service.tokens is None:
         raise ValueError(
-            f"{who}: make a token (prism token create NAME --tokens FILE) and say --tokens FILE, or name 127.0.0.1"
+            f"{who}: make a token (prism token create NAME --tokens FILE) and give --tokens FILE, or use 127.0.0.1"
         )
     path = service.tokens.path
     raise ValueError(f"{who}, and {path} has no token yet: prism token create NAME --tokens {path}")
 
 
-def loopback(host: str) -> bool:
-    """Whether an address to listen on is one that only this host reaches."""
+def is_loopback(host: str) -> bool:
+    """Check whether only this host can reach a listening address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -86,22 +86,24 @@ def loopback(host: str) -> bool:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; on all addresses where none is named. Raises OSError."""
+    """Open a listening socket; on all addresses without a host. Raises OSError."""
     both = not host and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both or ":" in host else socket.AF_INET
     try:
         made = socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         raise OSError(error.errno, os.strerror(error.errno or 0), f"{host}:{port}") from None
-    # connections inherit it; without it each answer but the first waits 40 ms for an acknowledgment that is delayed
+    # connections inherit it; otherwise delayed acknowledgments add 40 ms to each answer but the first
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return made
 
 
 @dataclass(frozen=True)
 class Wish:
-    """How a service is shown: `at`, [ADDRESS:]PORT; files and folders of `tokens` and `uploads`, where there are any; `proxies`
-    as in `served`; the `names` it is called by; the `bounds` of uploads.
+    """Options of the web server.
+
+    `at`: [ADDRESS:]PORT; `tokens`, `uploads`: file and folder, if any; `proxies`: as in `served`; `names`: host names of the
+    service; `bounds`: limits of uploads.
     """
 
     at: str = "8080"
@@ -113,23 +115,23 @@ class Wish:
 
 
 @contextmanager
-def shown(service: Service, wish: Wish) -> Iterator[str]:
-    """A service with what is wished besides, while the context lasts; its address. Raises ValueError, OSError."""
-    where = endpoint("pages", wish.at)
-    proxies = [str(network) for network in networks(wish.proxies)]
+def serve(service: Service, wish: Wish) -> Iterator[str]:
+    """Serve with these options while the context lasts; yields the address. Raises ValueError, OSError."""
+    where = parse_endpoint("pages", wish.at)
+    proxies = [str(network) for network in parse_networks(wish.proxies)]
     tokens = Tokens(wish.tokens) if wish.tokens else None
     with ExitStack() as stack:
         uploads = stack.enter_context(Uploads(wish.uploads, wish.bounds)) if wish.uploads else None
         if uploads is not None:
-            stack.enter_context(_arriving(uploads.folder))
+            stack.enter_context(_request_buffers(uploads.folder))
         whole = replace(service, tokens=tokens, uploads=uploads, names=tuple(wish.names))
         port = stack.enter_context(served(whole, where.host, where.port, proxies=proxies))
         yield f"http://{replace(where, port=port)}"
 
 
 @contextmanager
-def _arriving(folder: Path) -> Iterator[None]:
-    """Have what a request brings wait on this disk, under no name, until it is read: /tmp may be memory, and small."""
+def _request_buffers(folder: Path) -> Iterator[None]:
+    """Buffer request bodies in unnamed files on this disk, because /tmp may be small or in memory."""
     before, tempfile.tempdir = tempfile.tempdir, str(folder)
     try:
         yield

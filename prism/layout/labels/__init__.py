@@ -1,5 +1,5 @@
 """Label collectives and pipelines one by one: data, tensor, pipeline, expert and context parallel groups.
 
-`parallelism` is the entry. `pipelines` finds who hands over to whom, `collective_kinds` what each collective is for,
-`dimensions` the sizes that follow.
+`parallelism` is the entry. `pipelines` finds the hand-overs between endpoints. `collective_kinds` assigns a kind to each
+collective. `dimensions` computes the sizes.
 """

@@ -1,4 +1,4 @@
-"""The groups of a job and the sizes of its dimensions, from labelled collectives and pipelines."""
+"""Compute the groups of a job and the sizes of its dimensions from labelled collectives and pipelines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prism.loops.communicators.parallel_handovers import own_pace
 from prism.model import Group, GroupKind, Layout
 
 Members = frozenset[int]
-APART = 0.5  # of how uneven two are, that is not common to both: they are not in step
+APART = 0.5  # share of the variation that two endpoints do not have in common; above it they are not in step
 
 
 class Shape:
@@ -40,7 +40,7 @@ class Shape:
         self.sets: dict[GroupKind, list[Members]] = {
             kind: sorted({one.members for k, one in kinds if k == kind}, key=sorted) for kind in ("dp", "tp", "ep", "cp")
         }
-        self.largest: dict[int, Members] = {}  # of the sets that reduce gradients, for each of their members
+        self.largest: dict[int, Members] = {}  # largest set that reduces gradients, by member
         for own in sorted(self.sets["dp"], key=len):
             self.largest |= {m: own for m in own if len(own) > len(self.largest.get(m, ()))}
         self.dp = _mode([len(self.largest[m]) for m in members if m in self.largest])
@@ -54,7 +54,7 @@ class Shape:
         self.together = self._together(hands) if self.placed else self.hidden
 
     def _placed(self) -> list[tuple[int, ...]]:
-        """Endpoints of one host and stage that no traffic joins: parallel by placement, neighbours by rail."""
+        """Return endpoints of one host and stage that no traffic joins: parallel by placement, neighbours by rail."""
         at: dict[tuple[str, int], list[int]] = defaultdict(list)
         for m in self.members:
             if (host := self.host[m]) is not None:
@@ -68,23 +68,24 @@ class Shape:
         joined = any(len(s & set(g)) > 1 for s in self.sets["dp"] for g in groups)
         return [] if joined or not groups else groups
 
-    def _together(self, hands: Mapping[Pair, Edge], *, most: int = 32) -> int:
-        """How many neighbours of those placed in one host hand on in step, as tensor-parallel ranks do; `most` hosts tell.
+    def _together(self, hands: Mapping[Pair, Edge], *, max_hosts: int = 32) -> int:
+        """Return how many neighbours in one host hand over in step, as tensor-parallel ranks do; at most `max_hosts` are
+        examined.
 
-        All, where gradients are reduced between hosts: whoever is a replica of another shows that there.
+        If gradients are reduced between hosts, all of them do: replicas would show in those reductions.
         """
-        few = self.placed[:: max(len(self.placed) // most, 1)]
+        sample = self.placed[:: max(len(self.placed) // max_hosts, 1)]
         on: dict[int, dict[int, Edge]] = defaultdict(dict)
         for (src, dst, *_), edge in hands.items():
             on[src][self.stage.get(dst, -1)] = edge
         begins = [0]
         for i in range(1, self.hidden if not self.reductions else 1):
-            told = [
+            paces = [
                 own_pace(on[one][stage].activity()[0], on[other][stage].activity()[0])
-                for one, other in (group[i - 1 : i + 1] for group in few)
+                for one, other in (group[i - 1 : i + 1] for group in sample)
                 for stage in on[one].keys() & on[other].keys()
             ]
-            known = [pace for pace in told if not np.isnan(pace)]
+            known = [pace for pace in paces if not np.isnan(pace)]
             if known and np.median(known) >= APART:
                 begins.append(i)
         sizes = {high - low for low, high in pairwise([*begins, self.hidden])}
@@ -92,7 +93,7 @@ class Shape:
 
     @cached_property
     def layout(self) -> Layout:
-        """Sizes, with how far they agree with one another as confidence."""
+        """Sizes of the dimensions. The confidence is how well they agree with one another."""
         tp, dp = self.tp * self.together, self.dp * (self.hidden // self.together)
         whole = dp * self.pp * tp == len(self.members)
         even = [
@@ -108,18 +109,18 @@ class Shape:
         return Layout(dp=dp, pp=self.pp, tp=tp, ep=self.ep, cp=self.cp, confidence=round(confidence, 3))
 
     def groups(self) -> tuple[Group, ...]:
-        """Every group of two or more, the pipelines in order of stage."""
-        sure = self.layout.confidence
-        out = [Group(kind, self._names(sorted(s)), "traffic", sure) for kind, own in self.sets.items() for s in own]
+        """Return every group of two or more members, pipelines in order of stage."""
+        confidence = self.layout.confidence
+        out = [Group(kind, self._names(sorted(s)), "traffic", confidence) for kind, own in self.sets.items() for s in own]
         for chain in self.chains:
             seen = self.seen.issuperset(pairwise(chain))
-            out.append(Group("pp", self._names(chain), "traffic" if seen else "placement", sure))
+            out.append(Group("pp", self._names(chain), "traffic" if seen else "placement", confidence))
         n = self.together
         for own in self.placed:
             tp = [own[i : i + n] for i in range(0, len(own), n)] if n > 1 else []
             dp = [own[i::n] for i in range(n)] if n < len(own) else []
-            out += [Group("tp", self._names(one), "placement", sure) for one in tp]
-            out += [Group("dp", self._names(one), "placement", sure) for one in dp]
+            out += [Group("tp", self._names(one), "placement", confidence) for one in tp]
+            out += [Group("dp", self._names(one), "placement", confidence) for one in dp]
         return tuple(out)
 
     def _names(self, codes: list[int] | tuple[int, ...]) -> tuple[str, ...]:
@@ -127,7 +128,7 @@ class Shape:
 
 
 def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
-    """Whether what goes into a collective's members comes out again, of each of them or of another in its host."""
+    """Check whether each member, or its host, sends as many of a collective's lanes as it receives."""
     balance: Counter[int | str] = Counter()
     senders, receivers = {key[0] for key in one.edges}, {key[1] for key in one.edges}
     for node in senders - receivers:
@@ -138,6 +139,6 @@ def _closed(one: Collective, host: Mapping[int, str | None]) -> bool:
 
 
 def _mode(sizes: list[int]) -> int:
-    """The commonest size, the larger of equals; 1 where there is none."""
+    """Return the most frequent size, the larger of equals; 1 if there is none."""
     count = Counter(sizes)
     return max(count, key=lambda size: (count[size], size), default=1)

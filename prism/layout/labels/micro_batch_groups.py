@@ -1,7 +1,7 @@
-"""Collectives inside the stages of a pipeline that go on with every micro-batch: tensor parallel groups.
+"""Find tensor parallel groups inside pipeline stages: their collectives run with every micro-batch.
 
-Where a stage's ranks belong to one kind of group only, that need not be data parallel: a pipeline of tensor parallel stages
-without replicas reduces no gradients. Those are reduced once per step, when the last micro-batch has come back.
+If a stage's ranks belong to one kind of group only, it is not always data parallel: a pipeline of tensor parallel stages
+without replicas reduces no gradients. Gradients are reduced once per step, when the last micro-batch has returned.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 from collectors.columns.record import Flows
 from collectors.compilation.compiled import compiled
 from prism.layout.labels.collective_kinds import Members
+from prism.layout.labels.collective_rhythms import rhythm_of
 from prism.layout.labels.pipelines import chains_of, emptied, lanes_of
-from prism.layout.labels.rest_times import beat_of
 from prism.loops.arrays.edges import Edge, Pair, ends, sending
 from prism.loops.arrays.intervals import Ints
 from prism.loops.communicators.handover_test import Handover
@@ -30,17 +30,16 @@ def by_batch(
     flows: Flows,
     kinds: Kinds,
     hands: Mapping[Pair, Edge],
-    tides: Mapping[Pair, Handover],
+    handover_of: Mapping[Pair, Handover],
     *,
-    most: float = 0.5,
-    often: float = 0.8,
+    min_share: float = 0.5,
+    min_forward: float = 0.8,
 ) -> Kinds:
-    """The collectives with what they are for; reductions of ranks that have no others are tensor parallel if they go on with
-    every micro-batch, forwards too.
+    """Relabel reductions as tensor parallel if their ranks have no other collective and they run with every micro-batch.
 
-    That is so if of the time between the first and the last that a rank is handed in a step `most` lies in intervals, from one
-    to the next, in which its collective moves something; and if that does so as `often` between what a first stage hands on
-    first and what comes back: gradients may be reduced batch by batch, but not before there are any.
+    Two conditions hold then. More than `min_share` of the time between the first and the last hand-over to a rank in a step
+    lies in intervals in which its collective moves octets. And in `min_forward` of the steps the collective moves octets
+    between the first hand-over of the first stage and the first return: gradients cannot exist yet.
     """
     of: dict[Members, list[Collective]] = defaultdict(list)
     for _, one in kinds:
@@ -50,58 +49,60 @@ def by_batch(
     if not hands or not only or any(not ends(pair) <= ranks for pair in hands):
         return kinds
     start = sending(flows)
-    spoken = {members: np.sort(np.concatenate([start[one.rows] for one in own])) for members, own in of.items()}
-    over = {members: beat_of(flows, own).quiet[:, 0].copy() for members, own in of.items()}
-    if _with_each(over, spoken, hands) <= most:
+    active = {members: np.sort(np.concatenate([start[one.rows] for one in own])) for members, own in of.items()}
+    step_ends = {members: rhythm_of(flows, own).quiet[:, 0].copy() for members, own in of.items()}
+    if _active_share(step_ends, active, hands) <= min_share:
         return kinds
-    by_rank = {rank: times for members, times in spoken.items() for rank in members}
-    begun = forward = 0
-    for sent, back, first in _begun(hands, tides):
-        begun += len(sent)
+    by_rank = {rank: times for members, times in active.items() for rank in members}
+    total = forward = 0
+    for sent, back, first in _begun(hands, handover_of):
+        total += len(sent)
         forward += int(np.count_nonzero(np.searchsorted(by_rank[first], back) > np.searchsorted(by_rank[first], sent)))
-    return [("tp", one) for _, one in kinds] if forward >= often * begun > 0 else kinds
+    return [("tp", one) for _, one in kinds] if forward >= min_forward * total > 0 else kinds
 
 
-def _with_each(over: Mapping[Members, Ints], spoken: Mapping[Members, Ints], hands: Mapping[Pair, Edge]) -> float:
-    """Which share of the time between the first and the last that ranks are handed in a step lies in intervals, from one to the
-    next, in which something is `spoken` in their collectives, whose steps are `over` then.
+def _active_share(step_ends: Mapping[Members, Ints], active: Mapping[Members, Ints], hands: Mapping[Pair, Edge]) -> float:
+    """Share of the time between hand-overs within a step in whose intervals the rank's collectives are active.
+
+    `step_ends` and `active` are times by members, ascending.
     """
-    came: dict[int, list[Ints]] = defaultdict(list)
+    received: dict[int, list[Ints]] = defaultdict(list)
     for key, edge in hands.items():
-        came[key[1]].append(edge.end)
+        received[key[1]].append(edge.end)
     used = inner = 0
-    for members, times in spoken.items():
-        for given in (np.sort(np.concatenate(came[member])) for member in members if member in came):
-            waited = _waited(given, over[members], times)
-            inner, used = inner + waited[0], used + waited[1]
+    for members, times in active.items():
+        for arrivals in (np.sort(np.concatenate(received[member])) for member in members if member in received):
+            durations = _waited(arrivals, step_ends[members], times)
+            inner, used = inner + durations[0], used + durations[1]
     return used / max(inner, 1)
 
 
 @compiled
-def _waited(given: Ints, over: Ints, spoken: Ints) -> tuple[int, int]:
-    """How long it is from one of the times `given` to the next, but for those between which a step is `over`, in all; and of
-    that, where something is `spoken` in between, ns. All times ascend.
+def _waited(arrivals: Ints, step_ends: Ints, active: Ints) -> tuple[int, int]:
+    """Sum the intervals between successive `arrivals` within one step, and those of them in which something is `active`, ns.
+
+    All times ascend. `step_ends` separates the steps.
     """
-    step, said = np.searchsorted(over, given), np.searchsorted(spoken, given)  # many are spoken for each that is given
+    step, active_before = np.searchsorted(step_ends, arrivals), np.searchsorted(active, arrivals)
     inner = used = 0
-    for i in range(1, len(given)):
+    for i in range(1, len(arrivals)):
         if step[i] == step[i - 1]:
-            inner += given[i] - given[i - 1]
-            if said[i] > said[i - 1]:
-                used += given[i] - given[i - 1]
+            inner += arrivals[i] - arrivals[i - 1]
+            if active_before[i] > active_before[i - 1]:
+                used += arrivals[i] - arrivals[i - 1]
     return inner, used
 
 
-def _begun(hands: Mapping[Pair, Edge], tides: Mapping[Pair, Handover]) -> Iterator[tuple[Ints, Ints, int]]:
-    """When each first stage handed on the first of each step, when something came back first after that, and the stage."""
+def _begun(hands: Mapping[Pair, Edge], handover_of: Mapping[Pair, Handover]) -> Iterator[tuple[Ints, Ints, int]]:
+    """Yield for each pipeline the first hand-over of each step, the first return after it, and the first stage."""
     lanes = lanes_of(hands)
-    for first, second, *_ in chains_of(hands, {}, tides)[0]:
-        went, came = (
+    for first, second, *_ in chains_of(hands, {}, handover_of)[0]:
+        forward_times, return_times = (
             np.sort(np.concatenate(own))
             for own in ([hands[key].start for key in lanes[first, second]], [hands[key].end for key in lanes[second, first]])
         )
-        tide = emptied(first, second, lanes, tides)
+        tide = emptied(first, second, lanes, handover_of)
         if tide is not None:
-            sent = np.append(went, FOREVER)[np.searchsorted(went, np.append(went[0], tide.empty))]
-            back = np.append(came, FOREVER)[np.searchsorted(came, sent)]
+            sent = np.append(forward_times, FOREVER)[np.searchsorted(forward_times, np.append(forward_times[0], tide.empty))]
+            back = np.append(return_times, FOREVER)[np.searchsorted(return_times, sent)]
             yield sent[back < FOREVER], back[back < FOREVER], first

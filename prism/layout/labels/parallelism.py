@@ -1,9 +1,9 @@
-"""How a job is parallelised: which traffic belongs to which kind of group, and the layout that follows.
+"""Infer how a job is parallelised: assign its traffic to kinds of groups, and compute the layout.
 
-Collectives are edges that move together (`pair_lockstep`); what is left is handed over from one endpoint to another: the
-pipeline. A rank may be in several collectives. The one that is quiet longest is data parallel, for gradients are reduced once
-per step; one inside it is expert or context parallel; one across it is tensor parallel. Parallelism inside a host is not on
-the wire: it is what the sizes leave open and the placement explains.
+Collectives are edges that move together (`pair_lockstep`). Remaining edges are hand-overs between endpoints: the pipeline. A
+rank may be in several collectives. The collective that is idle longest is data parallel: gradients are reduced once per step. A
+collective inside it is expert or context parallel; one across it is tensor parallel. Parallelism inside a host is not on the
+wire: sizes and placement show it.
 
 Source: LLMPrism (arXiv 2505.00342), parallelism identification; graph shape and rhythm replace its count of sizes.
 """
@@ -20,7 +20,7 @@ from prism.layout.labels.collective_kinds import kinds_of
 from prism.layout.labels.dimensions import Shape
 from prism.layout.labels.in_host_stages import by_rail, links_inside, with_links
 from prism.layout.labels.micro_batch_groups import by_batch
-from prism.layout.labels.pipelines import chains_of, rests_of
+from prism.layout.labels.pipelines import chains_of, reduction_times_of
 from prism.layout.labels.tied_embeddings import without_tied
 from prism.loops.arrays.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.loops.arrays.group_sums import highest, numbered, tallied
@@ -42,24 +42,39 @@ from prism.topology import Topology
 Members = frozenset[int]
 
 
-def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: float = 1e-3) -> Parallelism:
-    """Groups and layout of one job; `flows` holds its records (others are ignored).
+def infer(flows: Flows, job: Job, topology: Topology | None = None, *, min_share: float = 1e-3) -> Parallelism:
+    """Infer groups, layout, stages and streams of one job.
 
-    Edges that carry less than `least` of what the heaviest edge at both their ends carries are not looked at.
+    Parameters
+    ----------
+    flows : Flows
+        Records that include those of the job; others are ignored.
+    job : Job
+        Its endpoints are the ranks.
+    topology : Topology, optional
+        Host and rail of the ranks.
+    min_share : float
+        Edges with less than this share of the octets of the heaviest edge at both of their ends are ignored.
+
+    Returns
+    -------
+    Parallelism
     """
     code = {address: i for i, address in enumerate(flows.endpoints)}
     members = [code[address] for address in job.endpoints]
     inside = flows.among(job.endpoints)
     payload = np.flatnonzero(~flows.control() & inside[flows.src] & inside[flows.dst])
     known = connections(flows, payload)
-    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, known))), least)
+    edges = _weighty(recurring(edges_of(flows, payload, lanes(flows, known))), min_share)
     host = {m: topology.host(flows.endpoints[m]) if topology is not None else None for m in members}
     rail = {m: topology.rail(flows.endpoints[m]) if topology is not None else -1 for m in members}
     pure = _pure(flows, payload)
-    halved = set().union(*cubes(edges))  # one round of which may look as if it handed something over
-    tides, trees = handovers(_without(edges, halved), renewals(flows, known))
-    (tides, rings), trees = (circles(_without_rounds(tides, edges, host), edges, host), trees) if pure else (({}, []), [])
-    handed_on = {key for pair in tides for key in (pair, flipped(pair))}
+    halved = set().union(*cubes(edges))  # a single round of halving may look like a hand-over
+    handover_of, trees = handovers(_without(edges, halved), renewals(flows, known))
+    (handover_of, rings), trees = (
+        (circles(_without_rounds(handover_of, edges, host), edges, host), trees) if pure else (({}, []), [])
+    )
+    handed_on = {key for pair in handover_of for key in (pair, flipped(pair))}
     taken = handed_on.union(*(ring.edges for ring in rings))
     if pure:
         others = _without(edges, taken.union(*trees))
@@ -78,9 +93,9 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
     kinds = kinds_of(flows, completed(found, edges), pure=pure, host=host)
     if hands and _within_reductions(hands, kinds):
         found += [_of_two(hands[pair], hands[flipped(pair)]) for pair in hands if pair[0] < pair[1]]
-        hands, tides, kinds = {}, {}, kinds_of(flows, completed(found, edges), pure=pure, host=host)
-    kinds = by_batch(flows, kinds, hands, tides)
-    chains, stage = chains_of(hands, rests_of(flows, kinds) if hands else {}, tides)
+        hands, handover_of, kinds = {}, {}, kinds_of(flows, completed(found, edges), pure=pure, host=host)
+    kinds = by_batch(flows, kinds, hands, handover_of)
+    chains, stage = chains_of(hands, reduction_times_of(flows, kinds) if hands else {}, handover_of)
     kinds, more = _without_ends(kinds, chains, edges)
     chains, stage = with_links(chains, stage, links_inside(flows, kinds, by_rail(members, host, rail)))
     shape = Shape(flows, members, host, rail, kinds, chains, stage, hands)
@@ -92,22 +107,22 @@ def infer(flows: Flows, job: Job, topology: Topology | None = None, *, least: fl
 
 
 def _without(edges: Mapping[Pair, Edge], keys: Collection[Pair]) -> dict[Pair, Edge]:
-    """The edges but those of some keys."""
+    """Return the edges except those of some keys."""
     return {key: edge for key, edge in edges.items() if key not in keys} if keys else dict(edges)
 
 
 def _without_rounds(
-    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None]
+    handover_of: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None]
 ) -> dict[Pair, Handover]:
-    """What seems to be handed over, without pairs on which two volumes go around, one way each."""
-    around = rounds(edges, host) if tides else {}
-    return {pair: tide for pair, tide in tides.items() if around.get(pair, -1) == around.get(flipped(pair), -1)}
+    """Return the hand-overs except pairs on which two volumes travel around a ring, one in each direction."""
+    around = rounds(edges, host) if handover_of else {}
+    return {pair: tide for pair, tide in handover_of.items() if around.get(pair, -1) == around.get(flipped(pair), -1)}
 
 
 def _without_ends(
     kinds: list[tuple[GroupKind, Collective]], chains: Sequence[Sequence[int]], edges: Mapping[Pair, Edge]
 ) -> tuple[list[tuple[GroupKind, Collective]], list[Collective]]:
-    """The collectives without what the first and the last stage of pipelines reduce between them, and that."""
+    """Split collectives into those without, and those of, the reduction between first and last stage of pipelines."""
     far = [(chain[0], chain[-1]) for chain in chains if len(chain) > 2]
     kept, tied = list[tuple[GroupKind, Collective]](), list[Collective]()
     for kind, one in kinds:
@@ -117,28 +132,28 @@ def _without_ends(
     return kept, tied
 
 
-def _pure(flows: Flows, payload: Rows, *, most: float = 0.95) -> bool:
-    """Whether ports or queue pairs tell conversations apart, for at least `most` of the octets."""
+def _pure(flows: Flows, payload: Rows, *, min_share: float = 0.95) -> bool:
+    """Check whether ports or queue pairs separate conversations for at least `min_share` of the octets."""
     known, octets = (flows.dst_qp.take(payload) > 0) | (flows.src_port.take(payload) > 0), flows.octets.take(payload)
-    return float(octets[known].sum()) >= most * float(octets.sum()) > 0
+    return float(octets[known].sum()) >= min_share * float(octets.sum()) > 0
 
 
 def _by_lane(edges: dict[Pair, Edge], trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Collectives of lanes, each of which carries one conversation."""
+    """Find collectives of lanes; each lane carries one conversation."""
     grown = {key for tree in trees for key in tree}
     found, left = communicators(_without(edges, grown))
     return found + of_lanes([[edges[key] for key in sorted(tree)] for tree in trees]), left
 
 
 def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Collectives of pairs that may carry several conversations, told apart by when they move."""
+    """Find collectives of pairs that may carry several conversations, separated by their times."""
     found, left = collectives(edges)
     found, crossing = pipelines(found, edges)
     return found, left | crossing
 
 
 def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: float = 0.95) -> float:
-    """Share of the octets that three or more endpoints moved in lockstep; what never rests may do so by chance."""
+    """Share of the octets that three or more endpoints moved in lockstep; without collectives that are never idle."""
     total = sum(edge.volume for edge in edges.values())
     moved = 0
     for one in found:
@@ -148,20 +163,20 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
     return moved / max(total, 1)
 
 
-def _weighty(edges: Mapping[Pair, Edge], least: float) -> dict[Pair, Edge]:
+def _weighty(edges: Mapping[Pair, Edge], min_share: float) -> dict[Pair, Edge]:
     src, dst, volume = moves(edges.values())
     most = np.zeros(1 + max(src.max(initial=0), dst.max(initial=0)), np.int64)
     highest(src, volume, most)
     highest(dst, volume, most)
-    kept = volume >= least * np.minimum(most[src], most[dst])
+    kept = volume >= min_share * np.minimum(most[src], most[dst])
     return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
 
 
 def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: float = 0.03) -> list[Pair]:
-    """Lone pairs that are collectives of two, which congestion, or many short messages, brought out of step.
+    """Return single pairs that are collectives of two, which congestion or many short messages brought out of step.
 
-    Pairs of equal volume do the same and are judged together, by most of them: a balanced pipeline may look like an exchange
-    where activations and gradients happen to cross.
+    Pairs of equal volume are decided together by majority. A balanced pipeline may look like an exchange if activations and
+    gradients happen to cross.
     """
     pairs = sorted((key for key in hands if key[0] < key[1]), key=lambda key: hands[key].volume)
     classes: list[list[Pair]] = []
@@ -182,25 +197,25 @@ def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: floa
 
 
 def _of_two(there: Edge, back: Edge) -> Collective:
-    """Both directions of a pair as one collective."""
+    """Join both directions of a pair into one collective."""
     rows = np.sort(np.concatenate([there.rows, back.rows]))
     return Collective(frozenset((there.key, back.key)), rows, there.activity())
 
 
 def _within_reductions(hands: Mapping[Pair, Edge], kinds: list[tuple[GroupKind, Collective]]) -> bool:
-    """Whether all pairs reduce gradients together, which stages of a pipeline do not: they exchange, they hand nothing on."""
+    """Check whether all pairs lie inside gradient reductions. Stages of a pipeline do not: such pairs are exchanges."""
     reductions = [one.members for kind, one in kinds if kind == "dp" and len(one.members) > 2]
     return all(any(ends(pair) <= members for members in reductions) for pair in hands)
 
 
 def _balanced(edge: Edge, back: Edge) -> bool:
-    """Whether a pair moves about as much there as back: activations go one way and their gradients come back."""
+    """Check whether a pair moves similar octets in both directions, as activations and their gradients do."""
     return 2 * min(edge.volume, back.volume) >= max(edge.volume, back.volume)
 
 
 def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Mapping[Pair, Edge]) -> tuple[Stream, ...]:
     streams = [Stream(kind, tuple(flows.endpoints[m] for m in sorted(one.members)), one.rows) for kind, one in kinds]
-    handed: dict[Pair, list[Rows]] = defaultdict(list)  # on several lanes, where connections take turns
+    handed: dict[Pair, list[Rows]] = defaultdict(list)  # several lanes if connections alternate
     for (src, dst, *_), edge in hands.items():
         handed[src, dst].append(edge.rows)
     for (src, dst), parts in handed.items():
@@ -210,7 +225,7 @@ def _streams(flows: Flows, kinds: list[tuple[GroupKind, Collective]], hands: Map
 
 
 def _pairs(flows: Flows, known: Connections, streams: tuple[Stream, ...]) -> tuple[PairOf, ...]:
-    """Each directed pair of endpoints with payload, on `known` connections, as what most of its octets were for, in order."""
+    """Label each directed pair of endpoints with the kind of most of its octets, ordered by source and destination."""
     kinds: list[PairKind] = sorted({"unknown", *(stream.kind for stream in streams)})
     label = np.full(len(flows), kinds.index("unknown"), np.int32)
     for stream in streams:

@@ -1,6 +1,6 @@
-"""Tied embeddings: the first and the last stage of a pipeline hold the same weights and reduce their gradients between them.
+"""Find tied embeddings: the first and the last stage of a pipeline hold the same weights and reduce their gradients together.
 
-They do so right after the other gradients, so that the groups of both stages look like one.
+They do so right after the other gradients, so the groups of both stages look like one.
 
 Source: the embedding groups of Megatron-LM (Narayanan et al., SC 2021).
 """
@@ -19,11 +19,11 @@ from prism.loops.communicators.pair_lockstep import Collective, joined
 def without_tied(
     found: Iterable[Collective], joined_by: Iterable[Pair], edges: Mapping[Pair, Edge], *, alone: bool = False
 ) -> tuple[list[Collective], list[Collective]]:
-    """The collectives without what two stages reduce between them, and that.
+    """Split collectives into those without, and those of, the reduction between two stages.
 
-    `joined_by` are pairs of which each has a member in either stage: those of a pipeline of two hand on to one another, of a
-    longer one they are its ends. Without the lanes between them it is two groups of one size, each of which is whole, and every
-    member has one partner in the other group. What is between such a pair `alone` is tied, too, if that is said.
+    `joined_by` are pairs with one member in each stage: neighbours in a pipeline of two, the ends of a longer one. Without the
+    lanes between them, a collective must be two complete groups of one size, each member with one partner in the other group.
+    With `alone`, collectives that only join such pairs are tied, too.
     """
     pairs = {frozenset(ends(pair)) for pair in joined_by}
     if not pairs:
@@ -43,14 +43,14 @@ def without_tied(
 
 
 def _are_stages(members: frozenset[int], a: Collective, b: Collective, pairs: set[frozenset[int]]) -> bool:
-    """Whether two groups are all of some members, alike in size, whole, and joined member by member."""
+    """Check whether two groups contain all members, have one size, are complete, and are matched member by member."""
     whole = all({key[0] for key in one.edges} == {key[1] for key in one.edges} == one.members for one in (a, b))
     matched = len(pairs) == len(a.members) and frozenset().union(*pairs) == members
     return whole and matched and len(a.members) == len(b.members) and all(len(pair & a.members) == 1 for pair in pairs)
 
 
 def _parts_of(one: Collective, keys: frozenset[Pair], edges: Mapping[Pair, Edge]) -> list[Collective]:
-    """Some lanes of a collective as collectives of those that they join."""
+    """Return some lanes of a collective as collectives of the members that they join."""
     graph = nx.Graph((key[0], key[1]) for key in keys)
     out = []
     for part in nx.connected_components(graph):

@@ -1,5 +1,6 @@
 """Parse log text in one pass with bounded memory (`log_scanner`).
 
-Order: `log_envelopes` → `line_cleaning` → `line_prefixes` and `timestamps` (who wrote a line, and when) → `drain` (templates) →
-`signatures` (the library of causes) → `iterations` (progress) → `tracebacks`. `log_facts` reads what joins logs with flows.
+Order: `log_envelopes` → `line_cleaning` → `line_prefixes` and `timestamps` (writer and time of a line) → `drain` (templates) →
+`signatures` (the library of causes) → `iterations` (progress) → `tracebacks`. `log_facts` reads facts that join logs with
+flows.
 """

@@ -1,7 +1,7 @@
 """Group log lines into templates with a fixed-depth parse tree.
 
-Reference: He, Zhu, Zheng, Lyu: Drain: An Online Log Parsing Approach with Fixed Depth Tree, ICWS 2017. An own small one: drain3
-was last released in 2022, keeps its state as a pickle and parses a few thousand lines per second.
+Reference: He, Zhu, Zheng, Lyu: Drain: An Online Log Parsing Approach with Fixed Depth Tree, ICWS 2017. This is a small own
+implementation: drain3 was last released in 2022, keeps its state as a pickle and parses a few thousand lines per second.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 WILD = "<*>"
-SIMILARITY = 0.5  # share of equal tokens from which on a line belongs to a template; the paper's range is 0.4 … 0.6
+SIMILARITY = 0.5  # minimum share of equal tokens for a match; the paper's range is 0.4 … 0.6
 CHILDREN = 100  # of a node, as in the paper
-LEAF = 64  # templates of one leaf: lines of rubbish would make each line a template that all others are compared with
+LEAF = 64  # templates per leaf: limits the comparisons for random lines
 TOKENS = 64  # the rest of a line is one token
 _SPLIT = re.compile(r"[\s=,|]+")
 _NUMBER = re.compile(r"\d")
@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\d")
 
 @dataclass(eq=False)
 class Template:
-    """Tokens, wild where lines differ."""
+    """Tokens of a template, with wildcards where lines differ."""
 
     tokens: list[str]
     count: int = 0
@@ -31,7 +31,7 @@ class Template:
 
 
 class Drain:
-    """Templates of the lines so far; at most `most` of them, then no more are made."""
+    """Templates of all lines so far; at most `most` of them."""
 
     def __init__(self, *, similarity: float = SIMILARITY, most: int = 20_000) -> None:
         self.similarity, self.most = similarity, most
@@ -40,7 +40,7 @@ class Drain:
         self._children: dict[tuple[int, str], set[str]] = {}
 
     def add(self, line: str) -> Template | None:
-        """The template of a line, which it becomes part of; None when there are too many."""
+        """Assign a line to its template and update it; None if there are too many templates."""
         tokens = tokenize(line)
         leaf = self._leaf(tokens)
         best = self._best(leaf, tokens)
@@ -56,7 +56,7 @@ class Drain:
         return best
 
     def match(self, line: str) -> Template | None:
-        """The template all of whose constant tokens a line has, or None; nothing is learnt."""
+        """Find the template whose constant tokens a line has, or None; nothing is learnt."""
         tokens = tokenize(line)
         for one in self._leaf(tokens, make=False):
             if all(a in (b, WILD) for a, b in zip(one.tokens, tokens, strict=True)):
@@ -64,7 +64,7 @@ class Drain:
         return None
 
     def load(self, templates: Iterable[str]) -> None:
-        """Take over templates that `str` wrote."""
+        """Load templates that `str` wrote."""
         for text in templates:
             tokens = text.split(" ")[: TOKENS + 1]
             leaf = self._leaf(tokens)
@@ -102,6 +102,6 @@ class Drain:
 
 
 def tokenize(line: str) -> list[str]:
-    """Words of a line; those with digits are wild from the start, which the paper leaves to regular expressions per system."""
+    """Split a line into words. Words with digits are wildcards at once; the paper uses regular expressions per system."""
     words = _SPLIT.split(line.strip(), TOKENS)
     return [WILD if _NUMBER.search(word) or len(word) > 64 else word for word in words]

@@ -1,4 +1,4 @@
-"""Read the iteration, and its duration where given, from lines by which frameworks report progress."""
+"""Read the iteration, and its duration if given, from progress lines of frameworks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Mark(NamedTuple):
-    """A line of progress. `iteration` is -1 where the line has none; `step_s` is 0 where it says no duration."""
+    """A progress line. `iteration` is -1 if the line has none; `step_s` is 0 without a duration."""
 
     number: int  # of the line
     iteration: int
@@ -37,7 +37,7 @@ _DURATIONS = (
 
 
 def iteration(text: str) -> int | None:
-    """The iteration that a line of progress names, or None if it is none."""
+    """Parse the iteration of a progress line, or None for other lines."""
     if not _TRAINS.search(text):
         return None
     found = next((found for form in _FORMS if (found := form.search(text))), None)
@@ -45,7 +45,7 @@ def iteration(text: str) -> int | None:
 
 
 def duration_s(text: str) -> float:
-    """The duration of an iteration that a line of progress names; 0 if it names none."""
+    """Parse the duration of an iteration from a progress line, s; 0 if there is none."""
     for form, unit in _DURATIONS:
         if (found := form.search(text)) and found[1].count(".") < 2 and found[1] != ".":
             return float(found[1]) * unit

@@ -1,10 +1,10 @@
-"""Make blocks of log text safe to read: terminal escapes, progress bars, binary rubbish, over-long lines; and mask secrets."""
+"""Clean blocks of log text (terminal escapes, progress bars, binary data, over-long lines), and mask secrets."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 8192  # octets of a line that are kept: a stack line or an argument dump is shorter, a line of rubbish is not
+MAX_OCTETS = 8192  # octets kept of a line: stack lines and argument dumps are shorter, binary data is not
 
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROLS = bytes(octet for octet in range(32) if octet not in (9, 10, 13)) + b"\x7f"
@@ -27,9 +27,9 @@ MASK = "***"
 
 
 def clean(block: bytes) -> bytes:
-    """Text of whole lines without terminal escapes and control characters.
+    """Remove terminal escapes and control characters from whole lines.
 
-    Carriage returns stay: `segments` splits at them. The number of line feeds does not change.
+    Carriage returns stay for `segments`. The number of line feeds does not change.
     """
     if b"\r\n" in block:
         block = block.replace(b"\r\n", b"\n")
@@ -39,13 +39,13 @@ def clean(block: bytes) -> bytes:
 
 
 def segments(block: bytes, first: int) -> tuple[list[bytes], list[int] | range]:
-    """Lines of a cleaned block, cut to `LONGEST`, and the number of each.
+    """Split a cleaned block into lines, cut to `MAX_OCTETS`, with their numbers.
 
     A progress bar that rewrites its line gives several lines with one number.
     """
     lines = block.split(b"\n")
-    if len(block) > LONGEST and max(map(len, lines)) > LONGEST:
-        lines = [line[:LONGEST] for line in lines]
+    if len(block) > MAX_OCTETS and max(map(len, lines)) > MAX_OCTETS:
+        lines = [line[:MAX_OCTETS] for line in lines]
     if b"\r" not in block:
         return lines, range(first, first + len(lines))
     parts: list[bytes] = []
@@ -58,7 +58,7 @@ def segments(block: bytes, first: int) -> tuple[list[bytes], list[int] | range]:
 
 
 def mask(text: str) -> str:
-    """A line without its secrets: passwords in URLs, bearer tokens, values of keys named so, known token prefixes, JWT."""
+    """Mask the secrets of a line: passwords in URLs, bearer tokens, values of secret keys, known token prefixes, JWT."""
     return _SECRETS.sub(_masked, text)
 
 

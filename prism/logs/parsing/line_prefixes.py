@@ -1,4 +1,4 @@
-"""Find out who wrote a line: rank, host and level, from what launchers and loggers put before the text."""
+"""Parse the prefixes of launchers and loggers: rank, host and level of a line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Prefix(NamedTuple):
-    """What precedes a line's text. `rank` and `host` are None and empty where the line does not say them."""
+    """Parsed prefix of a line. `rank` is None and `host` empty if the line does not have them."""
 
     rest: str
     rank: int | None = None
@@ -16,7 +16,7 @@ class Prefix(NamedTuple):
 
     @property
     def key(self) -> tuple[int | None, str]:
-        """What lines of one writer have in common, where writers share a stream."""
+        """Key of the writer, for streams with several writers."""
         return self.rank, self.host
 
 
@@ -55,7 +55,7 @@ _WRITERS = (
 )
 _ANY = re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", one.pattern) for one in _WRITERS))
 _LEVEL = re.compile(r"\b(DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|^\[NeMo ([IWE])\b")
-_BAR = re.compile(r"^[^|\n]{0,80}\|[^|]{0,400}\| *\d+/\d+ \[[^\]]{1,600}\](?=\S)")  # a bar that the line does not end
+_BAR = re.compile(r"^[^|\n]{0,80}\|[^|]{0,400}\| *\d+/\d+ \[[^\]]{1,600}\](?=\S)")  # a progress bar without a line end
 _INLINE_RANK = re.compile(r"\[(?:rank|Rank|RANK|PG ID \d+ PG GUID [\w()]+ Rank) ?:?(\d{1,7})\]|\bRank (\d{1,7})\] ")
 _FILE_RANK = re.compile(r"(?i)(?:^|[^a-z])rank[_-]?(\d{1,6})(?!\d)")
 _FILE_HOST = re.compile(
@@ -64,7 +64,7 @@ _FILE_HOST = re.compile(
 
 
 def prefix(line: str) -> Prefix:
-    """Split a line into its writer and its text; several prefixes may follow one another."""
+    """Split a line into prefix and text; several prefixes may follow one another."""
     rank: int | None = None
     host = level = ""
     if "/s" in line or "/it" in line:
@@ -90,9 +90,9 @@ def prefix(line: str) -> Prefix:
 
 
 def of_path(path: str) -> tuple[int | None, str]:
-    """Rank and host that a file's path names (`rank3.log`, `node07/…`), where it does."""
+    """Parse rank and host from a file's path (`rank3.log`, `node07/…`)."""
     rank = _FILE_RANK.search(path)
-    if rank is None:  # torchrun's folders: attempt_0/3/stderr.log
+    if rank is None:  # folders of torchrun: attempt_0/3/stderr.log
         rank = re.search(r"attempt_\d+/(\d{1,6})/", path)
     host = _FILE_HOST.search(path)
     return int(rank[1]) if rank else None, host[1] if host else ""

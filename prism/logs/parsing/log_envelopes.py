@@ -1,7 +1,7 @@
-"""Take log lines out of journald's export and JSON formats, JSON Lines of container runtimes, and answers of Loki.
+"""Unwrap log lines from journald's export and JSON formats, JSON Lines of container runtimes, and answers of Loki.
 
-Each message comes out as `TIME HOST PROGRAM: text`, which `line_prefixes` and `timestamps` read. References: systemd, Journal
-Export Formats; Grafana Loki HTTP API, query_range.
+Each message becomes `TIME HOST PROGRAM: text`, which `line_prefixes` and `timestamps` read. References: systemd, Journal Export
+Formats; Grafana Loki HTTP API, query_range.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
-LONGEST = 1 << 20  # octets of one field
+MAX_OCTETS = 1 << 20  # octets of one field
 _KEPT = ("MESSAGE", "_HOSTNAME", "SYSLOG_IDENTIFIER", "__REALTIME_TIMESTAMP", "_COMM")
 
 
 def unwrap(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Blocks of plain lines, from blocks of lines in one of the formats, which the first line tells; plain ones stay."""
+    """Convert blocks of lines to plain lines. The first line decides the format; plain lines stay unchanged."""
     blocks = iter(blocks)
     first = next(blocks, b"")
     head = first[:4096].lstrip()
@@ -31,7 +31,7 @@ def unwrap(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def plain(time_ns: int, host: str, program: str, message: str) -> str:
-    """Lines of one message, each with its writer before it."""
+    """Format the lines of one message, each with its writer as a prefix."""
     try:
         moment = datetime.fromtimestamp(time_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (ValueError, OverflowError, OSError):
@@ -58,12 +58,11 @@ def _json_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _of_fields(fields: dict[str, Any]) -> str:
     if "log" in fields:  # container runtimes
-        return (
-            f"{fields.get('time', '')!s:.40} {fields.get('stream', 'stdout')!s:.6} F {str(fields['log'])[:LONGEST].rstrip()}\n"
-        )
+        text = str(fields["log"])[:MAX_OCTETS].rstrip()
+        return f"{fields.get('time', '')!s:.40} {fields.get('stream', 'stdout')!s:.6} F {text}\n"
     message = fields.get("MESSAGE", "")
-    if isinstance(message, list):  # octets that are no text
-        message = bytes(one & 255 for one in message[:LONGEST] if isinstance(one, int)).decode("utf-8", "replace")
+    if isinstance(message, list):  # octets that are not text
+        message = bytes(one & 255 for one in message[:MAX_OCTETS] if isinstance(one, int)).decode("utf-8", "replace")
     program = fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM") or "journal"
     return plain(_micros(fields.get("__REALTIME_TIMESTAMP")), str(fields.get("_HOSTNAME", "")), str(program), str(message))
 
@@ -88,10 +87,10 @@ def _journal_export(blocks: Iterable[bytes]) -> Iterator[bytes]:
             name, equals, value = line.partition(b"=")
             if equals:
                 at = end + 1
-            else:  # a field of octets: its name, a length of 64 bits, the octets
+            else:  # a binary field: its name, a length of 64 bits, the octets
                 size = int.from_bytes(data[end + 1 : end + 9], "little")
-                if size > LONGEST or (len(data) < end + 10 + size and len(data) - at > 2 * LONGEST):
-                    at = end + 1  # no length: damage
+                if size > MAX_OCTETS or (len(data) < end + 10 + size and len(data) - at > 2 * MAX_OCTETS):
+                    at = end + 1  # damaged: no length
                     continue
                 if len(data) < end + 10 + size:
                     break
@@ -105,7 +104,7 @@ def _journal_export(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def of_loki(document: Any) -> list[tuple[dict[str, str], list[tuple[int, str]]]]:
-    """Labels and (time_ns, line) of each stream of an answer of query_range. Raises ValueError where it is none."""
+    """Parse an answer of query_range: labels and (time_ns, line) of each stream. Raises ValueError if it is not valid."""
     try:
         data = document["data"]
         if data["resultType"] != "streams":

@@ -1,4 +1,4 @@
-"""Read what joins logs with flows: sizes of the layout, hosts and addresses of ranks, rings, sequence numbers."""
+"""Read facts that join logs with flows: layout sizes, hosts and addresses of ranks, rings, sequence numbers."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _SUMMARY_HOST = re.compile(r"^\s+host +: (\S+)")
 _SUMMARY_RANK = re.compile(r"^\s+rank +: (\d+) \(local_rank: \d+\)")
 _WORK = re.compile(r"last enqueued (?:NCCL )?work: (-?\d+), last completed (?:NCCL )?work: (-?\d+)")
 _GROUP = re.compile(r"\[PG (?:ID )?(\d+)\b")
-NEAR = 0.9  # sequence numbers that differ by more are of different process groups
+SAME_GROUP_RATIO = 0.9  # minimum ratio of sequence numbers within one process group
 _TIMEOUT = re.compile(r"WorkNCCL\(SeqNum=(\d+), OpType=(\w+)(?:, NumelIn=(\d+), NumelOut=(\d+))?, Timeout\(ms\)=(\d+)\)")
 _ANY = (_ARGUMENT, _BOOTSTRAP, _COMM, _RING, _HCA, _SUMMARY_HOST, _SUMMARY_RANK, _WORK, _TIMEOUT)
 
 
 @dataclass
 class Facts:
-    """What the lines of a stream said; the first word counts, as later ones may be of another run."""
+    """Facts from the lines of a stream. The first value counts, because later ones may belong to another run."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)  # rank → host
@@ -57,12 +57,12 @@ class Facts:
     ranks: dict[str, set[int]] = field(default_factory=dict)  # host → ranks
     rings: dict[int, tuple[int, ...]] = field(default_factory=dict)  # channel → ranks in order
     devices: set[str] = field(default_factory=set)
-    work: dict[str, dict[int, int]] = field(default_factory=dict)  # process group → rank → the last collective that it began
+    work: dict[str, dict[int, int]] = field(default_factory=dict)  # process group → rank → the last collective that it started
     library: str = ""
     _host: str = ""
 
     def read(self, line: Prefix, rank: int | None) -> None:
-        """Take what a line says."""
+        """Read the facts in a line."""
         text = line.rest
         own = line.rank if line.rank is not None else rank
         for name, value in _ARGUMENT.findall(text):
@@ -82,17 +82,17 @@ class Facts:
             ranks[own] = max(ranks.get(own, -1), int(found[1]))
 
     def place(self, rank: int, host: str) -> None:
-        """Note that a rank is on a host."""
+        """Record the host of a rank."""
         if 0 <= rank < MOST and len(self.hosts) < MOST:
             self.hosts.setdefault(rank, host)
             self.ranks.setdefault(host, set()).add(rank)
 
     def behind(self) -> list[int]:
-        """Ranks whose last collective is before that of the others, in the process group of which most ranks report."""
+        """List the ranks whose last collective is before that of the others, in the process group with the most ranks."""
         for ranks in sorted(self.work.values(), key=len, reverse=True):
             low, high = min(ranks.values()), max(ranks.values())
             late = sorted(rank for rank, number in ranks.items() if number == low)
-            if high * NEAR <= low < high and len(late) <= len(ranks) / 2:
+            if high * SAME_GROUP_RATIO <= low < high and len(late) <= len(ranks) / 2:
                 return late
         return []
 
@@ -113,7 +113,7 @@ class Facts:
             self.devices |= {f"{line.host}/{one}" for one in re.findall(r"\]([\w.-]+):\d+/", found[1])}
 
     def merge(self, other: Facts) -> None:
-        """Take over what another stream said."""
+        """Add the facts of another stream."""
         for rank, host in other.hosts.items():
             self.place(rank, host)
         for name, size in other.sizes.items():
@@ -128,5 +128,5 @@ class Facts:
 
 
 def is_fact(text: str) -> bool:
-    """Whether a line says something that `Facts` reads."""
+    """Check whether a line contains a fact for `Facts`."""
     return any(form.search(text) for form in _ANY)

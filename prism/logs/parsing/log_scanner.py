@@ -1,7 +1,7 @@
 """Read one stream of log text in a single pass with bounded memory.
 
-Most lines of a training log repeat. A line without its digits and hexadecimal letters is its skeleton; a dictionary of
-skeletons decides whether anybody has to look at a line. So the cost of a usual line is a look-up, not a parse.
+Most lines of a training log repeat. A line without digits and hexadecimal letters is its skeleton; a dictionary of skeletons
+decides whether a line is parsed. So a usual line costs a look-up, not a parse.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from prism.logs.parsing.iterations import Mark, duration_s, iteration
 from prism.logs.parsing.line_cleaning import clean, mask, segments
 from prism.logs.parsing.line_prefixes import prefix
 from prism.logs.parsing.log_facts import Facts, is_fact
-from prism.logs.parsing.signatures import Signature, recognize, severe
-from prism.logs.parsing.timestamps import since_boot, stamp
-from prism.logs.parsing.tracebacks import Block, names_error, starts
+from prism.logs.parsing.signatures import Signature, is_severe, recognize
+from prism.logs.parsing.timestamps import parse_boot_time, parse_timestamp
+from prism.logs.parsing.tracebacks import Block, names_error, start_block
 
-FIRST, LAST = 64, 64  # lines of one skeleton and stream that are kept: the first, and the last
-DENSE, THIN = 2_000, 64  # of progress so many lines of one stream are read; then one in so many
-MARKS = 200_000  # lines of progress of one stream
-FACTS = 4_096  # lines of one skeleton and stream that are read for facts
-WRITERS, SPARSE = 2_000, 64  # so many lines are asked for their writer; then one in so many
-HOT = 5_000  # skeletons of one stream of which lines are kept
-SKELETONS = 64 << 20  # octets of skeletons that are remembered
-CAREFUL, MOST_LEARNT = 10_000, 50_000  # new skeletons: a parse of one costs 0.2 ms
+FIRST, LAST = 64, 64  # kept lines per skeleton and stream: the first ones, and the last ones
+DENSE, THIN = 2_000, 64  # progress lines read per stream: all of the first DENSE, then one of THIN
+MARKS = 200_000  # progress lines kept per stream
+FACTS = 4_096  # lines per skeleton and stream that are read for facts
+WRITERS, SPARSE = 2_000, 64  # lines whose writer is parsed: all of the first WRITERS, then one of SPARSE
+HOT = 5_000  # skeletons per stream of which lines are kept
+SKELETONS = 64 << 20  # octets of remembered skeletons
+CAREFUL, MOST_LEARNT = 10_000, 50_000  # limits for new skeletons: a parse of one costs 0.2 ms
 WORDS = (
     *(b"rror", b"xception", b"fail", b"FAIL", b"atal", b"bort", b"illed", b"Xid", b"NCCL", b"emory", b"Traceback", b"signal"),
     *(
@@ -45,16 +45,16 @@ WORDS = (
     ),
 )
 _VARYING = b"0123456789abcdefABCDEF"
-YEAR = datetime.now(UTC).year  # of stamps without one, unless the reader knows better
+YEAR = datetime.now(UTC).year  # year of stamps without one, by default
 
 
 @dataclass(frozen=True)
 class Event:
-    """A line, or a block of lines, that may say that something failed."""
+    """A line, or a block of lines, that may report a failure."""
 
     source: str
     numbers: tuple[int, ...]
-    text: str  # masked; of a block the line that names the error
+    text: str  # masked; of a block the line with the error
     signature: Signature | None
     level: str
     rank: int | None
@@ -68,7 +68,7 @@ class Event:
 
 @dataclass
 class Kinds:
-    """What is known of skeletons, for all streams of one analysis. Values: 0 nothing, 1 progress, 2 to look at, 3 a fact."""
+    """Kinds of skeletons, for all streams of one analysis: 0 ignored, 1 progress, 2 parse, 3 fact."""
 
     drain: Drain = field(default_factory=Drain)
     of: dict[bytes, int] = field(default_factory=dict)
@@ -77,10 +77,10 @@ class Kinds:
     learnt: int = 0
 
     def learn(self, key: bytes, line: bytes) -> int:
-        """The kind of a new skeleton, by one of its lines.
+        """Classify a new skeleton by one of its lines.
 
-        A log of few skeletons is read with care. Where nearly every line is a new one, as in rubbish, only lines with a word
-        that matters are; and of these, after `MOST_LEARNT`, one in `THIN`.
+        With few skeletons, all are parsed. If nearly every line is new, as in binary data, only lines with a significant word
+        are parsed; after `MOST_LEARNT` of these, one in `THIN`.
         """
         self.seen += 1
         if self.seen > CAREFUL and not any(word in line for word in WORDS):
@@ -91,11 +91,11 @@ class Kinds:
         text = line.decode("utf-8", "replace")
         rest = prefix(text).rest
         found = recognize(rest)
-        if starts(text) is not None or (found is not None and found.role in ("root", "symptom")):
+        if start_block(text) is not None or (found is not None and found.role in ("root", "symptom")):
             kind = 2
         elif iteration(rest) is not None:
             kind = 1
-        elif found is not None or severe(rest):
+        elif found is not None or is_severe(rest):
             kind = 2
         else:
             kind = 3 if is_fact(rest) else 0
@@ -113,7 +113,7 @@ class _Kept:
 
 
 class Scanner:
-    """One stream. `feed` takes blocks of whole lines; `events` is what was found."""
+    """Scanner of one stream. `feed` accepts blocks of whole lines; `events` returns the findings."""
 
     def __init__(self, source: str, kinds: Kinds, *, rank: int | None = None, host: str = "", year: int = YEAR) -> None:
         self.source, self.kinds, self.year = source, kinds, year
@@ -128,11 +128,11 @@ class Scanner:
         self._blocks: list[Block] = []
         self._open: list[Block] = []
         self._at: list[tuple[Block, bytes, int, int | None]] = []
-        self._raw: tuple[int, bytes] | None = None  # the last line of progress, if nobody has read it
+        self._raw: tuple[int, bytes] | None = None  # the last progress line, if it is not parsed yet
         self._progressed = self._sampled = 0
 
     def feed(self, block: bytes) -> None:
-        """Take whole lines: the block ends with a line feed, or is the end of the stream."""
+        """Scan whole lines: the block ends with a line feed, or at the end of the stream."""
         self.octets += len(block)
         block = clean(block).removesuffix(b"\n")
         lines, numbers = segments(block, self.lines + 1)
@@ -161,7 +161,7 @@ class Scanner:
             i += 1
 
     def _sample(self, lines: list[bytes]) -> None:
-        """Learn who writes to the stream: also those who never print an error."""
+        """Learn the writers of the stream, also those that never print an error."""
         first, self._sampled = max(WRITERS - self._sampled, 0), self._sampled + len(lines)
         for line in lines[:first] + lines[first::SPARSE]:
             own = prefix(line[:256].decode("utf-8", "replace"))
@@ -191,7 +191,7 @@ class Scanner:
                 return
             kept = self._kept[key] = _Kept()
         self._progress()
-        if self.counts[key] <= FIRST:  # a bar that was not ended may stand before an error
+        if self.counts[key] <= FIRST:  # an unfinished progress bar may precede an error
             self._raw = (number, line)
             self._progress()
         own = (number, line, self.last.iteration if self.last else -1, self.last.time_ns if self.last else None)
@@ -203,7 +203,7 @@ class Scanner:
 
     def _begin(self, own: tuple[int, bytes, int, int | None]) -> None:
         text = own[1].decode("utf-8", "replace")
-        if len(self._at) < HOT and (block := starts(text)) is not None:
+        if len(self._at) < HOT and (block := start_block(text)) is not None:
             block.numbers.append(own[0])
             self._open.append(block)
             self._at.append((block, own[1], own[2], own[3]))
@@ -219,7 +219,7 @@ class Scanner:
         return False
 
     def _progress(self) -> None:
-        """Read the last line of progress, unless that was done."""
+        """Parse the last progress line, unless that was done."""
         if self._raw is None:
             return
         number, line = self._raw
@@ -231,12 +231,12 @@ class Scanner:
             count = iteration(text)
         if count is None:
             return
-        self.last = Mark(number, count, stamp(text, self.year), duration_s(own.rest))
+        self.last = Mark(number, count, parse_timestamp(text, self.year), duration_s(own.rest))
         if len(self.marks) < MARKS:
             self.marks.append(self.last)
 
     def events(self) -> list[Event]:
-        """All that was kept, in the order of lines; lines of blocks once."""
+        """Return everything that was kept, in order of lines; lines of blocks appear once."""
         self._progress()
         covered = {number for block, *_ in self._at for number in block.numbers}
         out = [self._block(*own) for own in self._at]
@@ -256,11 +256,11 @@ class Scanner:
     def _block(self, block: Block, line: bytes, count: int, before: int | None) -> Event:
         text = line.decode("utf-8", "replace")
         said = block.said or next((one for one in reversed(block.frames) if one.strip()), "")
-        if block.rules >= 0:  # a launcher's summary says less than the error in it
+        if block.rules >= 0:  # the error in a launcher's summary is more specific than the summary
             said = next(
                 (one.strip() for one in reversed(block.frames) if names_error(one.strip()) and recognize(one.strip())), said
             )
-        if any("_exit_barrier" in one for one in block.frames):  # of agents that end after one another
+        if any("_exit_barrier" in one for one in block.frames):  # of agents that exit one after another
             said = "Error waiting on exit barrier"
         return self._event(tuple(block.numbers), text, said, count, before, tuple(block.frames[-60:]))
 
@@ -278,8 +278,8 @@ class Scanner:
             own.level,
             self.rank if own.rank is None else own.rank,
             own.host or self.host,
-            stamp(line, self.year) or before,
-            since_boot(line),
+            parse_timestamp(line, self.year) or before,
+            parse_boot_time(line),
             count,
             tuple(mask(one) for one in frames),
             str(template) if template else "",
@@ -287,7 +287,7 @@ class Scanner:
 
 
 def scan(source: str, blocks: Iterable[bytes], kinds: Kinds, *, rank: int | None = None, host: str = "") -> Scanner:
-    """Read a whole stream of blocks that end with whole lines."""
+    """Scan a whole stream of blocks that end with whole lines."""
     scanner = Scanner(source, kinds, rank=rank, host=host)
     for block in blocks:
         scanner.feed(block)

@@ -1,8 +1,8 @@
-"""The library of causes, signatures.csv: what lines of known makers mean. The first signature that matches a line counts.
+"""Match lines with the library of causes, signatures.csv. The first matching signature counts.
 
-`role`: *root* names what broke; *symptom* is printed by ranks that waited for it, or by launchers; *context* belongs to a
-failure and proves nothing by itself; *milestone* says where in its life a job is. `strength` orders roots: a kernel that
-lost a GPU outweighs the Python error that follows. docs/logs.md explains the library.
+`role`: *root* names the broken part; *symptom* comes from waiting ranks or launchers; *context* accompanies a failure and
+proves nothing; *milestone* marks a stage of the job. `strength` orders roots: a kernel that lost a GPU outweighs the Python
+error that follows. docs/logs.md explains the library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CAUSES = {
 
 
 class Signature(NamedTuple):
-    """A name, the cause and role it stands for, and the expression that finds it in the text of a line."""
+    """A signature: name, cause, role, and the expression that finds it in the text of a line."""
 
     name: str
     cause: str
@@ -39,7 +39,10 @@ class Signature(NamedTuple):
 
 
 def load(text: str) -> tuple[Signature, ...]:
-    """The signatures in a table with columns name, cause, role, strength, pattern. Raises ValueError with the row's name."""
+    """Load the signatures of a table with columns name, cause, role, strength, pattern.
+
+    Raises ValueError with the row's name.
+    """
     out = []
     for row in csv.DictReader(text.splitlines()):
         role = next((one for one in ROLES if one == row["role"]), None)
@@ -55,19 +58,19 @@ _ONE = [re.compile(one.pattern) for one in SIGNATURES]
 _ANY = re.compile("|".join(f"(?:{one.pattern})" for one in SIGNATURES if not one.pattern.startswith(_IGNORE)))
 _FOLDED = [one.pattern.removeprefix(_IGNORE) for one in SIGNATURES if one.pattern.startswith(_IGNORE)]
 _ANY_FOLDED = re.compile("|".join(f"(?:{one})" for one in _FOLDED), re.IGNORECASE)
-# severity words: what no signature knows, but a reader would look at
+# severity words, for lines without a known signature
 _SEVERE = re.compile(
     r"(?i)\b(?:error|exception|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|panic|corrupt(?:ed|ion)?|crash(?:ed)?|killed|denied)\b"
 )
 
 
 def recognize(text: str) -> Signature | None:
-    """The signature of a line's text (without its prefix), or None."""
+    """Find the signature of a line's text (without its prefix), or None."""
     if _ANY.search(text) is None and _ANY_FOLDED.search(text) is None:
         return None
     return next((one for one, pattern in zip(SIGNATURES, _ONE, strict=True) if pattern.search(text)), None)
 
 
-def severe(text: str) -> bool:
-    """Whether a line that no signature knows has a word for something that went wrong."""
+def is_severe(text: str) -> bool:
+    """Check whether a line without a signature contains a severity word."""
     return _SEVERE.search(text) is not None

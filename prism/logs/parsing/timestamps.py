@@ -1,4 +1,4 @@
-"""Find the time that a log line carries, in the forms that training stacks print."""
+"""Find the time of a log line, in the formats that training stacks print."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\
 _EPOCH_MS = re.compile(r'"time_ms": ?(1\d{12})\b')
 _EPOCH = re.compile(r'(?:^|"(?:ts|time|timestamp)": ?)"?(1\d{9})(?:\.(\d{1,9}))?\b')
 _BOOT = re.compile(r"^\[ {0,8}(\d{1,9})\.(\d{6})\] ")
-HEAD = 160  # characters within which a time must begin: later ones are quoted
+MAX_OFFSET = 160  # a time must start within these characters: later ones are quoted
 
 
-def stamp(line: str, year: int) -> int | None:
-    """Nanoseconds since the epoch, or None. Times without a zone count as UTC (see `clock_offsets`); without a year, as
-    `year`.
+def parse_timestamp(line: str, year: int) -> int | None:
+    """Parse the time of a line to ns since the epoch, or None.
+
+    Times without a zone count as UTC (see `clock_offsets`); without a year, as `year`.
     """
-    head = line[:HEAD]
+    head = line[:MAX_OFFSET]
     if found := _ISO.search(head):
         y, mo, d, h, mi, s, fraction, zone = found.groups()
         return _ns(int(y), int(mo), int(d), int(h), int(mi), int(s), fraction, zone)
@@ -43,8 +44,8 @@ def stamp(line: str, year: int) -> int | None:
     return None
 
 
-def since_boot(line: str) -> int | None:
-    """Nanoseconds since boot of a kernel line (`[  123.456789] …`), or None."""
+def parse_boot_time(line: str) -> int | None:
+    """Parse the time since boot of a kernel line (`[  123.456789] …`), ns, or None."""
     found = _BOOT.match(line)
     return int(found[1]) * SECOND + int(found[2]) * 1000 if found else None
 

@@ -1,4 +1,4 @@
-"""Follow a traceback, a crash dump or a launcher's summary through its lines, also among those of other ranks."""
+"""Follow a traceback, a crash dump or a launcher's summary through its lines, also between lines of other ranks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from prism.logs.parsing.line_prefixes import Prefix, prefix
 
-LONGEST = 400  # lines of one block
-BLANKS = 3  # empty lines after the error before the block is over
-FOREIGN = 200  # lines of other writers between two lines of a block
+MAX_LINES = 400  # lines of one block
+MAX_BLANKS = 3  # empty lines after the error that end the block
+MAX_FOREIGN = 200  # lines of other writers between two lines of a block
 
 _START = re.compile(
     r"Traceback \(most recent call last\)|\(most recent call first\):\s*$|^\s*frame #\d+:|^Exception raised from "
@@ -23,25 +23,25 @@ _RULE = re.compile(r"^\s*={20,}\s*$")
 
 @dataclass
 class Block:
-    """Lines of one report of a failure. `said` is the line that names the error; empty while it is open."""
+    """Lines of one failure report. `said`: the line with the error; empty while the block is open."""
 
     key: tuple[int | None, str]
     numbers: list[int]
     said: str = ""
     open: bool = True
-    rules: int = -1  # of a launcher's summary, which ends with its second rule; -1 outside of one
+    rules: int = -1  # horizontal rules seen in a launcher's summary, which ends with the second one; -1 outside of one
     foreign: int = 0
     frames: list[str] = field(default_factory=list)
-    first: bool = False  # whether frames come with the most recent first, which ends without an error
-    tail: bool = False  # after the error: its message may go on
+    first: bool = False  # frames start with the most recent one, and the block ends without an error line
+    tail: bool = False  # after the error, whose message may continue
     blanks: int = 0
 
     def take(self, number: int, text: str) -> bool:
-        """Whether a line belongs to the block; `open` is False afterwards when it has ended."""
+        """Add a line if it belongs to the block; afterwards `open` is False if the block has ended."""
         own = prefix(text)
         if own.key != self.key and text.strip():
             self.foreign += 1
-            self.open = self.foreign < FOREIGN
+            self.open = self.foreign < MAX_FOREIGN
             return False
         if self.rules >= 0:
             return self._summary(number, own.rest)
@@ -64,12 +64,12 @@ class Block:
         return True
 
     def _more(self, number: int, own: Prefix) -> bool:
-        """Lines after the error: empty ones, and the Python stack of an error that C++ code passed on (`At:`)."""
+        """Accept lines after the error: empty ones, and the Python stack of an error from C++ code (`At:`)."""
         if not own.rest.strip():
             self.blanks += 1
             if own.level:
                 self._add(number, own.rest)
-            self.open = self.blanks < BLANKS
+            self.open = self.blanks < MAX_BLANKS
             return True
         if own.rest == "At:" or ((self.frames[-1] == "At:" or _AT.match(self.frames[-1])) and _AT.match(own.rest)):
             self._add(number, own.rest)
@@ -87,13 +87,13 @@ class Block:
     def _add(self, number: int, rest: str) -> None:
         self.foreign = 0
         self.numbers.append(number)
-        if len(self.frames) < LONGEST:
+        if len(self.frames) < MAX_LINES:
             self.frames.append(rest)
-        self.open = len(self.numbers) < LONGEST
+        self.open = len(self.numbers) < MAX_LINES
 
 
-def starts(text: str) -> Block | None:
-    """A block, if a line begins one; its number is still to be added."""
+def start_block(text: str) -> Block | None:
+    """Start a block if the line begins one; add its number afterwards."""
     own = prefix(text)
     if not _START.search(own.rest):
         return None
@@ -101,5 +101,5 @@ def starts(text: str) -> Block | None:
 
 
 def names_error(text: str) -> bool:
-    """Whether a line looks like the last one of a traceback: `KeyError: 'x'`."""
+    """Check whether a line looks like the last one of a traceback: `KeyError: 'x'`."""
     return _EXCEPTION.match(text) is not None

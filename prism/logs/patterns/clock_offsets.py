@@ -1,4 +1,4 @@
-"""Estimate how far clocks of log streams differ: ranks finish the same iteration within a step of each other."""
+"""Estimate clock offsets of log streams: ranks finish the same iteration within a step of each other."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from prism.logs.parsing.iterations import Mark
 
-SHARED = 3  # iterations that two streams must have in common
+MIN_SHARED = 3  # minimum number of common iterations of two streams
 QUARTER = 900 * 1_000_000_000  # time zones differ by quarters of an hour
 
 
 def offsets(marks: Mapping[str, Sequence[Mark]]) -> dict[str, int]:
-    """Nanoseconds by which the clock of each stream is ahead of the stream with most marks; 0 below one step or where unknown.
+    """Estimate how far the clock of each stream is ahead of the stream with most marks, ns; 0 below one step or if unknown.
 
-    Wrong for a stream that has less than three iterations with a time: it keeps 0.
+    Wrong for a stream with fewer than three timed iterations: it keeps 0.
     """
     times = {name: {one.iteration: one.time_ns for one in own if one.time_ns is not None} for name, own in marks.items()}
     out = dict.fromkeys(marks, 0)
@@ -26,7 +26,7 @@ def offsets(marks: Mapping[str, Sequence[Mark]]) -> dict[str, int]:
     step = _step(list(base.values()))
     for name, own in times.items():
         shared = sorted(own.keys() & base.keys())
-        if name != reference and len(shared) >= SHARED:
+        if name != reference and len(shared) >= MIN_SHARED:
             ahead = int(np.median([own[i] - base[i] for i in shared]))
             out[name] = ahead if abs(ahead) > step else 0
     return out
@@ -37,8 +37,8 @@ def _step(times: Sequence[int]) -> int:
     return int(np.median(gaps)) if len(gaps) else 0
 
 
-def said(name: str, ahead_ns: int) -> str:
-    """A corrected clock, in words."""
+def describe_offset(name: str, ahead_ns: int) -> str:
+    """Describe a corrected clock."""
     quarters = round(ahead_ns / QUARTER)
     zone = quarters != 0 and abs(ahead_ns - quarters * QUARTER) < 60 * 1_000_000_000
     why = f"as if in another time zone ({quarters / 4:+g} h)" if zone else f"by {ahead_ns / 1e9:+.1f} s"

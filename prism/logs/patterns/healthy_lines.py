@@ -1,4 +1,4 @@
-"""The cross-job pattern: what healthy runs of the same kind print too is no evidence. Learnt from their logs, kept as JSON."""
+"""Cross-job pattern: lines that healthy runs print too are no evidence. Learnt from their logs, stored as JSON."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from prism.logs.parsing.drain import Drain
 from prism.logs.parsing.log_scanner import Event
 
 SCHEMA = "prism-healthy-logs/1"
-MOST = 20_000  # templates
-LONGEST = 4096  # characters of one
+MAX_TEMPLATES = 20_000  # templates
+MAX_CHARACTERS = 4096  # characters of a template
 
 
 @dataclass(frozen=True)
 class Healthy:
-    """Templates of lines that look like trouble and are none, from `runs` healthy runs."""
+    """Templates of harmless lines that look like errors, from `runs` healthy runs."""
 
     templates: tuple[str, ...] = ()
     runs: int = 0
 
     def drain(self) -> Drain:
-        """A parser that knows the templates."""
-        out = Drain(most=MOST)
+        """Make a parser with these templates."""
+        out = Drain(most=MAX_TEMPLATES)
         out.load(self.templates)
         return out
 
@@ -34,12 +34,12 @@ def learn(events: Iterable[Event], earlier: Healthy | None = None) -> Healthy:
 
 
 def learn_texts(texts: Iterable[str], earlier: Healthy | None = None) -> Healthy:
-    """The same of texts."""
+    """Add texts of lines of one healthy run."""
     earlier = earlier or Healthy()
     drain = earlier.drain()
     for text in texts:
         drain.add(text)
-    return Healthy(tuple(str(one)[:LONGEST] for one in drain.templates), earlier.runs + 1)
+    return Healthy(tuple(str(one)[:MAX_CHARACTERS] for one in drain.templates), earlier.runs + 1)
 
 
 def dumps(healthy: Healthy) -> str:
@@ -48,7 +48,7 @@ def dumps(healthy: Healthy) -> str:
 
 
 def loads(text: str, name: str) -> Healthy:
-    """Read what `dumps` wrote. Raises ValueError, one line with the file's name, on anything else."""
+    """Read the JSON of `dumps`. Raises ValueError, one line with the file's name, for other content."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -56,8 +56,8 @@ def loads(text: str, name: str) -> Healthy:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f"{name}: not a file of healthy logs (schema {SCHEMA}); write it with prism logs --learn")
     templates, runs = document.get("templates"), document.get("runs")
-    if not isinstance(templates, list) or not all(isinstance(one, str) for one in templates) or len(templates) > MOST:
-        raise ValueError(f"{name}: templates: must be a list of at most {MOST} texts")
+    if not isinstance(templates, list) or not all(isinstance(one, str) for one in templates) or len(templates) > MAX_TEMPLATES:
+        raise ValueError(f"{name}: templates: must be a list of at most {MAX_TEMPLATES} texts")
     if not isinstance(runs, int) or isinstance(runs, bool) or runs < 0:
         raise ValueError(f"{name}: runs: must be a whole number")
     return Healthy(tuple(templates), runs)

@@ -1,4 +1,4 @@
-"""Decide the cause of a failure from the event that names it and what its node printed around it."""
+"""Decide the cause of a failure from its event and the lines around it on the same node."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _STORAGE = re.compile(
     r"(?i)checkpoint|ckpt|storage|torch/serialization|save_|torch\.save|s3|boto|nfs|lustre|gpfs|fsspec|\bPUT\b"
 )
 _DATA = re.compile(r"(?im)^\s*File .*(?:data_?loader|dataset|collate|tokeniz|\bdata/|sampler)")
-FRAMES = 6  # the innermost calls, which say what was being done
+FRAMES = 6  # the innermost calls show the activity
 
 
 def cause_of(event: Event, around: Sequence[Event]) -> tuple[str, str]:
-    """Cause and the name of the signature that decided, for the strongest root of a node.
+    """Return the cause and the deciding signature for the strongest root of a node.
 
-    A Python error says less than its place: a connection refused while a checkpoint is saved is storage; a KeyError in a
-    collate function is data.
+    The place of a Python error is more specific than its type: a refused connection while a checkpoint is saved is storage; a
+    KeyError in a collate function is data.
     """
     own = event.signature
     if own is None:

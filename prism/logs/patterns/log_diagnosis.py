@@ -1,7 +1,7 @@
 """Diagnose a failed run from its logs by the three patterns of L4 (arXiv 2503.20263, section 4).
 
-*Cross-job*: events that healthy runs have too are dropped. *Spatial*: nodes whose events differ from the others' are suspected.
-*Temporal*: events count that begin when progress ends; those after which training goes on are survived.
+*Cross-job*: drop events that healthy runs have too. *Spatial*: suspect nodes whose events differ from the others'. *Temporal*:
+count events at the end of progress; training continues after survived ones.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts
 from prism.logs.parsing.log_scanner import Event, Scanner
 from prism.logs.parsing.signatures import CAUSES
-from prism.logs.patterns.clock_offsets import offsets, said
+from prism.logs.patterns.clock_offsets import describe_offset, offsets
 from prism.logs.patterns.healthy_lines import Healthy
-from prism.logs.patterns.node_ranking import Suspect, names, rank_suspects
+from prism.logs.patterns.node_ranking import Suspect, node_names, rank_suspects
 
 Stage = Literal["start-up", "training", "checkpoint", "evaluation", "finished", "unknown"]
-SURVIVED = 2  # iterations after an event from which on the job survived it
+SURVIVED_ITERATIONS = 2  # iterations after an event that show that the job survived it
 
 
 @dataclass(frozen=True)
 class LogDiagnosis:
-    """What the logs of one run say. `failed` is False where nothing stopped it; then `lines` and `suspects` are empty."""
+    """Diagnosis of the logs of one run. Without a failure, `failed` is False and `lines` and `suspects` are empty."""
 
     failed: bool
     cause: str = ""
-    why: str = ""  # the signature that decided
+    why: str = ""  # the deciding signature
     confidence: float = 0.0
     stage: Stage = "unknown"
     iteration: int = -1
@@ -43,28 +43,28 @@ class LogDiagnosis:
     octets: int = 0
 
     @property
-    def about(self) -> str:
-        """What the cause means."""
+    def cause_meaning(self) -> str:
+        """Explain the cause."""
         return CAUSES.get(self.cause, "")
 
 
 def diagnose(
     scanners: Sequence[Scanner], *, healthy: Healthy | None = None, addresses: Mapping[str, str] | None = None
 ) -> LogDiagnosis:
-    """Join the streams of one run. `addresses` maps an address to its host, where the operator knows it."""
+    """Diagnose the streams of one run together. `addresses`: host by address, if the operator knows it."""
     facts = Facts()
     events: dict[str, list[Event]] = {}
     for one in scanners:
         events[one.source] = one.events()
         facts.merge(one.facts)
     ahead = offsets({one.source: one.marks for one in scanners})
-    notes = [said(name, by) for name, by in ahead.items() if by]
+    notes = [describe_offset(name, by) for name, by in ahead.items() if by]
     shifted = [_shift(event, ahead[name]) for name, own in events.items() for event in own]
     milestones = [event for event in shifted if event.signature and event.signature.role == "milestone"]
     known = (healthy or Healthy()).drain()
     trouble = [event for event in shifted if _is_trouble(event, known)]
     marks = {one.source: [_moved(mark, ahead[one.source]) for mark in one.marks] for one in scanners}
-    survived = [event for event in trouble if _goes_on(event, marks)]
+    survived = [event for event in trouble if _continues(event, marks)]
     left = [event for event in trouble if event not in set(survived)]
     base = LogDiagnosis(
         failed=False,
@@ -79,7 +79,7 @@ def diagnose(
     )
     if not _is_failure(left, finished=base.stage == "finished"):
         return base
-    writers = names(scanners, facts)
+    writers = node_names(scanners, facts)
     suspects, cause, why = rank_suspects(left, writers, facts, dict(addresses or {}))
     return replace(
         base,
@@ -111,15 +111,16 @@ def _is_trouble(event: Event, known: Drain) -> bool:
     return not (event.signature.role == "context" and event.level == "W" and event.signature.strength == 0)
 
 
-def _goes_on(event: Event, marks: Mapping[str, Sequence[Mark]]) -> bool:
-    """Whether iterations follow an event, in its own stream by place, else in others by time."""
+def _continues(event: Event, marks: Mapping[str, Sequence[Mark]]) -> bool:
+    """Check whether iterations follow an event: in its own stream by position, in others by time."""
     own = marks.get(event.source, ())
     if own:
-        return len({mark.iteration for mark in own if mark.number > event.numbers[-1]}) >= SURVIVED
+        return len({mark.iteration for mark in own if mark.number > event.numbers[-1]}) >= SURVIVED_ITERATIONS
     if event.time_ns is None:
         return False
     return any(
-        len({mark.iteration for mark in other if mark.time_ns is not None and mark.time_ns > event.time_ns + 10**9}) > SURVIVED
+        len({mark.iteration for mark in other if mark.time_ns is not None and mark.time_ns > event.time_ns + 10**9})
+        > SURVIVED_ITERATIONS
         for other in marks.values()
     )
 
@@ -144,7 +145,7 @@ def _last(marks: Mapping[str, Sequence[Mark]]) -> int:
 
 
 def _stage(milestones: Sequence[Event], left: Sequence[Event], marks: Mapping[str, Sequence[Mark]]) -> Stage:
-    """The part of the job's life in which it failed: a checkpoint that has begun and has not ended, and so on."""
+    """Find the stage of the job at the failure, for example inside a checkpoint."""
     for name, stage in (("checkpoint begins", "checkpoint"), ("evaluation", "evaluation")):
         begins = [event for event in milestones if event.signature and event.signature.name == name]
         if not begins:

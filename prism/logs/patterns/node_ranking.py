@@ -1,4 +1,4 @@
-"""The spatial pattern: rank nodes by how their events differ from those of the others."""
+"""Spatial pattern: rank nodes by how much their events differ from those of the others."""
 
 from __future__ import annotations
 
@@ -12,15 +12,25 @@ from prism.logs.parsing.log_scanner import Event, Scanner
 from prism.logs.patterns.log_causes import cause_of
 
 _PEER = re.compile(r"(?:peer|Read error|Write error|from|to|remote) \[?([0-9a-fA-F]*[.:][0-9a-fA-F.:]{3,42}?)\]?[:<]\d{2,5}")
-ALL = 0.5  # share of nodes from which on a root is no node's own
-# Shares of such claims that were right in development (benchmarks/logs.py prints them); "only" a node has a root, it is "first"
-# of several that have one, it is "silent" while others wait, it is "behind" in its collectives, "named" by peers.
-SURE = {"only": 0.97, "single": 0.5, "first": 0.7, "everywhere": 0.5, "silent": 0.9, "behind": 0.9, "named": 0.75, "last": 0.3}
+MAX_ROOT_SHARE = 0.5  # maximum share of nodes with a root: beyond it, the root is no single node's
+# Shares of correct claims in development (benchmarks/logs.py prints them). "only": just this node has a root; "first": the
+# earliest of several with a root; "silent": it prints nothing while others wait; "behind": it lags in its collectives; "named":
+# its peers report it.
+RULE_CONFIDENCE = {
+    "only": 0.97,
+    "single": 0.5,
+    "first": 0.7,
+    "everywhere": 0.5,
+    "silent": 0.9,
+    "behind": 0.9,
+    "named": 0.75,
+    "last": 0.3,
+}
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """A node: a host with the ranks on it that are suspected, or a rank alone. `how` is the rule that suspects it."""
+    """A suspected node: a host with its suspected ranks, or a rank alone. `how`: the rule."""
 
     name: str
     host: str
@@ -30,8 +40,8 @@ class Suspect:
     why: str
 
 
-def names(scanners: Sequence[Scanner], facts: Facts) -> dict[tuple[str, int | None, str], str]:
-    """A node's name for each writer (source, rank, host): its host if known, else its rank, else its stream."""
+def node_names(scanners: Sequence[Scanner], facts: Facts) -> dict[tuple[str, int | None, str], str]:
+    """Map each writer (source, rank, host) to a node name: its host if known, else its rank, else its stream."""
     out: dict[tuple[str, int | None, str], str] = {}
     for one in scanners:
         for rank, host in one.writers | {(one.rank, one.host)}:
@@ -46,7 +56,7 @@ def rank_suspects(
     facts: Facts,
     addresses: Mapping[str, str],
 ) -> tuple[tuple[Suspect, ...], str, str]:
-    """Suspected nodes, the likeliest first; the cause; and the signature that decided."""
+    """Rank the suspected nodes, most likely first; return also the cause and the deciding signature."""
     by_node: dict[str, list[Event]] = defaultdict(list)
     for event in left:
         by_node[writers.get((event.source, event.rank, event.host), event.source)].append(event)
@@ -72,7 +82,7 @@ def _everyone(writers: Mapping[tuple[str, int | None, str], str], by_node: Mappi
         nodes.add(facts.hosts.get(rank, f"rank {rank}"))
     seen = {rank for _, rank, _ in writers if rank is not None}
     absent = set(range(max(seen, default=-1) + 1)) - seen
-    if len(absent) <= len(seen) / 2:  # nobody leaves out ranks between others
+    if len(absent) <= len(seen) / 2:  # gaps of ranks between others are rare
         nodes |= {facts.hosts.get(rank, f"rank {rank}") for rank in absent}
     hosted = {f"rank {rank}" for rank in facts.hosts}
     return sorted(nodes - hosted, key=_natural)
@@ -98,18 +108,18 @@ def _by_roots(roots: Mapping[str, Event], everyone: Sequence[str]) -> tuple[list
     equal = [node for node in ranked if order(node)[0] == top]
     if len(equal) == 1:
         return ranked, "only"
-    return ranked, "everywhere" if len(equal) > ALL * max(len(everyone), 2) else "first"
+    return ranked, "everywhere" if len(equal) > MAX_ROOT_SHARE * max(len(everyone), 2) else "first"
 
 
 def _by_waiting(
     by_node: Mapping[str, Sequence[Event]], everyone: Sequence[str], facts: Facts, addresses: Mapping[str, str]
 ) -> tuple[list[str], str]:
-    """No node says what broke: the one that is behind, that says nothing, or that the others name."""
+    """Rank nodes without a root: one that is behind, that prints nothing, or that the others name."""
     late = facts.behind()
     if late:
         return [facts.hosts.get(rank, f"rank {rank}") for rank in late], "behind"
     killed = [node for node, own in by_node.items() if any(e.signature and e.signature.name == "killed by signal" for e in own)]
-    if killed and len(killed) <= ALL * max(len(everyone), 2):
+    if killed and len(killed) <= MAX_ROOT_SHARE * max(len(everyone), 2):
         return killed, "only"
     silent = [node for node in everyone if not _waits(by_node.get(node, ()))]
     named = _named(by_node, facts, addresses)
@@ -131,7 +141,7 @@ def _first(own: Sequence[Event]) -> float:
 
 
 def _named(by_node: Mapping[str, Sequence[Event]], facts: Facts, addresses: Mapping[str, str]) -> Counter[str]:
-    """How often peers name a node by its address; once per naming node."""
+    """Count how many peers name a node by its address."""
     hosts = {address: host for host, address in facts.addresses.items()} | dict(addresses)
     votes: Counter[str] = Counter()
     for node, own in by_node.items():
@@ -149,8 +159,8 @@ def _without_root(by_node: Mapping[str, Sequence[Event]], ranked: Sequence[str])
     late = sum(bool(re.search(r"(?i)timed? ?out|timeout", text)) for text in texts)
     lost = sum(bool(re.search(r"(?i)closed by peer|reset by peer|remote process exited|broken pipe", text)) for text in texts)
     if lost > late:
-        return "killed", "connections closed; the node says nothing"
-    return "peer", "time-out; the node says nothing"
+        return "killed", "connections closed; the node prints no root cause"
+    return "peer", "time-out; the node prints no root cause"
 
 
 def _suspect(node: str, how: str, facts: Facts, by_node: Mapping[str, Sequence[Event]], place: int) -> Suspect:
@@ -161,4 +171,4 @@ def _suspect(node: str, how: str, facts: Facts, by_node: Mapping[str, Sequence[E
     best = _root(own) or (own[0] if own else None)
     host = node if node in facts.ranks or not node.startswith("rank ") else facts.hosts.get(int(node[5:]), "")
     why = best.text if best is not None else "prints nothing while others wait"
-    return Suspect(node, host, tuple(sorted(ranks)), how, round(SURE[how] * 0.5**place, 3), why)
+    return Suspect(node, host, tuple(sorted(ranks)), how, round(RULE_CONFIDENCE[how] * 0.5**place, 3), why)

@@ -1,1 +1,1 @@
-"""Loops over records, intervals, groups and graphs that all other loops use: sums, medians, unions, change points."""
+"""Loops over records, intervals, groups and graphs that other loops use: sums, medians, unions, change points."""

@@ -1,4 +1,4 @@
-"""Stretches of a series that stand out, and how far."""
+"""Find intervals of a series that exceed the noise, and score them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from prism.loops.arrays.medians import arrange, median, quantile
 Floats = NDArray[np.float64]
 
 
-OFTEN = 0.8  # the share of a stretch's steps in which what lasts is seen; hiccups come now and then
-RARE = 0.05  # so many stretches like it chance may make in a window
-TURNS = 4  # how often a stretch with holes is looked for again
-HIGH = 80.0  # the percentile that what is seen only at times still shows whole: of two who meet, now one seems to work
+OFTEN = 0.8  # share of an interval's steps in which a lasting level shows; single spikes occur at any time
+RARE = 0.05  # number of similar intervals in a window that chance may cause
+TURNS = 4  # number of searches for an interval with holes
+# Percentile that shows an intermittent level in full: of two ranks that wait for each other, either may seem to work.
+HIGH = 80.0
 
 
 class Shift(NamedTuple):
-    """Places `start` to `stop` (exclusive) of a series, their median, and how many robust sigmas their mean stands out."""
+    """Interval `start` to `stop` (exclusive) of a series, its median, and the deviation of its mean in robust sigmas."""
 
     start: int
     stop: int
@@ -38,7 +39,7 @@ def middle(values: Floats, axis: int) -> Floats: ...
 
 
 def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
-    """Median of what is known, NaN where nothing is; the axis stays, so that it can be subtracted."""
+    """Median of known values, NaN if there are none; the axis is kept, for subtraction."""
     if axis is None:
         there = values[~np.isnan(values)]
         return np.float64(median(there) if len(there) else np.nan)
@@ -51,7 +52,7 @@ def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
 
 @compiled
 def _middles(rows: Floats) -> Floats:
-    """The `middle` of each row."""
+    """Compute `middle` of each row."""
     out, known = np.empty(len(rows)), np.empty(rows.shape[1])
     for i in range(len(rows)):
         n = 0
@@ -64,16 +65,17 @@ def _middles(rows: Floats) -> Floats:
 
 
 def held(level: Floats, one: Shift, least: float) -> float:
-    """In which share of the steps of a shift that are known a level was at `least`."""
+    """Share of the known steps of a shift in which a level is at least `least`."""
     inside = level[one.start : one.stop]
     known = inside[np.isfinite(inside)]
     return float(np.mean(known >= least)) if len(known) else 0.0
 
 
 def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: float = 4.0) -> bool:
-    """Whether a level stays within half the height of a shift, or within its noise; not asked beyond `short` steps.
+    """Check whether a level stays within half the height of a shift, or within its noise; shifts longer than `short` steps
+    pass.
 
-    Hiccups of any height may follow one another for a few steps, but hardly ever of the same height. One of `short` may differ.
+    Spikes of any height may follow each other for a few steps, but rarely with equal height. One of `short` may differ.
     """
     known = np.sort(level[one.start : one.stop])
     known = known[np.isfinite(known)]
@@ -84,12 +86,12 @@ def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: flo
 
 
 def by_chance(levels: Floats, row: int, one: Shift) -> float:
-    """How many stretches like a shift of a row chance makes, where steps half as high come as often as they do elsewhere.
+    """Expected number of intervals like a shift of a row by chance, given the frequency of steps of half its height elsewhere.
 
-    As few of its steps may be known to be lower as are, whichever they are.
-    `levels` are float64[rows, steps]. Runs as long as the shift are no chance but another cause, and what is high in its steps
-    and beside them may be its effect: neither counts. A row may have more hiccups than most, so it is the worse of two: as
-    often as in all rows, and as in it alone.
+    `levels` are float64[rows, steps]. The shift may have as many known lower steps as it has, in any order. Runs as long as the
+    shift are another cause, not chance, and are excluded; so are high values in its steps and next to them, which may be its
+    effect. A row may have more spikes than others, so the result is the larger of two: with the frequency in all rows, and in
+    this row.
     """
     long, elsewhere = one.stop - one.start, np.isfinite(levels)
     elsewhere[:, max(one.start - 1, 0) : one.stop + 1] = False
@@ -107,9 +109,10 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
 def unlike_others(
     levels: Floats, row: int, one: Shift, others: NDArray[np.int64], *, short: int = 4, nearly: float = 0.95
 ) -> Floats:
-    """`levels` without the steps of a row's shift in which one of some `others` rose as much, or `nearly`.
+    """Return `levels` without the steps of a row's shift in which one of `others` rose as much, or `nearly`.
 
-    Who mostly did not may have had a hiccup there for which the row had to wait. Hiccups make no stretch beyond `short` steps.
+    A row that did not rise in most steps may have had a spike there for which this row waited. Spikes form no interval longer
+    than `short` steps.
     """
     if one.stop - one.start > short:
         return levels
@@ -121,7 +124,7 @@ def unlike_others(
 
 
 def usual(values: Floats, *, share: float = 30.0) -> Floats:
-    """What each row usually is: the percentile `share` of what is known, so that a row may be high for most of the time."""
+    """Usual value of each row: the percentile `share` of known values, so that a row may be high most of the time."""
     return _usual(values, share / 100)
 
 
@@ -148,11 +151,12 @@ def _spread(values: Floats, floor: float) -> float:
 
 
 def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, most: int = 512) -> Shift | None:
-    """The stretch of at least `least` places in which a series is highest beyond chance; None if its median is below `height`.
+    """Find the interval of at least `least` steps in which a series is highest beyond chance; None if its median is below
+    `height`.
 
-    Scan statistic: the stretch of greatest (mean − height / 2) · √n. NaN is unknown and counts for nothing. Single spikes are
-    clipped to four times `height` or sigma, so that one of them makes no stretch. Series longer than `most` are looked at in
-    pieces of that size.
+    Scan statistic: the interval with the largest (mean − height / 2) · √n. NaN is unknown and ignored. Spikes are clipped to
+    four times `height` or sigma, so that a single one forms no interval. Series longer than `most` are processed in pieces of
+    that length.
     """
     best: Shift | None = None
     for at in range(0, max(len(series), 1), most):
@@ -163,14 +167,16 @@ def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15,
 
 
 def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift | None:
-    """The stretch of greatest score; where it has holes, what of it is high tells how high each of its parts must be."""
+    """Find the interval with the highest score; if it has holes, its high values define the level that each of its parts
+    must reach.
+    """
     found, start, stop, middle, score = _outstanding(series, sigma, least, height)
     return Shift(start, stop, middle, score) if found else None
 
 
 @compiled
 def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tuple[bool, int, int, float, float]:
-    """Whether there is what `_highest` finds, and that."""
+    """Return whether `_highest` finds an interval, and the interval."""
     low = height / 2
     for _ in range(TURNS):
         start, stop = _scanned(series, least, low, 4 * max(height, sigma))
@@ -188,7 +194,7 @@ def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tup
 
 @compiled
 def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
-    """A stretch without what is below `low` at its ends; as it is where fewer than `least` places are left."""
+    """Remove values below `low` at both ends of an interval; unchanged if fewer than `least` steps remained."""
     first, last = start, stop
     for i in range(start, stop):
         if series[i] >= low:
@@ -205,14 +211,14 @@ def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tu
 
 @compiled
 def _within(series: Floats, least: float) -> tuple[int, float, int]:
-    """How many values are known, their median, and how many of them are `least` or more."""
+    """Return the number of known values, their median, and the number of values of at least `least`."""
     known = series[np.isfinite(series)]
     return len(known), median(known), int((known >= least).sum())
 
 
 @compiled
 def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int, int]:
-    """The first stretch of greatest score with at least `least` known values, clipped to `limit`; (0, 0) without any."""
+    """Find the first interval with the highest score and at least `least` known values, clipped to `limit`; (0, 0) if none."""
     n = len(series)
     total, count = np.zeros(n + 1), np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -232,9 +238,9 @@ def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int,
 
 
 def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> list[Shift]:
-    """The stretches of at least `least` places that a shift falls into where it is below half its height; none if it is not.
+    """Split a shift where it is below half its height, into intervals of at least `least` steps; empty if it is not.
 
-    What stands out before a hole may have had another cause than what does after it.
+    The level before a hole may have another cause than the level after it.
     """
     high = series[one.start : one.stop] >= one.height / 2
     edges = np.flatnonzero(np.diff(np.pad(high, 1).astype(np.int8))) + one.start
@@ -247,12 +253,12 @@ def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> lis
 
 
 def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
-    """The rows in which `shifts` may find something: half of `least` places are at `height`, as of any whose median is."""
+    """Select rows in which `shifts` may find an interval: at least half of `least` steps reach `height`."""
     return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
 
 
 def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
-    """Every stretch that stands out by `score` or more, the strongest first."""
+    """Find all intervals with a score of at least `score`, the strongest first."""
     rest = series.copy()
     found: list[Shift] = []
     while (one := shift(rest, sigma, least=least, height=height)) is not None and one.score >= score and len(found) < 16:
@@ -262,14 +268,14 @@ def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15
 
 
 def standing_out(rows: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> dict[int, float]:
-    """The rows in which `shifts` finds something, and the noise of each: `sigma`, or its own where it is less steady."""
+    """Return the rows in which `shifts` finds an interval, and the noise of each: `sigma`, or its own if larger."""
     noises = _noises(np.ascontiguousarray(rows), sigma, least, height, score, 512)
     return {row: float(noises[row]) for row in np.flatnonzero(noises).tolist()}
 
 
 @compiled
 def _noises(rows: Floats, sigma: float, least: int, height: float, score: float, most: int) -> Floats:
-    """The noise of each row that is `standing_out`, else 0; rows longer than `most` are looked at as in `shift`."""
+    """Noise of each row in which `shifts` finds an interval, else 0; rows longer than `most` are processed as in `shift`."""
     out = np.zeros(len(rows))
     for k in range(len(rows)):
         if 2 * (rows[k] >= height).sum() < least:

@@ -1,4 +1,4 @@
-"""Connected parts of graphs whose nodes are numbers. Loops over pairs of them, compiled."""
+"""Find connected parts of graphs whose nodes are numbers. Compiled loops over pairs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from prism.loops.arrays.group_sums import Places
 
 @compiled
 def connected(pairs: Ints, starts: Ints, n: int) -> tuple[Places, Places]:
-    """The nodes 0 … n − 1, part by part, as pairs of them (int64[m, 2]) connect them, and where each part begins.
+    """Order the nodes 0 … n − 1 by connected part, as joined by pairs (int64[m, 2]); also return where each part begins.
 
-    Parts come in the order of the first of their nodes among `starts`, which are all nodes or more, and nodes breadth first
-    from that one, as networkx tells them.
+    Parts are ordered by their first node among `starts`, which lists all nodes or more; nodes breadth first from that node, as
+    in networkx.
     """
     begins = np.zeros(n + 1, np.intp)
     for one, other in pairs:

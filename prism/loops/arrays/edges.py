@@ -1,4 +1,4 @@
-"""Directed pairs of endpoints and the records each carried."""
+"""Group records by directed pair of endpoints."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from prism.loops.arrays.medians import in_order, median, rising
 from prism.loops.arrays.pair_volumes import BINS, Carried, recurrent, summed, widths
 
 Rows = NDArray[np.intp]
-Pair = tuple[int, ...]  # sender, receiver, and the lane where lanes are told apart
+Pair = tuple[int, ...]  # sender, receiver, and lane if lanes are distinguished
 
 
 def flipped(key: Pair) -> Pair:
-    """The other direction of a pair's lane."""
+    """Return the other direction of a pair's lane."""
     return key[1], key[0], *key[2:]
 
 
 def ends(key: Pair) -> set[int]:
-    """The two endpoints of a pair."""
+    """Return the two endpoints of a pair."""
     return {key[0], key[1]}
 
 
 class Columns(NamedTuple):
-    """Records of directed pairs, pair by pair: their places in the flows they came from, start, end, ns, and octets."""
+    """Records of directed pairs, pair by pair: row in the flows, start and end, ns, octets."""
 
     rows: Rows
     start: Ints
@@ -42,9 +42,9 @@ class Columns(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Edge:
-    """The records of one directed pair, in order of start: those of `of` from `low` to before `high`, `volume` octets in all.
+    """Records of one directed pair in order of start: rows `low` to before `high` of `of`; `volume`: total octets.
 
-    There are many edges, and of most not all is asked: their columns are cut out when they are.
+    Columns are sliced at access: there are many edges, and most columns are not needed.
     """
 
     src: int
@@ -59,27 +59,27 @@ class Edge:
 
     @property
     def key(self) -> Pair:
-        """Sender and receiver, codes, and the lane if there is one."""
+        """Sender and receiver codes, and the lane if there is one."""
         return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
 
     @property
     def rows(self) -> Rows:
-        """The places of its records in the flows they came from."""
+        """Rows of its records in the flows."""
         return self.of.rows[self.low : self.high]
 
     @property
     def start(self) -> Ints:
-        """When each was sent, ns."""
+        """Start of each record, ns."""
         return self.of.start[self.low : self.high]
 
     @property
     def end(self) -> Ints:
-        """When each had come, ns."""
+        """End of each record, ns."""
         return self.of.end[self.low : self.high]
 
     @property
     def octets(self) -> Ints:
-        """What each moved."""
+        """Octets of each record."""
         return self.of.octets[self.low : self.high]
 
     @property
@@ -88,29 +88,29 @@ class Edge:
         return self.start, self.end, self.octets
 
     def pace_ns(self) -> float:
-        """How long a typical octet's record lasted: what counts as no gap at this edge's own scale."""
+        """Duration of the record with the median octet, ns: shorter gaps do not count at this edge's scale."""
         if self._pace_ns is None:
             self._pace_ns = weighted_median(self.end - self.start, self.octets)
         return self._pace_ns
 
     def activity(self) -> Union:
-        """When the edge was busy, closing gaps no longer than a quarter of its typical record."""
+        """Intervals in which the edge is busy; gaps of at most a quarter of its typical record are closed."""
         if self._active is None:
             self._active = active(self.start, self.end, self.octets)
         return self._active
 
     def bursts(self) -> Floats:
-        """How many octets it moves in each stretch of its activity."""
+        """Octets in each interval of its activity."""
         return bursts_of(self.activity()[0], self.start, self.octets)
 
     def only(self, kept: Mask) -> Edge:
-        """The same edge with only some of its records."""
+        """Return the edge with a selection of its records."""
         return edge_from(self.key, self.rows[kept], self.start[kept], self.end[kept], self.octets[kept])
 
 
 @compiled
 def bursts_of(begin: Ints, start: Ints, octets: Ints) -> Floats:
-    """How many octets an edge that began to move at times moves from each to the next; records in order of `start`."""
+    """Octets from each of the `begin` times to the next; records in order of `start`."""
     burst, k = np.zeros(len(begin)), 0
     for i in range(len(start)):
         while k + 1 < len(begin) and begin[k + 1] <= start[i]:
@@ -120,13 +120,13 @@ def bursts_of(begin: Ints, start: Ints, octets: Ints) -> Floats:
 
 
 def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
-    """An edge of its own from some records in order of start."""
+    """Build an edge from records in order of start."""
     lane = key[2] if len(key) > 2 else None
     return Edge(key[0], key[1], lane, int(octets.sum()), Columns(rows, start, end, octets), 0, len(rows))
 
 
 def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
-    """The records of some edges, and where those of each begin and end among them: as they are if they lie together."""
+    """Concatenate the records of some edges, and return where those of each begin and end; no copy if they are contiguous."""
     every = {id(edge.of): edge.of for edge in edges}
     if len(every) == 1:
         (of,) = every.values()
@@ -138,7 +138,7 @@ def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
 
 
 def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
-    """When each of some edges was busy, as `Edge.activity`, one after another; those of edge k are at `cuts` k to k + 1."""
+    """Activity (`Edge.activity`) of several edges, concatenated; that of edge k is at `cuts` k to k + 1."""
     of, low, high = laid_out(edges)
     first, last, cuts = _activities(of.start, of.end, of.octets, low, high)
     for edge, (a, b) in zip(edges, pairwise(cuts.tolist()), strict=True):
@@ -148,7 +148,7 @@ def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
 
 @compiled
 def _activities(start: Ints, end: Ints, octets: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
-    """`activities` of edges whose records are at `low` to before `high`."""
+    """Compute `activities` of edges whose records are at `low` to before `high`."""
     room = (high - low).sum()
     first, last, cuts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(len(low) + 1, np.int64)
     for k in range(len(low)):
@@ -162,14 +162,14 @@ def _activities(start: Ints, end: Ints, octets: Ints, low: Ints, high: Ints) -> 
 
 
 def sending(flows: Flows) -> Ints:
-    """When the first octet of each record was sent, ns: a burst's first packet is stamped when all of it had come."""
+    """Time at which the first octet of each record was sent, ns; the first packet of a burst is stamped at its end."""
     return flows.sent_ns
 
 
 def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
-    """The directed pairs among the given rows of `flows` (all by default), each with its records.
+    """Group the given rows of `flows` (all by default) by directed pair.
 
-    With `lane`, the lane of each of the rows (`connection_lanes`), every lane is a pair of its own.
+    With `lane` (`connection_lanes`), the lane of each row, every lane is a separate pair.
     """
     rows = np.arange(len(flows)) if rows is None else rows
     start, src, dst = sending(flows).take(rows), flows.src.take(rows), flows.dst.take(rows)
@@ -191,8 +191,10 @@ def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -
 def _laid_out(
     place: NDArray[np.int32], number: NDArray[np.int32], order: Rows, rows: Rows, start: Ints, end: Ints, octets: Ints
 ) -> tuple[Rows, Ints, Ints, Ints, Ints, Ints]:
-    """Rows, start, end and octets of records, pair by pair as the `place` of each pair's `number` says, in `order` within it;
-    where each pair begins and the last one ends; what each moved. `end` and `octets` are of all flows, the others of `rows`.
+    """Order records by pair (`place` of each pair's `number`), and by `order` within it.
+
+    Returns rows, start, end, octets; begin of each pair and end of the last; octets per pair. `end` and `octets` are of all
+    flows, the others of `rows`.
     """
     begins, moved = np.zeros(len(place) + 1, np.int64), np.zeros(len(place), np.int64)
     for k in number:
@@ -211,13 +213,15 @@ def _laid_out(
 
 
 def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
-    """Over how many of `bins` equal parts of `life` an edge's octets are spread: the inverse of their summed squared shares."""
+    """Number of the `bins` equal parts of `life` over which an edge's octets spread: the inverse of their summed squared
+    shares.
+    """
     low, high = (np.array([moment]) for moment in life)
     return float(widths(np.zeros(len(edge.rows), np.int32), edge.start, edge.octets, low, high, bins)[0])
 
 
 def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:
-    """Edges that are `recurrent`."""
+    """Select the edges that are `recurrent`."""
     of, low, high = laid_out(edges.values())
     rows, number = ranges(low, high), np.repeat(np.arange(len(edges), dtype=np.int32), high - low)
     columns = (of.start, of.end, of.octets) if len(rows) == len(of.rows) else (c.take(rows) for c in of[1:])
@@ -229,17 +233,17 @@ def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25
 
 
 def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
-    """Whether `there` goes first: what it has moved more than `back` is least when the step ends, at `rests`, ns.
+    """Check whether `there` leads: its excess over `back` is smallest at the step's end, at `rests`, ns.
 
-    Activations in flight pile up in the pipeline and are answered by gradients before the step ends. Whatever part of a
-    step a capture began with cancels out. Without rests, whoever moved its octets earlier on the whole.
+    Activations in flight accumulate in the pipeline, and gradients answer them before the step ends. The part of the step with
+    which a capture begins cancels out. Without `rests`, the direction whose octets move earlier leads.
     """
     return bool(_ahead(there.end, there.octets, back.end, back.octets, rests))
 
 
 @compiled
 def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
-    """`ahead`, of when records ended and what they moved, there and back."""
+    """Compute `ahead` from the ends of records and their octets in both directions."""
     times, n = np.concatenate((there, back)), len(there)
     order, volumes = _merged(there, back), (max(gave.sum(), 1), max(got.sum(), 1))
     level, grown, whole = np.empty(len(times)), 0.0, 0.0
@@ -260,7 +264,7 @@ def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
 
 @compiled
 def _merged(one: Ints, other: Ints) -> Rows:
-    """The places of times, nearly in order, in ascending order, those of `one` before equal ones of the `other` on its end."""
+    """Order of two concatenated, nearly sorted series of times, ascending; equal times of `one` first."""
     first, second, out = rising(one), rising(other), np.empty(len(one) + len(other), np.intp)
     i = k = 0
     while i < len(one) or k < len(other):
@@ -274,10 +278,10 @@ def _merged(one: Ints, other: Ints) -> Rows:
 
 
 def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:
-    """Whether two directions of a pair send at the same time, though not all the while: an exchange, no hand-over.
+    """Check whether both directions of a pair send at the same time, but not all the time: an exchange, no hand-over.
 
-    What one hands over is answered when it has come and has been worked on. In an exchange most records begin within `near`
-    typical records of one the other way, and hardly any further than `far`.
+    The response to a hand-over follows after its arrival and the work on it. In an exchange most records begin within `near`
+    typical records of one in the other direction, and almost none is farther than `far`.
     """
     pace = max(there.pace_ns(), back.pace_ns(), 1.0)
     apart = np.abs(nearest(there.start, np.sort(back.start)) - there.start)

@@ -1,4 +1,4 @@
-"""Groups of records by small codes: sorted by counting, summed by hashing. Loops over all records, compiled."""
+"""Group records by small codes: sort by counting, sum by hashing. Compiled loops over all records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Places = NDArray[np.intp]
 
 @compiled
 def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
-    """`order` sorted by the keys (0 … n − 1) at those places, equal keys as they were; and where each key begins, n + 1."""
+    """Sort `order` by the keys (0 … n − 1) at its places, stable; also return where each key begins, [n + 1]."""
     begins = np.zeros(n + 1, np.intp)
     for i in order:
         begins[np.uint64(keys[np.uint64(i)]) + np.uint64(1)] += 1
@@ -34,7 +34,7 @@ def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
 
 @compiled
 def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
-    """`numbered`, for at most `most` keys; the third is how many there were, −1 if more."""
+    """Compute `numbered` for at most `most` keys; the third result is the number of keys, −1 if more."""
     size = 4
     while size < 4 * most:
         size *= 2
@@ -61,7 +61,7 @@ def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArra
 
 @compiled
 def _looked_up(one: NDArray[Any], other: NDArray[Any], width: int, size: int) -> tuple[NDArray[np.int32], Places]:
-    """`numbered`, of keys so small that a table of `size` has a place for each: the second whole number is below `width`."""
+    """Compute `numbered` for keys that index a table of `size`; the second number is below `width`."""
     table, first = np.full(size, -1, np.int32), np.empty(size, np.intp)
     out, n = np.empty(len(one), np.int32), 0
     for i in range(len(one)):
@@ -76,7 +76,7 @@ def _looked_up(one: NDArray[Any], other: NDArray[Any], width: int, size: int) ->
 
 
 def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> tuple[NDArray[np.int32], Places]:
-    """The number of each record's key, a pair of whole numbers, counted from 0 as keys appear; and where each appears first."""
+    """Number the key (two integers) of each record from 0 in order of appearance; also return the first record of each key."""
     if len(one) and one.min() >= 0 and other.min() >= 0:
         height, width = int(one.max()) + 1, int(other.max()) + 1
         if height * width <= len(one):
@@ -90,7 +90,7 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> 
 
 @compiled
 def ranges(low: Ints, high: Ints) -> Places:
-    """The places from each `low` to before each `high`, on end."""
+    """Concatenate the ranges from each `low` to before each `high`."""
     out, n = np.empty((high - low).sum(), np.intp), 0
     for k in range(len(low)):
         for i in range(low[k], high[k]):
@@ -100,14 +100,14 @@ def ranges(low: Ints, high: Ints) -> Places:
 
 
 def distinct(values: Ints) -> Ints:
-    """The values, each once, ascending."""
+    """Return the distinct values, ascending."""
     values = np.sort(values)
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
 @compiled
 def spans(number: NDArray[Any], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
-    """Into `first` and `last` the least start and the greatest end of each group, and of what was there before."""
+    """Update `first` and `last` to the minimum start and maximum end of each group."""
     for i in range(len(number)):
         k = number[i]
         first[k] = min(first[k], start[i])
@@ -116,37 +116,37 @@ def spans(number: NDArray[Any], start: Ints, end: Ints, first: Ints, last: Ints)
 
 @compiled
 def highest(number: NDArray[Any], values: NDArray[Any], most: NDArray[Any]) -> None:
-    """Into `most` the greatest value of each group, and of what was there before."""
+    """Update `most` to the maximum value of each group."""
     for i in range(len(number)):
         most[number[i]] = max(most[number[i]], values[i])
 
 
 @compiled
 def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
-    """Adds the values of each group to `total`."""
+    """Add the values of each group to `total`."""
     for i in range(len(number)):
         total[number[i]] += values[i]
 
 
 @compiled
 def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values: NDArray[Any], total: NDArray[Any]) -> None:
-    """Adds the values at some rows to `total` at the number of each row and the part in which the record lies."""
+    """Add the values at some rows to `total`, by the number of each row and by part."""
     for k in range(len(rows)):
         total[number[k], part[rows[k]]] += values[rows[k]]
 
 
 def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
-    """The last of a group's times before each of the moments asked for; 0 where there is none. int64[len(asked)]."""
+    """Last time of a group before each of the `at` moments; 0 if there is none. int64[len(asked)]."""
     return _lasts(groups, times, asked, at, False, 0)
 
 
 def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
-    """The last of a group's times up to each of the moments asked for; −1 where there is none. int64[len(asked)]."""
+    """Last time of a group up to each of the `at` moments; −1 if there is none. int64[len(asked)]."""
     return _lasts(groups, times, asked, at, True, -1)
 
 
 def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: int) -> Ints:
-    """`last_before` or, of the `same` moment too, `latest`; `none` where there is none."""
+    """Compute `last_before`, or `latest` if `same`; `none` if there is none."""
     every = np.concatenate([groups, asked])
     number, first = numbered(every, every)
     by_time = in_order(times)
@@ -156,7 +156,7 @@ def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: i
 
 @compiled
 def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same: bool, none: int) -> Ints:
-    """The last time of each group asked for; what is asked of a group is mostly asked in order of time."""
+    """Last time of each requested group; requests for a group are mostly in order of time."""
     out, cursor = np.empty(len(asked), np.int64), begins.copy()
     for i in range(len(asked)):
         place, low, high, moment = cursor[asked[i]], begins[asked[i]], begins[asked[i] + 1], at[i] + same
@@ -170,12 +170,12 @@ def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same:
 
 
 def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
-    """How many of the sorted times in one of some rows come before each time; `which` row is asked for. int64[len(times)]."""
+    """Count the sorted times of a row before each time; `which` selects the row. int64[len(times)]."""
     return _places(*on_end(rows), which, times)
 
 
 def on_end(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """Rows of numbers on end, and where each begins and the last ends."""
+    """Concatenate rows of numbers; also return where each begins and the last ends."""
     return np.concatenate([np.zeros(0, np.int64), *rows]), np.cumsum([0, *map(len, rows)])
 
 
@@ -196,9 +196,9 @@ def _places(flat: Ints, begins: Ints, which: Ints, times: Ints) -> Ints:
 
 @compiled
 def preceding(places: Ints, moments: Ints, same: bool) -> Ints:
-    """How many of some ascending places come before each of the moments, those of the `same` moment too if asked for.
+    """Count the ascending places before each of the moments, including equal ones if `same`.
 
-    For moments that mostly ascend: one pass over both, where a search for each would begin anew.
+    For mostly ascending moments: one pass over both instead of a search for each.
     """
     out, n = np.empty(len(moments), np.int64), 0
     for i in range(len(moments)):

@@ -1,4 +1,4 @@
-"""Intervals of many ranks at once: every rank has a stretch of one long line of time, so that no loop over ranks is needed."""
+"""Process intervals of many ranks at once: every rank has its own stretch of one long time line, without a loop over ranks."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Painted = tuple[Ints, Ints, Ints, Ints]
 
 
 class Line(NamedTuple):
-    """Steps of all ranks on one line of time, in order; empty steps are left out. int64[n] each.
+    """Steps of all ranks on one time line, in order, without empty steps. int64[n] each.
 
-    A time of a rank lies at `rank` × `stretch` + time − `zero`; `begin`, `end` are places on the line.
+    A time of a rank is at `rank` × `stretch` + time − `zero`; `begin` and `end` are places on the line.
     """
 
     zero: int
@@ -30,16 +30,16 @@ class Line(NamedTuple):
     step: Ints
 
     def place(self, rank: Ints, time_ns: Ints) -> Ints:
-        """Where times of ranks lie on the line."""
+        """Convert times of ranks to places on the line."""
         return rank.astype(np.int64) * self.stretch + (time_ns - self.zero)
 
     @property
     def shift(self) -> Ints:
-        """By how much the places of each step are more than its times, ns."""
+        """Difference between the places of each step and its times, ns."""
         return np.asarray(self.rank * self.stretch - self.zero, dtype=np.int64)
 
     def slot(self, place: Ints) -> Ints:
-        """The step in which each place lies, its end included; `NOTHING` outside."""
+        """Step that contains each place, including its end; `NOTHING` outside."""
         if not len(self.begin):
             return np.full(len(place), NOTHING, np.int64)
         at = np.searchsorted(self.end, place, "left")
@@ -48,10 +48,10 @@ class Line(NamedTuple):
 
 
 def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
-    """The line of ranks with the given steps, int64[n, 2] each, in order of time.
+    """Build the line of ranks with the given steps, int64[n, 2] each, in order of time.
 
-    `window` holds what other times will be asked for, ns. Stretches are twice as long as all times, so that what is close on
-    the line is of one rank.
+    `window` contains all other times that will be converted, ns. Stretches are twice as long as all times, so that close places
+    belong to one rank.
     """
     rank = np.repeat(np.arange(len(steps)), [len(s) for s in steps])
     number = np.concatenate([np.arange(len(s)) for s in steps]) if len(steps) else np.zeros(0, np.int64)
@@ -68,10 +68,10 @@ def line(steps: Sequence[Ints], window: tuple[int, int] | None = None) -> Line:
 
 @compiled
 def painted(begin: Ints, end: Ints, names: Ints, colours: Painted) -> Painted:
-    """Steps that begin and end then cut into intervals of one colour each: begin, end, slot, colour (`NOTHING` where none).
+    """Divide steps into intervals of one colour each: begin, end, slot, colour (`NOTHING` if none).
 
-    All in order of time. Of the `colours` the first two say where they begin and end, the others where among them those of each
-    of the `names` lie: from a place to before another. Where colours overlap the first name is seen.
+    All are in order of time. The first two arrays of `colours` are begin and end; the others are the ranges of each of the
+    `names` in them. Where colours overlap, the first name wins.
     """
     starts, ends, low, high = colours
     room, at, n = len(begin), low.copy(), 0
@@ -104,7 +104,7 @@ def painted(begin: Ints, end: Ints, names: Ints, colours: Painted) -> Painted:
 
 @compiled
 def unpainted(paint: Painted) -> tuple[Ints, Ints, Ints]:
-    """The intervals of what is `painted` that have no colour: begin, end, slot."""
+    """Return the intervals of `painted` without a colour: begin, end, slot."""
     room, n = 0, 0
     for one in paint[3]:
         room += one == NOTHING
@@ -118,7 +118,9 @@ def unpainted(paint: Painted) -> tuple[Ints, Ints, Ints]:
 
 @compiled
 def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slot: int, colour: int) -> int:
-    """How many intervals there are with one more after the `n` of `out`: none is empty, neighbours of one colour are one."""
+    """Append an interval after the `n` of `out` and return their number; empty ones are skipped, neighbours of one colour
+    merged.
+    """
     first, last, of, seen = out
     if end <= begin:
         return n
@@ -133,10 +135,10 @@ def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slo
 def filled(
     paint: Painted, begin: Ints, end: Ints, cut: Ints, before: Bytes, label: Bytes, shift: Ints
 ) -> tuple[Ints, Ints, Ints, Bytes]:
-    """What is `painted`, with two colours in each of the gaps where it has none: `before` up to its `cut`, then `label`.
+    """Fill each gap of `painted` with two colours: `before` up to its `cut`, then `label`.
 
-    Gaps `begin` and `end` then, in order. Begin and end, ns, slot, colour, in order; neighbours of one slot and colour are one.
-    `shift` is by how much the places of each slot are more than its times, ns.
+    `begin` and `end` are the gaps, in order. Returns begin and end, ns, slot, colour, in order; neighbours of one slot and
+    colour are merged. `shift`: difference between the places of each slot and its times, ns.
     """
     opens, closes, slot, colour = paint
     room = (colour != NOTHING).sum() + (cut > begin).sum() + (end > cut).sum()

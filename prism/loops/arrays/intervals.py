@@ -1,6 +1,6 @@
-"""Sets of time intervals: union, closing of gaps, and how much of one lies within another.
+"""Operate on sets of time intervals: union, closing of gaps, and coverage of one by another.
 
-A set is a pair of int64[n] arrays, start and end in ns, sorted and disjoint where a function says *union*.
+A set is a pair of int64[n] arrays, start and end in ns, sorted and disjoint if a function requires a *union*.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Union = tuple[Ints, Ints]
 
 
 def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
-    """The union of intervals in any order; neighbours no further apart than `close` ns become one."""
+    """Compute the union of intervals in any order; neighbours at most `close` ns apart are merged."""
     if len(start) == 0:
         return start[:0], end[:0]
     if not ascending(start):
@@ -31,7 +31,7 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
 
 @compiled
 def closed(start: Ints, end: Ints, close: float) -> Union:
-    """`union` of intervals in order of start, at least one."""
+    """Compute the `union` of at least one interval in order of start."""
     first, last = np.empty(len(start), np.int64), np.empty(len(start), np.int64)
     n, reach = 0, end[0]
     first[0] = start[0]
@@ -46,32 +46,32 @@ def closed(start: Ints, end: Ints, close: float) -> Union:
 
 
 def nearest(times: Ints, among: Ints) -> Ints:
-    """For each time the nearest of others, at least one and ascending; the earlier of equals."""
+    """For each time, return the nearest of others (at least one, ascending); the earlier of equals."""
     after = np.searchsorted(among, times)
     before, after = np.maximum(after - 1, 0), np.minimum(after, len(among) - 1)
     return np.where(np.abs(among[after] - times) < np.abs(times - among[before]), among[after], among[before])
 
 
 def length_before(times: Ints, within: Union) -> Ints:
-    """Total length of the union `within` that lies before each time, ns."""
+    """Total length of the union `within` before each time, ns."""
     return _lengths(times, *within)[0]
 
 
 def covered(start: Ints, end: Ints, within: Union) -> Floats:
-    """Share 0 … 1 of each interval that lies within a union; an instant lies within wholly or not at all."""
+    """Share 0 … 1 of each interval that is covered by a union; an instant is covered fully or not at all."""
     return _covered(start, end, *within)
 
 
 @compiled
 def _lengths(times: Ints, first: Ints, last: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """The length of a union before each time, and whether the time lies in it, its ends included."""
+    """Length of a union before each time, and whether the time is in it, including its ends."""
     total = np.zeros(len(first) + 1, np.int64)
     for k in range(len(first)):
         total[k + 1] = total[k] + last[k] - first[k]
     length, inside, k = np.zeros(len(times), np.int64), np.zeros(len(times), np.bool_), -1
     for i in range(len(times)):
         if k + 1 < len(first) and first[k + 1] <= times[i]:
-            k += 1  # times are nearly in order: the interval is mostly the one of the time before, or the next
+            k += 1  # times are nearly ordered: usually the interval is that of the time before, or the next
         if (k >= 0 and first[k] > times[i]) or (k + 1 < len(first) and first[k + 1] <= times[i]):
             k = np.searchsorted(first, times[i], side="right") - 1
         if k >= 0:
@@ -95,7 +95,7 @@ def _covered(start: Ints, end: Ints, first: Ints, last: Ints) -> Floats:
 
 @compiled
 def moved_within(start: Ints, end: Ints, octets: Ints, first: Ints, last: Ints) -> float:
-    """Share 0 … 1 of the octets of some intervals that lies within a union, as if each were evenly filled; 0 without any."""
+    """Share 0 … 1 of the octets of intervals that is within a union, at constant rates; 0 without octets."""
     share, moved, total = _covered(start, end, first, last), 0.0, 0.0
     for i in range(len(octets)):
         moved += share[i] * octets[i]
@@ -104,7 +104,7 @@ def moved_within(start: Ints, end: Ints, octets: Ints, first: Ints, last: Ints) 
 
 
 def intersection(a: Union, b: Union) -> Union:
-    """Intersection of two unions, again a union."""
+    """Compute the intersection of two unions, again a union."""
     cuts = distinct(np.concatenate([*a, *b]))
     if len(cuts) < 2:
         return cuts[:0], cuts[:0]
@@ -114,12 +114,14 @@ def intersection(a: Union, b: Union) -> Union:
 
 
 def weighted_median(values: NDArray[np.int64] | Floats, weights: NDArray[np.int64] | Floats) -> float:
-    """The value at which half of the weight lies below; 0 where there is no weight."""
+    """Return the value at half of the weight; 0 without weight."""
     return at_half(values, weights) if len(values) else 0.0
 
 
 def active(start: Ints, end: Ints, weight: Ints) -> Union:
-    """The union of intervals in order of start; gaps no longer than a quarter of their weighted median length are closed."""
+    """Compute the union of intervals in order of start; gaps of at most a quarter of their weighted median length are
+    closed.
+    """
     return _active(start, end, weight) if len(start) else (start, end)
 
 
@@ -130,14 +132,14 @@ def _active(start: Ints, end: Ints, weight: Ints) -> Union:
 
 @compiled
 def at_half(values: NDArray[Any], weights: NDArray[Any]) -> float:
-    """`weighted_median` of at least one value: what is on the wrong side of a guess is left out, until a guess is right."""
+    """Compute `weighted_median` of at least one value, by bisection: values on the wrong side of each guess are dropped."""
     left, load = values.copy(), weights.copy()
     half, below, n = weights.sum() / 2, weights[0] * 0, len(values)
     guess = left[0]
     while n > 0:
         guess = max(min(left[0], left[n // 2]), min(max(left[0], left[n // 2]), left[n - 1]))
         less, same, low = below, below * 0, 0
-        for i in range(n):  # no branches: they cannot be foreseen
+        for i in range(n):  # no branches: they are unpredictable
             less += load[i] * (left[i] < guess)
             same += load[i] * (left[i] == guess)
             low += left[i] < guess

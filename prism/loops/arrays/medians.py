@@ -1,4 +1,4 @@
-"""Medians and quantiles of few numbers, by the thousand: NumPy takes longer to begin than such a loop to end; and orders."""
+"""Compute medians, quantiles and orders of short arrays: NumPy's overhead per call is larger than such a loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collectors.compilation.compiled import compiled
 
 @compiled
 def quantile(ordered: NDArray[Any], share: float) -> float:
-    """The quantile `share`, 0 … 1, of ascending values, between two of them in proportion (NumPy's `linear`); 0 without any."""
+    """Quantile `share`, 0 … 1, of ascending values with linear interpolation (NumPy's `linear`); 0 without values."""
     n = len(ordered)
     if n == 0:
         return 0.0
@@ -26,7 +26,7 @@ def quantile(ordered: NDArray[Any], share: float) -> float:
 
 @compiled
 def median(values: NDArray[Any]) -> float:
-    """The median of values in any order, none of them NaN; 0 without any."""
+    """Median of values without NaN, in any order; 0 without values."""
     n = len(values)
     if n == 0:
         return 0.0
@@ -40,7 +40,7 @@ def median(values: NDArray[Any]) -> float:
 
 @compiled
 def ascending(values: NDArray[Any]) -> bool:
-    """Whether no value is less than the one before it."""
+    """Check whether values are ascending."""
     n = 1
     while n < len(values) and values[n - 1] <= values[n]:
         n += 1
@@ -48,14 +48,14 @@ def ascending(values: NDArray[Any]) -> bool:
 
 
 def in_order(values: Ints) -> NDArray[np.intp]:
-    """The places of whole numbers in ascending order, equal ones as they are."""
+    """Return the stable order of integers."""
     return np.arange(len(values)) if ascending(values) else _placed(np.ascontiguousarray(values, np.int64))
 
 
 @compiled
 def _placed(values: Ints, few: int = 16) -> NDArray[np.intp]:
-    """`in_order` of at least one value: put into twice as many bins of equal width, and those of more than a `few` into bins
-    again. Times are spread so evenly that this takes a third of what NumPy's sort does.
+    """Compute `in_order` of at least one value: distribute into twice as many bins of equal width, and bins with more than
+    `few` again. Times spread so evenly that this takes a third of the time of NumPy's sort.
     """
     n, low = len(values), values.min()
     span, shift = np.uint64(values.max() - low), np.uint64(0)
@@ -87,7 +87,7 @@ def _placed(values: Ints, few: int = 16) -> NDArray[np.intp]:
 
 @compiled
 def _insert(order: NDArray[np.intp], values: Ints) -> None:
-    """Puts a few places in order of their values."""
+    """Sort a few places by their values (insertion sort)."""
     for i in range(1, len(order)):
         place, j = order[i], i
         value = values[place]
@@ -99,7 +99,7 @@ def _insert(order: NDArray[np.intp], values: Ints) -> None:
 
 @compiled
 def rising(values: NDArray[Any]) -> NDArray[np.intp]:
-    """The places of values, none of them NaN, in ascending order, equal ones as they are: soon done where that is nearly so."""
+    """Return the stable order of values without NaN; fast if they are nearly ordered."""
     order, moves = np.arange(len(values)), 8 * len(values)
     for i in range(1, len(values)):
         j, value = i, values[i]
@@ -115,7 +115,7 @@ def rising(values: NDArray[Any]) -> NDArray[np.intp]:
 
 @compiled
 def arrange(values: NDArray[Any], few: int = 64) -> None:
-    """Sorts values in place; a `few` of them sooner than NumPy would."""
+    """Sort values in place; faster than NumPy up to `few` values."""
     if len(values) > few:
         values[:] = np.sort(values)
     for i in range(1, len(values)):
@@ -128,7 +128,7 @@ def arrange(values: NDArray[Any], few: int = 64) -> None:
 
 @compiled
 def _select(values: NDArray[Any], place: int) -> None:
-    """Reorders values so that at a `place` is what would be there if they were sorted, no more before and no less after.
+    """Reorder values so that the value at `place` is in its sorted position, smaller ones before it and larger ones after it.
 
     Source: Hoare, Algorithm 65: Find (1961).
     """

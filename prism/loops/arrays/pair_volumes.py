@@ -1,4 +1,4 @@
-"""What directed pairs carried, summed up over records that stay where they are. Loops over records, compiled."""
+"""Sum records by directed pair without moving them. Compiled loops over records."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from collectors.compilation.compiled import compiled
 from prism.loops.arrays.group_sums import Places, numbered
 from prism.loops.arrays.intervals import Floats
 
-BINS = 20  # parts of a life over which octets are spread
+BINS = 20  # parts of the observed time over which octets spread
 Numbers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Carried:
-    """Directed pairs, in order of their ends: how many records each had, when the first was sent and the last had come, ns,
-    and the octets that they moved.
+    """Directed pairs in order of their ends: number of records, first start and last end, ns, octets.
 
-    `number` is the pair of each record; as many as there are pairs, where it is of none.
+    `number` is the pair of each record, or the number of pairs if it belongs to none.
     """
 
     number: Numbers
@@ -36,11 +35,11 @@ class Carried:
         return len(self.src)
 
     def rows(self, pairs: Mask) -> Places:
-        """The places of the records of some of the pairs."""
+        """Rows of the records of some pairs."""
         return np.flatnonzero(np.append(pairs, False).take(self.number))
 
     def only(self, kept: Mask) -> Carried:
-        """Only some of the pairs."""
+        """Select some of the pairs."""
         if kept.all():
             return self
         number = _places(np.flatnonzero(kept), len(kept) + 1).take(self.number)
@@ -49,7 +48,7 @@ class Carried:
 
 
 def carried(flows: Flows, skipped: Mask, among: Mask) -> Carried:
-    """The pairs of different endpoints `among` those asked for, with all records but those `skipped`."""
+    """Sum all records between different endpoints `among` the selected ones, except `skipped` records."""
     number, at = numbered(flows.src, flows.dst)
     src, dst, n = flows.src[at].astype(np.int64), flows.dst[at].astype(np.int64), len(at)
     if skipped.any():
@@ -61,7 +60,7 @@ def carried(flows: Flows, skipped: Mask, among: Mask) -> Carried:
 
 
 def _places(by: Places, n: int) -> Numbers:
-    """At which place each of n numbers is; as many as there are, where it is at none."""
+    """Place of each of n numbers in `by`; n if it is absent."""
     out = np.full(n, len(by), np.int32)
     out[by] = np.arange(len(by), dtype=np.int32)
     return out
@@ -69,7 +68,7 @@ def _places(by: Places, n: int) -> Numbers:
 
 @compiled
 def summed(number: Numbers, n: int, start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """How many records each of n pairs has, their least start, greatest end and octets; those of number n are of none."""
+    """Number of records, minimum start, maximum end and octets of each of n pairs; records with number n are ignored."""
     records, volume, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     first = np.full(n + 1, np.iinfo(np.int64).max)
     for i in range(len(number)):
@@ -82,10 +81,10 @@ def summed(number: Numbers, n: int, start: Ints, end: Ints, octets: Ints) -> tup
 
 
 def recurrent(known: Carried, start: Ints, octets: Ints, *, least: int = 3, share: float = 0.25) -> Mask:
-    """Which pairs' traffic comes back all through the life of their ends, unlike a broadcast, a checkpoint or a copy.
+    """Select pairs with traffic throughout the time of their ends, unlike a broadcast, a checkpoint or a copy.
 
-    At least `least` records, and spread at least `share` as wide as the heaviest pair at either end, in its life. `start` and
-    `octets` are of all records.
+    They have at least `least` records, and spread at least `share` as widely as the heaviest pair at either end, over its time.
+    `start` and `octets` are of all records.
     """
     model = _models(known.src, known.dst, known.volume)
     width = widths(known.number, start, octets, known.first[model], known.last[model], BINS)
@@ -98,7 +97,7 @@ def recurrent(known: Carried, start: Ints, octets: Ints, *, least: int = 3, shar
 
 @compiled
 def _models(src: Ints, dst: Ints, volume: Ints) -> Places:
-    """The heaviest pair at either end of each, of which the lighter."""
+    """Heaviest pair at either end of each pair; of the two, the lighter one."""
     n, ends = len(src), 0
     for k in range(n):
         ends = max(ends, src[k] + 1, dst[k] + 1)
@@ -115,7 +114,7 @@ def _models(src: Ints, dst: Ints, volume: Ints) -> Places:
 
 @compiled
 def widths(number: Numbers, start: Ints, octets: Ints, low: Ints, high: Ints, bins: int) -> Floats:
-    """Over how many of `bins` equal parts of its life, `low` to `high`, ns, each pair's octets are spread.
+    """Number of the `bins` equal parts of its time, `low` to `high`, ns, over which each pair's octets spread.
 
     It is the inverse of their summed squared shares.
     """

@@ -1,4 +1,4 @@
-"""Records by small codes and, of one code, by time: counted, and sorted only where they do not come in order."""
+"""Order records by small codes, and within a code by time: counting, and sorting only where they are not in order."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Places = NDArray[np.intp]
 
 @compiled
 def by_group(group: NDArray[Any], n: int, times: Ints) -> tuple[Places, Places]:
-    """The places of records by group (0 … n − 1) and in it by time, equal ones as they are; and where each group begins, n + 1.
+    """Order records by group (0 … n − 1) and within it by time, stable; also return where each group begins, [n + 1].
 
-    Records mostly come in order of time, or nearly so.
+    Records are mostly in order of time, or nearly.
     """
     begins, mixed = np.zeros(n + 1, np.intp), np.zeros(n, np.bool_)
     for k in group:

@@ -1,4 +1,4 @@
-"""Messages that follow upon one another without a pause, as one record: far fewer records say the same of a busy job."""
+"""Merge consecutive messages into bursts: far fewer records hold the same information about a busy job."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ LastBursts = NDArray[np.void]
 
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
-_LAST_BURST = np.dtype(  # of a connection: what a record changes lies side by side
+_LAST_BURST = np.dtype(  # of a connection: fields that a record updates are adjacent in memory
     [
         ("last_ns", np.int64),  # end of its last record
         ("end_ns", np.int64),
-        ("long_ns", np.int64),  # length of its records together
-        ("busy_ns", np.int64),  # time in which one of them or more were under way; 0 of a single one
-        ("near", np.float64),  # how many times their mean length the next one may be away
-        ("limit", np.int32),  # records that it may have
-        ("size", np.int32),  # records that it has
-        ("number", np.int32),  # −1 where there is none yet
-        ("path", np.int32),  # of its last record; −1 where that joins no other
+        ("long_ns", np.int64),  # total length of its records
+        ("busy_ns", np.int64),  # time in which at least one of them was active; 0 for a single one
+        ("near", np.float64),  # largest gap to the next one, in units of their mean length
+        ("limit", np.int32),  # maximum number of records
+        ("size", np.int32),  # number of records
+        ("number", np.int32),  # −1 if there is none yet
+        ("path", np.int32),  # path of its last record; −1 if it merges with no other
         ("flags", np.uint8),
     ],
     align=True,
@@ -39,19 +39,19 @@ _LAST_BURST = np.dtype(  # of a connection: what a record changes lies side by s
 
 
 class _Told(NamedTuple):
-    """What is told of each burst: some of it only where that is asked for, and has no entries otherwise."""
+    """Results for each burst; columns that were not requested are empty."""
 
     first: Rows  # its first record
     end_ns: Ints
     size: NDArray[np.int32]
     busy_ns: Ints
     flags: NDArray[np.uint8]
-    sums: tuple[Ints, ...]  # of some columns
+    sums: tuple[Ints, ...]  # sums of some columns
 
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
-    """`flows`, one record per burst; `of` (int32[n], or none) is the burst of each record that they were made of."""
+    """`flows` with one record per burst; `of` (int32[n], or empty) is the burst of each original record."""
 
     flows: Flows
     of: NDArray[np.int32]
@@ -61,7 +61,7 @@ class Bursts:
         return counted(self.of, len(self.flows), np.arange(len(self.of)))
 
     def records(self, bursts: Rows) -> Rows:
-        """The places of the records of some bursts, burst by burst."""
+        """Rows of the records of some bursts, burst by burst."""
         order, begins = self._records
         size = begins[bursts + 1] - begins[bursts]
         shift = begins[bursts] - np.concatenate([[0], np.cumsum(size)[:-1]]) if len(bursts) else size
@@ -69,12 +69,11 @@ class Bursts:
 
 
 def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of: bool = True) -> Bursts:
-    """The same payload in fewer records: up to `most` of one connection and path that touch, in time, are one.
+    """Merge payload records: up to `most` adjacent or overlapping records of one connection and path become one.
 
-    Of a connection of which `parts` such bursts do not hold all, those are one, too, that are no further apart than `near`
-    times the usual record of the burst, as many as make about so many bursts of it. Sums stay what they were; small messages,
-    and records of a single instant, stay records of their own. The order is that of the first of each burst. Whoever does not
-    ask `of` which burst each record is, needs less memory.
+    If a connection has more than `parts` such bursts, records no farther apart than `near` times the usual record of the burst
+    are merged, too, to about `parts` bursts. Sums do not change. Small messages, and records without duration, stay separate.
+    The order is that of the first record of each burst. Without `of`, less memory is needed.
     """
     number, count = _connections(flows)
     share = -(-count // parts)
@@ -96,7 +95,7 @@ def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of
 
 
 def _lines(n: int) -> LastBursts:
-    """Room for the last bursts of n connections, each in a line of the processor's cache (64 octets) of its own."""
+    """Allocate the last bursts of n connections, each in its own cache line (64 octets)."""
     octets = _LAST_BURST.itemsize
     room = np.zeros((n + 1) * octets, np.uint8)
     begin = -room.ctypes.data % octets
@@ -104,9 +103,9 @@ def _lines(n: int) -> LastBursts:
 
 
 def _connections(flows: Flows, room: int = 1 << 16) -> tuple[Numbers, Ints]:
-    """The number of each record's connection, counted from 0 as they appear; and how many records each has."""
+    """Number the connection of each record from 0 in order of appearance; also return the records per connection."""
     while True:
-        # as short as can be: fresh memory takes longer to be had than to be written to
+        # As small as possible: allocating fresh memory takes longer than writing it.
         number: Numbers = np.empty(len(flows), np.uint16) if room <= 1 << 16 else np.empty(len(flows), np.int32)
         count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, number, room)
         if n >= 0:
@@ -124,14 +123,16 @@ def _numbered(
     number: Numbers,
     room: int,
 ) -> tuple[Ints, int]:
-    """Into `number` that of each record's connection; how many records each has, and how many there are: −1 where that is more
-    than `room`, a power of 2. Looked up is only what is not of the connection of the last record of the same sender.
+    """Write the connection of each record to `number`; return the records per connection, and the number of connections.
+
+    The latter is −1 if it exceeds `room`, a power of 2. Only records that differ from the sender's previous one are looked up.
     """
     known = np.full(4 * room, -1, np.int32)
-    keys = np.empty((room, 2), np.uint64)  # apart, for of a table of keys most lies idle in the cache
-    keys[0] = ~np.uint64(0)  # nobody's
+    keys = np.empty((room, 2), np.uint64)  # separate arrays: most of a table of keys would be idle in the cache
+    keys[0] = ~np.uint64(0)  # no connection
     mask, n = np.uint64(4 * room - 1), 0
-    recent, few = np.zeros(1 << 14, np.int32), np.uint64((1 << 14) - 1)  # the last connection of a sender, or of one like it
+    # Last connection of a sender, or of one with the same hash.
+    recent, few = np.zeros(1 << 14, np.int32), np.uint64((1 << 14) - 1)
     count = np.zeros(room, np.int64)
     for i in range(len(src)):
         ends = np.uint64(src[i]) << np.uint64(32) | np.uint64(dst[i])
@@ -167,18 +168,17 @@ def _told(
     flagged: bool,
     of: bool,
 ) -> tuple[NDArray[np.int32], _Told]:
-    """The burst of each record if asked `of` that, and what is told of each burst.
+    """Return the burst of each record (if `of`), and the results for each burst.
 
-    `number` is the connection of each record, `known` has the bounds of the bursts of each connection, `summed` are the columns
-    whose sums are told. Told are the time in which records were under way if `timed`, how many they are if `counted`, and their
-    flags if `flagged`.
+    `number`: connection of each record. `known`: limits of the bursts of each connection. `summed`: columns to sum. `timed`,
+    `counted`, `flagged`: request active time, number of records, and flags.
     """
     rows = np.zeros(0, np.intp) if ascending(flows.start_ns) else np.argsort(flows.start_ns, kind="stable")
     burst = np.empty(len(flows) if of else 0, np.int32)
     columns: Any = tuple(np.ascontiguousarray(getattr(flows, name)) for name in summed)
     flags = flows.tcp_flags if flagged else np.zeros(0, np.uint8)
     main = (getattr(flows, name) for name in ("start_ns", "end_ns", "path", "octets", "packets", "messages"))
-    room = len(flows) + 97  # no power of 2; what is never written to takes no memory
+    room = len(flows) + 97  # no power of 2; unwritten memory is not allocated
     told = _Told(
         first=np.empty(room, np.int64),
         end_ns=np.empty(room, np.int64),
@@ -209,10 +209,10 @@ def _burst(
     packets: Ints,
     messages: Ints,
 ) -> int:
-    """Fills `burst` if it has room, and what of `told` has, from the records in the order of `rows` (as they are without any);
-    returns how many bursts there are.
+    """Fill `burst`, if it has room, and the requested columns of `told`, from the records in order of `rows` (or all); return
+    the number of bursts.
 
-    `known` are the last bursts of each connection, `sums` (int64[connections, columns]) those of the `columns` of these.
+    `known`: last burst of each connection. `sums` (int64[connections, columns]): sums of the `columns` in these.
     """
     n = 0
     for place in range(len(number)):
@@ -250,7 +250,7 @@ def _burst(
 
 @compiled
 def _tell(own: Any, sums: Ints, told: _Told) -> None:
-    """Writes down a burst that is over."""
+    """Write a finished burst to the results."""
     at = np.uint64(own.number)
     told.end_ns[at] = own.end_ns
     if len(told.size):

@@ -1,4 +1,6 @@
-"""Exchanges of all with all, some of whose lanes looked like something else: a pair of which one is often late hands over."""
+"""Complete all-to-all exchanges of which some lanes were classified otherwise: a pair with one late side looks like a
+hand-over.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from prism.loops.communicators.pair_lockstep import Collective, merged
 def completed(
     found: Sequence[Collective], edges: Mapping[Pair, Edge], *, most: float = 0.75, alike: float = 2.0
 ) -> list[Collective]:
-    """Collectives; where all but a few send to each, more than `most` of them, with these few if others hold just them.
+    """Complete collectives: if more than `most` of the members send to each other, add the few other lanes between them.
 
-    Lanes of those move about as much, up to `alike` times: experts are now more, now less in demand.
+    Octets of those lanes differ by the factor `alike` at most: demand for experts varies.
     """
     out = list(found)
     for big in sorted(found, key=lambda one: -len(one.edges)):

@@ -1,8 +1,8 @@
-"""Which connections of a pair carry the same conversation.
+"""Group the connections of a pair into lanes: connections that carry the same conversation.
 
-Every communicator has connections of its own, so what one connection carries is of one kind; one conversation may ride on
-several (channels, several queue pairs), and gets new ones after a restart. Connections of a pair that move about as much in
-about as many records at the same times are one lane; so are those that follow one another.
+Every communicator has its own connections, so one connection carries one kind of traffic. One conversation may use several
+(channels, several queue pairs), and gets new ones after a restart. Connections of a pair with similar octets, numbers of
+records and times form one lane; so do those that follow one another.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Rows = NDArray[np.intp]
 
 
 class _Line(NamedTuple):
-    """One direction of one connection; `port` joins the directions of a TCP connection, 0 where nothing does.
+    """One direction of one connection; `port` joins both directions of a TCP connection, 0 if unknown.
 
-    `parts` are its messages, records where nobody counted those: a record may be several that followed upon one another.
+    `parts`: its messages, or its records if messages were not counted: a record may hold several consecutive ones.
     """
 
-    low: bool  # from the lower endpoint to the higher
+    low: bool  # from the lower to the higher endpoint
     port: int
     first: int
     last: int
@@ -38,13 +38,13 @@ class _Line(NamedTuple):
     rows: Rows
 
     def like(self, other: _Line, tolerance: float) -> bool:
-        """Whether two lines moved about as much in about as many parts."""
+        """Check whether two lines moved similar octets in similar numbers of parts."""
         a = abs(float(np.log((self.octets + 1) / (other.octets + 1))))
         return a <= tolerance and abs(float(np.log(self.parts / other.parts))) <= tolerance
 
 
 class Connections(NamedTuple):
-    """The connection of each of some `rows`, one direction of one, counted as they appear, and where `at` each does first."""
+    """Connection (one direction) of each of some `rows`, numbered in order of appearance, and first row of each (`at`)."""
 
     rows: Rows
     number: NDArray[np.int32]
@@ -52,7 +52,9 @@ class Connections(NamedTuple):
 
 
 def connections(flows: Flows, rows: Rows) -> Connections:
-    """The connections of the given rows; where all have queue pairs the source port is none: that of RoCEv2 is entropy."""
+    """Number the connections of the given rows. If all have queue pairs, the source port is ignored: in RoCEv2 it is
+    entropy.
+    """
     ends, ports, queue = (flows.src, flows.dst), (flows.src_port, flows.dst_port), flows.dst_qp.take(rows)
     keys = _keys(ends[0].take(rows), ends[1].take(rows), ports[0].take(rows), ports[1].take(rows), queue)
     return Connections(rows, *numbered(*keys))
@@ -62,7 +64,7 @@ def connections(flows: Flows, rows: Rows) -> Connections:
 def _keys(
     src: Codes, dst: Codes, src_port: NDArray[np.uint16], dst_port: NDArray[np.uint16], queue: NDArray[np.uint32]
 ) -> tuple[Ints, Ints]:
-    """Whom each record is from and to, and on what, as one number each."""
+    """Combine sender and receiver, and ports and queue pair, of each record to one number each."""
     pair, line, told = np.empty(len(src), np.int64), np.empty(len(src), np.int64), queue.all()
     for i in range(len(src)):
         pair[i] = np.int64(src[i]) << 32 | np.int64(dst[i])
@@ -71,10 +73,9 @@ def _keys(
 
 
 def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: int = 64) -> Ints:
-    """The lane of each of some rows, whose connections are `known`, within its pair, counted from 0; the same number in both
-    directions.
+    """Number the lane of each row within its pair from 0, from its connection; equal numbers in both directions.
 
-    A pair of more than `most` connections, as clients of storage have, is one lane, as is one without ports or queue pairs.
+    A pair with more than `most` connections (storage clients), or without ports and queue pairs, is one lane.
     """
     out = np.zeros(len(known.rows), np.int64)
     if several := _by_pair(flows, known, most):
@@ -87,10 +88,10 @@ def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: in
 
 
 def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 1e-3) -> Ints:
-    """Times, ns, from which on all of some rows are on other connections (`known`) than before: a job begins anew then.
+    """Return times, ns, from which all rows use other connections than before: the job restarted.
 
-    More than `most` of them are no restarts but a habit. Connections that carry less than `least` of what the heaviest one does
-    only belong to what follows: ranks find one another over such. None without ports or queue pairs.
+    More than `most` such times are no restarts. Connections with less than `least` of the octets of the heaviest one belong to
+    the following ones: ranks use them to find each other. Empty without ports or queue pairs.
     """
     rows, number, at = known
     if not any(bool(column[rows[at]].any()) for column in (flows.dst_qp, flows.src_port, flows.dst_port)):
@@ -105,7 +106,7 @@ def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 
 
 
 def _lives(number: NDArray[np.int32], start: Ints, end: Ints, octets: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """When the first record of each of `n` groups began, when the last ended, and what they moved."""
+    """First start, last end, and octets of each of `n` groups of records."""
     first, last, moved = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64), np.zeros(n, np.int64)
     spans(number, start, end, first, last)
     totals(number, octets, moved)
@@ -113,7 +114,7 @@ def _lives(number: NDArray[np.int32], start: Ints, end: Ints, octets: Ints, n: i
 
 
 def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
-    """The lines of every pair that has several of a direction, up to `most`; `rows` in them are places in the `known` rows."""
+    """Collect the lines of every pair with several lines per direction, up to `most`; their `rows` index the `known` rows."""
     rows, at = known.rows, known.rows[known.at]
     src, dst = flows.src[at].astype(np.int64), flows.dst[at].astype(np.int64)
     low, high = np.minimum(src, dst), np.maximum(src, dst)
@@ -145,7 +146,7 @@ def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
 
 
 def _several(pair: Ints, there: Mask, most: int) -> Mask:
-    """Which lines, in order of pair, are of pairs that have several of a direction, but no more than `most` in all."""
+    """Select lines, in order of pair, of pairs with several lines per direction but at most `most` in total."""
     _, place, lines = np.unique(pair, return_inverse=True, return_counts=True)
     lower = np.bincount(place, there, len(lines))
     asked = (np.maximum(lower, lines - lower) > 1) & (lines <= most)
@@ -153,7 +154,7 @@ def _several(pair: Ints, there: Mask, most: int) -> Mask:
 
 
 def _joined(lines: list[_Line], tolerance: float, start: Ints) -> list[list[_Line]]:
-    """Lines as lanes, the heaviest first. After a restart lanes go on in the order of how fast they move."""
+    """Group lines into lanes, the heaviest first. After a restart lanes continue in order of speed."""
     lanes: list[list[_Line]] = []
     for epoch in _epochs(lines):
         own: list[list[_Line]] = []
@@ -173,7 +174,7 @@ def _joined(lines: list[_Line], tolerance: float, start: Ints) -> list[list[_Lin
 
 
 def _epochs(lines: list[_Line]) -> Iterator[list[_Line]]:
-    """Lines that lived at one time."""
+    """Yield lines that existed at the same time."""
     epoch: list[_Line] = []
     for line in sorted(lines, key=lambda one: one.first):
         if epoch and line.first >= max(other.last for other in epoch):
@@ -191,9 +192,9 @@ def _belongs(line: _Line, lane: list[_Line], tolerance: float, start: Ints) -> b
 
 
 def _at_once(one: Ints, other: Ints) -> bool:
-    """Whether most records of two lines begin no further from one of the other line than records usually follow one another.
+    """Check whether most records of two lines begin no farther from one of the other line than the usual distance of records.
 
-    Conversations of about the same volume have their own times in a step.
+    Conversations of similar volume have different times in a step.
     """
     one, other = np.sort(one), np.sort(other)
     life = float(max(one[-1], other[-1]) - min(one[0], other[0]))
@@ -201,7 +202,7 @@ def _at_once(one: Ints, other: Ints) -> bool:
 
 
 def _distance(times: Ints, others: Ints) -> float:
-    """The median distance of some times to the nearest of others, both ascending, ns."""
+    """Median distance of some times to the nearest of others, both ascending, ns."""
     at = np.searchsorted(others, times)
     after, before = others[np.minimum(at, len(others) - 1)], others[np.maximum(at - 1, 0)]
     return float(np.median(np.minimum(np.abs(after - times), np.abs(times - before))))

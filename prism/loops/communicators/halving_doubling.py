@@ -1,8 +1,8 @@
-"""Communicators of halving and doubling, whose rounds may stand so far apart that each looks like one of its own.
+"""Find communicators of halving and doubling; each round may look like a separate communicator.
 
-Recursive halving (Rabenseifner's all-reduce) exchanges half of the octets with one partner, a quarter with the next, and so on:
-the pairs of 2^k ranks are the edges of a hypercube, each dimension of which moves half of what the one before moves. That is
-so of whole steps: where records end in the middle of one, what was moved between two rests tells.
+Recursive halving (Rabenseifner's all-reduce) exchanges half of the octets with one partner, a quarter with the next, and so on.
+The pairs of 2^k ranks are the edges of a hypercube; each dimension moves half of the previous one's octets. This holds for
+complete steps; if records end inside a step, octets between two idle times are compared.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from prism.loops.communicators.lane_order import moves
 from prism.loops.communicators.step_volumes import at_rests
 
 Both = tuple[int, int]
-TOLERANCE = 0.01  # of volumes that are the same
-LOOSE = 0.2  # of those that may be but for part of a step; a dimension moves twice what the next does
+TOLERANCE = 0.01  # relative difference of equal volumes
+LOOSE = 0.2  # the same for volumes with parts of steps; a dimension moves twice the octets of the next
 
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """The communicators, with all lanes of a hypercube as one; of a square, if most of an equal one is known to be one."""
+    """Join all lanes of a hypercube into one communicator; of a square only if most squares of that volume are known to be
+    one.
+    """
     every = _of_lanes(edges, least=2)
     whole = [lanes for dimensions, lanes in every if dimensions > 2]
     squares = [(lanes, sum(edges[key].volume for key in lanes)) for dimensions, lanes in every if dimensions == 2]
@@ -36,12 +38,12 @@ def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[s
 
 
 def cubes(edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """The lanes of each hypercube of three dimensions or more: a square may be two kinds of groups that cross."""
+    """Return the lanes of each hypercube of at least three dimensions: a square may be two kinds of groups that cross."""
     return [lanes for _, lanes in _of_lanes(edges, least=3)]
 
 
 def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[Pair]]]:
-    """The dimensions and the lanes of each hypercube of at `least` so many."""
+    """Return the dimensions and the lanes of each hypercube of at least `least` dimensions."""
     src, dst, volume = moves(edges.values())
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     number, at = numbered(low, high)
@@ -63,9 +65,9 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
 
 
 def _as_often(moved: NDArray[np.int64], *, times: float = 2.5) -> bool:
-    """Whether all pairs speak about as often between rests: a dimension does twice in a step, or once for both.
+    """Check whether all pairs send about as often between idle times: a dimension sends once or twice in a step.
 
-    What pipelines hand on comes with every micro-batch; in the middle of a step it may be half of anything by chance.
+    Hand-overs occur with every micro-batch; inside a step their octets may be half of another volume by chance.
     """
     if not len(moved):
         return False
@@ -74,9 +76,9 @@ def _as_often(moved: NDArray[np.int64], *, times: float = 2.5) -> bool:
 
 
 def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> Iterator[tuple[int, list[Both]]]:
-    """Sets of pairs that are hypercubes of at `least` so many dimensions, and how many those are.
+    """Yield sets of pairs that are hypercubes of at least `least` dimensions, and the number of dimensions.
 
-    Volumes of one dimension, and halves of those of the next, are the `same` within that share.
+    Volumes of one dimension, and halves of the next, are equal within the share `same`.
     """
     low, high = _doubles(np.sort(np.array(list(moved.values()), np.float64)), same)
     if not (low < high).any():
@@ -107,12 +109,12 @@ def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> It
 
 
 def _doubles(volume: NDArray[np.float64], same: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Of volumes, ascending, from where to before where those are that are twice as much as each."""
+    """For ascending volumes, return the range of those that are twice as large as each."""
     return np.searchsorted(volume, 2 * (1 - same) * volume), np.searchsorted(volume, 2 * (1 + same) * volume, "right")
 
 
 def _is_cube(levels: Sequence[Mapping[int, int]], pairs: int) -> bool:
-    """Whether partners by dimension are those of a hypercube: one each, and the order of dimensions does not matter."""
+    """Check whether partners by dimension form a hypercube: one each, and the order of dimensions is irrelevant."""
     ranks = set(levels[0])
     if len(ranks) != 2 ** len(levels) or 2 * pairs != len(ranks) * len(levels) or any(set(level) != ranks for level in levels):
         return False

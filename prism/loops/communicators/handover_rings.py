@@ -1,7 +1,7 @@
-"""Rings that look as if their pairs handed work over: what goes around one way is followed by what goes around the other.
+"""Find rings that look like hand-overs: traffic around in one direction precedes traffic in the other.
 
-A sharded model gathers its layers one way and scatters their gradients the other, so that between the two each pair is ahead,
-as stages of a pipeline are. But all around the ring lanes move at the same time, which those between stages do not.
+A sharded model gathers layers in one direction and scatters gradients in the other. Between the two, each pair has an excess,
+as between pipeline stages. But all lanes of a ring move at the same time; those between stages do not.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from prism.loops.communicators.handover_test import Handover
 from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincides, course, side_by_side
 from prism.loops.communicators.pair_lockstep import Collective, of_lanes
 
-LEAST = 0.25  # of what two lanes move, beyond chance, at one time; stages in step reach it now and then, not all around
+# Share of the octets that two lanes move at one time, beyond chance; stages reach it occasionally, but not all around.
+LEAST = 0.25
 
 
 def circles(
     tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.4
 ) -> tuple[dict[Pair, Handover], list[Collective]]:
-    """Pairs that hand over, without those that close a ring all around which lanes move at once; and those rings.
+    """Split hand-overs into true ones and rings whose lanes move at the same time all around.
 
-    They do where all move the same, each way: from the last stage of a pipeline to the first less is handed over, if at all.
-    So they do where most move the share `threshold` of their octets, beyond chance, while the next one does, and none much
-    less. A ring goes on inside a `host` as well.
+    A ring is accepted if all lanes move equal octets, in each direction: from the last pipeline stage to the first less is
+    handed over, if anything. It is also accepted if most lanes move the share `threshold` of their octets, beyond chance, while
+    the next one does, and none much less. A ring may continue inside a `host`.
     """
     alike = _alike_both_ways(tides, edges, host)
     known = {key for ring in alike for key in ring}
@@ -50,11 +51,11 @@ def circles(
 def _alike_both_ways(
     tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01
 ) -> list[list[Pair]]:
-    """The lanes of circles all of which move the same: those that go around one way, and those that go the other.
+    """Return the lanes of rings with equal octets: those in one direction, and those in the other.
 
-    A circle goes on inside a `host` only where nothing else moves, and each way for itself: what replicas of a pipeline hand
-    over may go around hosts, too, but they reduce gradients; and if they do so inside hosts, half of them hand on what goes
-    down while the others hand on what comes back.
+    A ring continues inside a `host` only if nothing else moves, and separately in each direction. Hand-overs of pipeline
+    replicas may form rings through hosts, too, but then gradients are reduced as well. If that happens inside hosts, half of
+    the hand-overs carry activations while the others carry gradients.
     """
     graph: nx.Graph[int] = nx.Graph((pair[0], pair[1]) for pair in tides)
     ends: dict[str, list[int]] = defaultdict(list)
@@ -80,9 +81,10 @@ def _alike_both_ways(
 
 
 def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, most: int = 32) -> bool:
-    """Whether lanes come to the same share of their octets at the same time as others of their way, not of the other one.
+    """Check whether lanes reach equal shares of their octets at the same time as others of their direction, not of the opposite
+    one.
 
-    About `most` of each are asked.
+    About `most` lanes of each are examined.
     """
     ways = [way[:: max(len(way) // most, 1)] for way in ways]
     came = np.array([by_share(edges[key].start, edges[key].octets, QUANTILES) for way in ways for key in way])
@@ -95,7 +97,9 @@ def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, mos
 def _moving_at_once(
     lanes: Mapping[Pair, Edge], place: Mapping[int, int | str], around: int, threshold: float
 ) -> list[list[Pair]]:
-    """The lanes that move at once, one after the other all around a ring of so many links: each way, if they do."""
+    """Return the lanes that move at the same time, one after the other all around a ring of `around` links, in each
+    direction.
+    """
     keys, side = list(lanes), side_by_side(lanes.values())
     courses = [course(*edge.moved, *edge.activity()) for edge in lanes.values()]
     leaving: dict[int | str, list[int]] = defaultdict(list)

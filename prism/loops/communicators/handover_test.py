@@ -1,8 +1,8 @@
-"""Whether a pair hands work over, as stages of a pipeline do, or exchanges, as members of a collective do.
+"""Test whether a pair hands over work (pipeline stages) or exchanges (members of a collective).
 
-Activations that have gone down and whose gradients have not come back are in flight: while nothing is sent, work is being done
-on them. A collective of two leaves nothing in flight once it rests. Every step a pipeline runs empty, so that what went down
-and what came up are equal again.
+Activations that were sent and whose gradients have not returned are in flight: while nothing is sent, a stage computes on them.
+A collective of two has nothing in flight when it is idle. In every step a pipeline becomes empty: octets sent and returned are
+equal again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEVER: Ints = np.zeros(0, np.int64)
 
 
 class Tide(NamedTuple):
-    """`busy` is the share of idle time in which something was in flight. It was empty again at `empty`, ns, for `rest` ns."""
+    """`busy`: share of idle time with octets in flight. It was empty again at `empty`, ns, for `rest` ns."""
 
     busy: float
     empty: Ints
@@ -33,7 +33,7 @@ class Tide(NamedTuple):
 
 
 class Handover(NamedTuple):
-    """How a pair stands if its first edge goes down the pipeline, or, the `second`, if its other one does."""
+    """State of a pair if its first edge carries the activations, or if its `second` edge does."""
 
     first: Tide
     second: Tide
@@ -43,7 +43,7 @@ NEITHER = Handover(Tide(0.0, np.zeros(0, np.int64), 0.0), Tide(0.0, np.zeros(0, 
 
 
 def handover(there: Edge, back: Edge) -> Handover | None:
-    """`handings` of one pair of edges."""
+    """Compute `handings` of one pair of edges."""
     return handings([(there, back)])[0]
 
 
@@ -57,13 +57,13 @@ def handings(
     brief: float = 0.2,
     mostly: float = 0.4,
 ) -> list[Handover | None]:
-    """What is in flight between both endpoints of each pair, edges there and back; None where they hand nothing over.
+    """Test pairs of edges (there and back) for work in flight; None if they hand nothing over.
 
-    In flight is more than `level` of a typical burst from the level at which a pair stays longest, as a rule for `share`
-    of the time in which neither sends or longer, and in pauses not `brief` against those at that level, or not that brief
-    if it is `mostly` so: members of a collective are apart for less, or now and then when one is late; but by one burst at
-    most, so that more than one in flight may be so for as briefly as it likes. It is empty again and
-    again: never apart by more than the share `apart` of its life. `breaks` are times, ns, at which the job began anew.
+    Octets in flight deviate by more than `level` of a typical burst from the most frequent level. This holds for `share` of the
+    time in which neither side sends, and in pauses that are not `brief` compared with those at that level, or `mostly` not.
+    Members of a collective deviate for shorter times, or occasionally if one is late, but by one burst at most; a deviation of
+    several bursts may be brief. The pair becomes empty repeatedly: intervals are at most the share `apart` of its time.
+    `breaks` are times, ns, at which the job restarted.
     """
     edges = [edge for pair in pairs for edge in pair]
     of, low, high = laid_out(edges)
@@ -89,9 +89,10 @@ def _handings(
     brief: float,
     mostly: float,
 ) -> tuple[Mask, Floats, Floats, Ints, Ints]:
-    """`handings` of edges, two by two, whose records are at `low` to before `high`: whether each pair hands over, and by edge
-    `busy` and `rest` of its tide, `empty` of all, and where that of each begins. Bursts of edge k began at those `first` that
-    are at `begun` k to k + 1.
+    """Compute `handings` of edges, two by two, with records at `low` to before `high`.
+
+    Returns whether each pair hands over; by edge `busy` and `rest` of its tide; `empty` of all, and where that of each begins.
+    Bursts of edge k begin at the `first` from `begun` k to k + 1.
     """
     handed, n = np.zeros(len(low) // 2, np.bool_), 0
     busy, rest, cuts = np.zeros(len(low)), np.zeros(len(low)), np.zeros(len(low) + 1, np.int64)
@@ -125,7 +126,7 @@ def _handover(
     brief: float,
     mostly: float,
 ) -> tuple[bool, tuple[float, Ints, float], tuple[float, Ints, float]]:
-    """`handings` of what moved there and back, and when bursts began: whether it is one, and its tides if so."""
+    """Compute `handings` of octets there and back, and the begins of bursts: the result, and its tides."""
     bursts = _burst(begins[0], there[0], there[2]), _burst(begins[1], back[0], back[2])
     times, excess, idle = _excess(there, back, bursts[0] / max(bursts[1], 1.0))
     cuts = np.unique(np.searchsorted(times, breaks))
@@ -152,7 +153,7 @@ def _handover(
 
 @compiled
 def _again_and_again(empty: Ints, times: Ints, apart: float) -> bool:
-    """Whether a pair was empty at times never further apart than the share `apart` of its life."""
+    """Check whether a pair was empty at intervals of at most the share `apart` of its time."""
     longest, last = 0, times[0]
     for time in empty:
         longest, last = max(longest, time - last), time
@@ -161,14 +162,16 @@ def _again_and_again(empty: Ints, times: Ints, apart: float) -> bool:
 
 @compiled
 def _burst(begin: Ints, start: Ints, octets: Ints) -> float:
-    """How many octets an edge that began to move at times moves without a pause: half of them come in bursts as large."""
+    """Octets that an edge, with activity from `begin` times, moves without a pause: half of them are in bursts of that size
+    or more.
+    """
     burst = bursts_of(begin, start, octets)
     return at_half(burst, burst)
 
 
 @compiled
 def _in_flight(usual: Mask, idle: Floats, parts: int = 12) -> float:
-    """The share of idle time in which something is in flight, in most parts of a pair's life, which are of as many pauses."""
+    """Share of idle time with octets in flight, in most of the `parts` of a pair's time, which hold equal numbers of pauses."""
     whole, away, part = np.zeros(parts), np.zeros(parts), 0
     for i in range(len(idle)):
         while (part + 1) * len(idle) <= i * parts:
@@ -180,13 +183,13 @@ def _in_flight(usual: Mask, idle: Floats, parts: int = 12) -> float:
 
 @compiled
 def _usual(level: Floats, idle: Floats, unit: float, order: Places) -> Mask:
-    """The pauses within a unit of the level at which a pair stays longest, in an order of levels."""
+    """Select the pauses within a unit of the most frequent level, given the order of levels."""
     return np.abs(level - _longest(level, idle, unit, order)) <= unit
 
 
 @compiled
 def _longest(level: Floats, idle: Floats, unit: float, order: Places) -> float:
-    """The level around which a pair stays longest, in an order of levels."""
+    """Most frequent level by idle time, given the order of levels."""
     time, n = np.zeros(len(order) + 1), len(order)
     for i in range(n):
         time[i + 1] = time[i] + idle[order[i]]
@@ -205,9 +208,8 @@ def _longest(level: Floats, idle: Floats, unit: float, order: Places) -> float:
 
 @compiled
 def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 0.25) -> tuple[float, Ints, float]:
-    """The fields of a `Tide`. It is not empty where it rests for less than `brief` of what half of its rest exceeds, and of
-    what half of the other pauses exceeds: work that comes back crosses there with what waited to be sent until its receiver was
-    ready.
+    """Compute the fields of a `Tide`. Brief pauses do not count as empty: shorter than `brief` of the median (by time) of
+    empty pauses, and of the others. There, returning work crosses work that waited for its receiver.
     """
     begun, rest = np.empty(len(level), np.int64), np.zeros(len(level))
     n, away, calm = 0, 0.0, False
@@ -226,13 +228,13 @@ def _tide(times: Ints, level: Floats, idle: Floats, unit: float, brief: float = 
     usual = at_half(rest, rest) if n else 0.0
     long = rest >= brief * (min(usual, at_half(working, working)) if len(working) else usual)
     if calm:
-        long[-1] = True  # nobody saw how long it lasted
+        long[-1] = True  # its duration is unknown
     return away / idle.sum(), begun[:n][long], median(rest[long])
 
 
 @compiled
 def _levelled(level: Floats, idle: Floats, cuts: Ints, order: Places) -> Floats:
-    """Levels above the floor of their part: what was in flight when a job crashed never comes back. `order`: of levels."""
+    """Subtract the floor of each part from levels: octets in flight at a crash never return. `order`: of levels."""
     if not len(cuts):
         return level - _floor(level, idle, order)
     out, low = level.copy(), 0
@@ -245,10 +247,10 @@ def _levelled(level: Floats, idle: Floats, cuts: Ints, order: Places) -> Floats:
 
 @compiled
 def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Floats]:
-    """For each pause of both: when it began, by how many octets one side was ahead, and how long it lasted, ns.
+    """For each pause of both directions: begin, excess octets of one side, and duration, ns.
 
-    `bursts` is how much larger bursts are there than back. After the last record a pause of 0. Pauses count for no more
-    than twice the length that half of the idle time exceeds: an evaluation says nothing.
+    `bursts`: ratio of burst sizes there and back. A pause of 0 follows the last record. Pauses are limited to twice the length
+    that half of the idle time exceeds: an evaluation carries no information.
     """
     starts, ends = np.concatenate((there[0], back[0])), np.concatenate((there[1], back[1]))
     octets = np.concatenate((there[2], -back[2])).astype(np.float64)
@@ -267,7 +269,7 @@ def _excess(there: Moved, back: Moved, bursts: float) -> tuple[Ints, Floats, Flo
 
 @compiled
 def _merged(one: Ints, other: Ints) -> Places:
-    """The places of two series on end, each nearly in order, in order of both; equal ones as they are."""
+    """Order of two concatenated, nearly sorted series, stable."""
     a, b = rising(one), rising(other)
     out, i, j = np.empty(len(a) + len(b), np.intp), 0, 0
     for k in range(len(out)):
@@ -282,10 +284,10 @@ def _merged(one: Ints, other: Ints) -> Places:
 
 @compiled
 def _cut_off(level: Floats) -> bool:
-    """Whether what one side is ahead at last is no more than it was in the first half of a pair's life: it did not grow.
+    """Check whether the final excess of one side is no larger than in the first half of a pair's time: it did not grow.
 
-    Then as much moves there as back but for what was cut off, by the capture or by a crash; of a step that hung, all that goes
-    there may have gone, to the octet or with some that were sent again.
+    Then both directions move equal octets except for truncation by the capture or by a crash. In a step that hung, all octets
+    of one direction may have been sent, some of them again.
     """
     most = 0.0
     for i in range(len(level) // 2):
@@ -295,7 +297,7 @@ def _cut_off(level: Floats) -> bool:
 
 @compiled
 def _floor(level: Floats, idle: Floats, order: Places, share: float = 0.02) -> float:
-    """The lowest level at which a pair stays for a while: the `share` quantile of its idle time, in an order of levels."""
+    """Lowest level that a pair holds for a while: the `share` quantile of its idle time, given the order of levels."""
     total = idle.sum()
     k, grown = 0, idle[order[0]]
     while k < len(order) - 1 and grown < share * total:

@@ -1,4 +1,4 @@
-"""Collectives that lockstep alone does not show whole: rings that pass through hosts, all-to-alls whose pairs take turns."""
+"""Complete collectives that lockstep shows only in part: rings through hosts, and all-to-alls whose pairs alternate."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def stitched(
     *,
     threshold: float = 0.5,
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Join rings that pass through hosts: they come in at one endpoint and go on from another.
+    """Join parts of rings that continue inside hosts: they enter at one endpoint and leave at another.
 
-    An endpoint that only receives is the way in, one that only sends the way out. Where both stand in one host and their
-    edges move together, or equal volumes in equal steps, the ring goes on inside. Closed rings have no open ends and stay
-    apart, as twins on two rails do.
+    An endpoint that only receives is an entry, one that only sends is an exit. If both are in one host and their edges move
+    together, or equal volumes in equal steps, the ring continues inside. Closed rings have no open ends and stay separate, like
+    twins on two rails.
     """
     parts = [*found, *(Collective(frozenset([k]), e.rows, e.activity()) for k, e in left.items() if flipped(k) not in left)]
 
@@ -63,7 +63,7 @@ def stitched(
 
 
 def _open_ends(parts: list[Collective], host: Mapping[int, str | None]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """By host, the parts that come in there at an endpoint they do not leave from, and those that leave at such a one."""
+    """By host: the parts that enter at an endpoint without leaving there, and those that leave without entering."""
     into: dict[str, list[int]] = defaultdict(list)
     out: dict[str, list[int]] = defaultdict(list)
     for i, one in enumerate(parts):
@@ -83,10 +83,10 @@ def _step_ends(one: Collective, edges: Mapping[Pair, Edge]) -> Ints:
 def meshes(
     found: list[Collective], left: Mapping[Pair, Edge], edges: Mapping[Pair, Edge]
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """All-to-alls whose pairs take turns: three or more endpoints of which lone edges join every two.
+    """Find all-to-alls whose pairs alternate: three or more endpoints with single edges between every two.
 
-    They move together only over a whole round, so lockstep does not show them; pipelines and rings have no triangles. Edges
-    that a ring shares with such a mesh are divided by when the ring's other edges are busy.
+    They move together only over a whole round, so lockstep does not find them; pipelines and rings have no triangles. Edges
+    that a ring shares with such a mesh are divided by the activity of the ring's other edges.
     """
     graph = nx.Graph((key[0], key[1]) for key in left)
     taken: set[int] = set()
@@ -116,10 +116,10 @@ def meshes(
 
 
 def handed(there: Edge, back: Edge, *, most: float = 0.8, share: float = 0.01) -> bool:
-    """Whether one direction of a pair closes each step long after the other: activations down, gradients up a pipeline.
+    """Check whether one direction of a pair ends each step long after the other: activations down, gradients up a pipeline.
 
     In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions end
-    together, even where one side is late. Long is more than a typical record and the `share` of a step.
+    together, even if one side is late. Long means more than a typical record and the `share` of a step.
     """
     found = both(there, back)
     if len(found.quiet) < 3:
@@ -131,7 +131,7 @@ def handed(there: Edge, back: Edge, *, most: float = 0.8, share: float = 0.01) -
 
 
 def pipelines(found: list[Collective], edges: Mapping[Pair, Edge]) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Split off what only looked like a collective: paths of pairs that hand over. The other collectives, and those edges."""
+    """Split off false collectives: paths of pairs that hand over. Returns the other collectives, and those edges."""
     kept: list[Collective] = []
     split: dict[Pair, Edge] = {}
     for one in found:

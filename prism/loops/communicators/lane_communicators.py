@@ -1,8 +1,8 @@
-"""Which lanes belong to one communicator, where lanes are pure: ports or queue pairs tell conversations apart.
+"""Group lanes into communicators, if ports or queue pairs separate conversations.
 
-The lanes that meet at an endpoint are of one communicator when they move at the same time, or, where messages are short
-against the time by which ranks are apart, when they come to the same place of their traffic at the same time: the same share
-of their octets, or the same burst. Hand-overs down a pipeline come to the same place one task later.
+Lanes that meet at an endpoint belong to one communicator if they move at the same time. Short messages may not overlap; then
+lanes belong together if they reach the same share of their octets, or the same burst, at the same time. Hand-overs of a
+pipeline reach it one task later.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Mask = NDArray[np.bool_]
 def communicators(
     edges: Mapping[Pair, Edge], *, threshold: float = 0.5, near: float = 0.15
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Lanes as collectives, and those that are alone.
+    """Group lanes into collectives; also return single lanes.
 
-    `threshold` is the share of their octets that lanes move while the other does, beyond chance; `near` how far apart they may
-    be instead, in cadences.
+    `threshold`: share of their octets that lanes move while the other does, beyond chance. `near`: largest distance in time
+    otherwise, in cadences.
     """
     keys = list(edges)
     nodes, own, begins = _meeting(keys)
@@ -51,7 +51,7 @@ def communicators(
 
 
 def _meeting(edges: Collection[Pair]) -> tuple[Ints, Ints, Ints]:
-    """Endpoints, the places of the lanes that meet at each, endpoint by endpoint, and where those of each begin."""
+    """Endpoints, the lanes that meet at each, endpoint by endpoint, and where those of each begin."""
     at: dict[int, list[int]] = defaultdict(list)
     for i, key in enumerate(edges):
         for end in ends(key):
@@ -61,10 +61,9 @@ def _meeting(edges: Collection[Pair]) -> tuple[Ints, Ints, Ints]:
 
 
 def _rings(edges: Mapping[Pair, Edge], nodes: Ints, own: Ints, begins: Ints) -> Ints:
-    """Places of lanes that go on in one another: where just one comes in and one goes out of equal octets, to another endpoint;
-    int64[n, 2].
+    """Pairs of lanes that continue each other: one enters and one leaves with equal octets, to another endpoint; int64[n, 2].
 
-    Octets are equal within a hundredth where there is no way back, within a thousandth where there is one.
+    Octets are equal within 1 % without a way back, within 0.1 % with one.
     """
     tolerance = np.array([1e-3 if flipped(key) in edges else 1e-2 for key in edges], np.float64)
     return _going_on(nodes, own, begins, *moves(edges.values()), tolerance)
@@ -72,7 +71,9 @@ def _rings(edges: Mapping[Pair, Edge], nodes: Ints, own: Ints, begins: Ints) -> 
 
 @compiled
 def _going_on(nodes: Ints, own: Ints, begins: Ints, src: Ints, dst: Ints, volume: Ints, tolerance: Floats) -> NDArray[np.int64]:
-    """The lanes that come in at each node and those in which they go on: whose equals lead to one other end each way."""
+    """Lanes that enter each node and those in which they continue: lanes of equal octets lead to one other end in each
+    direction.
+    """
     out, n = np.empty((len(own), 2), np.int64), 0
     for k in range(len(nodes)):
         meeting = own[begins[k] : begins[k + 1]]
@@ -102,7 +103,7 @@ def _going_on(nodes: Ints, own: Ints, begins: Ints, src: Ints, dst: Ints, volume
 
 
 def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
-    """Lone lanes whose way back is in a communicator join it."""
+    """Add single lanes to the communicator that contains their way back."""
     home = {key: i for i, part in enumerate(parts) if len(part) > 1 for key in part}
     out = [set(part) if len(part) > 1 else set() for part in parts]
     for part in parts:
@@ -113,10 +114,10 @@ def _with_ways_back(parts: list[set[Pair]]) -> list[set[Pair]]:
 
 
 def _split(part: set[Pair], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """A communicator, or those that follow so closely upon one another that they looked like one.
+    """Split a communicator if it consists of several that follow each other closely.
 
-    Lanes of one volume join all members, those of another move at other times: experts' gradients after the others'. Of many
-    ranks those volumes hardly differ.
+    Lanes of one volume join all members, and those of another volume move at other times, such as experts' gradients after the
+    others. For many ranks these volumes hardly differ.
     """
     by_volume = sorted(part, key=lambda key: edges[key].volume)
     if edges[by_volume[-1]].volume <= 1.01 * edges[by_volume[0]].volume:
@@ -125,7 +126,7 @@ def _split(part: set[Pair], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
 
 
 def _parted(by_volume: list[Pair], edges: Mapping[Pair, Edge], equal: float) -> list[set[Pair]] | None:
-    """The communicators of `_split` where volumes up to `equal` times one another are equal; None where it is but one."""
+    """Communicators of `_split` if volumes within the factor `equal` are equal; None if there is only one."""
     classes: list[list[Pair]] = []
     for key in by_volume:
         if classes and edges[key].volume <= equal * edges[classes[-1][-1]].volume:
@@ -150,10 +151,9 @@ def _parted(by_volume: list[Pair], edges: Mapping[Pair, Edge], equal: float) -> 
 
 
 def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float = 0.1) -> list[set[Pair]]:
-    """Communicators; as one those that share an endpoint and whose lanes all move the same: branches of a tree.
+    """Join communicators that share an endpoint and whose lanes all move equal octets: branches of a tree.
 
-    That they do in whole steps: all that is seen of them may be the same by chance, or not for part of a step, so much is
-    `loose`.
+    The octets are equal in complete steps. In total they may be equal by chance, or differ by part of a step: by `loose`.
     """
     if len(parts) < 2:
         return parts
@@ -178,14 +178,14 @@ def _alike(parts: list[set[Pair]], edges: Mapping[Pair, Edge], *, loose: float =
 
 
 def _same(one: set[Pair], other: set[Pair], edges: Mapping[Pair, Edge]) -> bool:
-    """Whether all lanes of two communicators move the same; a lane of each is asked first."""
+    """Check whether all lanes of two communicators move equal octets; one lane of each is compared first."""
     return all(_as_much([edges[key] for key in lanes]) for lanes in ((min(one), min(other)), one | other))
 
 
 def _as_much(lanes: Sequence[Edge], *, tolerance: float = 2e-3) -> bool:
-    """Whether lanes move the same, most of the times at which all of them rest, if they do at all.
+    """Check whether lanes have moved equal octets at most times at which all of them are idle, if there are any.
 
-    Where all that is seen of them is the same to the octet, or nearly, that is no chance.
+    Totals that are equal to the octet, or nearly, are not by chance.
     """
     whole = np.array([[edge.volume for edge in lanes]])
     if np.ptp(whole) <= tolerance / 20 * whole.max():
@@ -196,9 +196,9 @@ def _as_much(lanes: Sequence[Edge], *, tolerance: float = 2e-3) -> bool:
 
 
 def _whole(parts: list[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
-    """Communicators with their fragments: what lies inside another and moves what its lanes move, or twice or half that.
+    """Join communicators with their fragments: inside another, with equal, double or half octets per lane.
 
-    Four or more of whom each sends to each are no fragment of those who do not: they exchange, as experts do.
+    Four or more members that all send to each other are no fragment of members that do not: they exchange, as experts do.
     """
     if len(parts) < 2:
         return parts

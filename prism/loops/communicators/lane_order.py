@@ -1,4 +1,4 @@
-"""When lanes come where in their traffic, and which of those that meet belong together. Loops over lanes, compiled."""
+"""Compute when lanes reach shares of their traffic, and join lanes that meet and belong together. Compiled loops over lanes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ QUANTILES = (np.arange(400) + 0.5) / 400
 
 
 class Course(NamedTuple):
-    """How a lane went: in how many bursts, which gaps wider than a `line`, ns, part; its octets; its cadence, ns.
+    """Course of a lane: number of bursts, separated by gaps wider than `line`, ns; octets; cadence, ns.
 
-    `busy` is the share of its life in which it moved something.
+    `busy`: share of its time in which it moves octets.
     """
 
     line: float
@@ -32,9 +32,9 @@ class Course(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """When lanes came where: the times at which `shares` of the octets, and of the bursts, of each had been reached, ns.
+    """Times, ns, at which lanes reached `shares` of their octets, and of their bursts. Ints by lane and share.
 
-    Only of those of which they are `known`, by octets and by bursts: of most nobody asks. Ints by lane and share.
+    Only `known` lanes (by octets, by bursts) are filled: most are never needed.
     """
 
     shares: Floats
@@ -44,9 +44,9 @@ class Marks(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The records of lanes, those of lane k at `low` to before `high`; when it was active is at `cuts` k to k + 1.
+    """Records of lanes, those of lane k at `low` to before `high`; its activity is at `cuts` k to k + 1.
 
-    It had been active for `busy` ns before each of those times. `rows` are the places of records in the flows they came from.
+    `busy`: activity before each of those times, ns. `rows`: rows of the records in the flows.
     """
 
     rows: Rows
@@ -62,7 +62,7 @@ class Lanes(NamedTuple):
 
 
 def side_by_side(edges: Collection[Edge]) -> Lanes:
-    """Some edges as lanes, numbered from 0."""
+    """Convert edges to lanes, numbered from 0."""
     of, low, high = laid_out(edges)
     (first, last), cuts = activities(edges)
     length = last - first
@@ -70,7 +70,7 @@ def side_by_side(edges: Collection[Edge]) -> Lanes:
 
 
 def moves(edges: Collection[Edge]) -> tuple[Ints, Ints, Ints]:
-    """Who sends on each of some edges, who receives, and how many octets in all."""
+    """Sender, receiver, and total octets of each edge."""
     src, dst, volume = [edge.src for edge in edges], [edge.dst for edge in edges], [edge.volume for edge in edges]
     return np.array(src, np.int64), np.array(dst, np.int64), np.array(volume, np.int64)
 
@@ -83,7 +83,7 @@ def no_marks(n: int, shares: Floats) -> Marks:
 
 @compiled
 def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints) -> Course:
-    """The course of one lane, from its records and when it was active."""
+    """Compute the course of one lane from its records and its activity."""
     n = len(start)
     gap, reach = np.zeros(n - 1, np.int64), end[0]
     for i in range(1, n):
@@ -103,7 +103,7 @@ def course(start: Ints, end: Ints, octets: Ints, active: Ints, rests: Ints) -> C
 
 @compiled
 def by_share(start: Ints, octets: Ints, shares: Floats) -> NDArray[np.int64]:
-    """When a lane had reached ascending shares of its octets, ns."""
+    """Times at which a lane reached ascending shares of its octets, ns."""
     out, total, at, grown = np.empty(len(shares), np.int64), octets.sum(), 0, octets[0]
     for k in range(len(shares)):
         while grown < shares[k] * total:
@@ -115,7 +115,7 @@ def by_share(start: Ints, octets: Ints, shares: Floats) -> NDArray[np.int64]:
 
 @compiled
 def by_burst(start: Ints, end: Ints, told: Course, shares: Floats) -> NDArray[np.int64]:
-    """When a lane had reached shares of its bursts, ns."""
+    """Times at which a lane reached shares of its bursts, ns."""
     starts, bursts, reach = np.empty(told.bursts, np.int64), 1, end[0]
     starts[0] = start[0]
     for i in range(1, len(start)):
@@ -131,15 +131,15 @@ def by_burst(start: Ints, end: Ints, told: Course, shares: Floats) -> NDArray[np
 
 @compiled
 def parting(gap: Ints, lasting: Ints, least: int = 3, clear: float = 10.0) -> float:
-    """The gap that parts bursts: where sorted gaps rise most, `least` of them above it; 0 where all are alike.
+    """Gap that separates bursts: where sorted gaps rise most, with `least` of them above; 0 if all are alike.
 
-    Also where they do not rise `clear` enough, and all are wide against how long records were `lasting`, ns: every record is a
-    burst, and a few pauses are wider than others.
+    It is also 0 if they do not rise by the factor `clear` and all are wide compared with the duration of records `lasting`, ns:
+    then every record is a burst, and a few pauses are wider than others.
     """
     low, high, many = np.zeros(65, np.int64), np.zeros(65, np.int64), np.zeros(65, np.int64)
     known = 0
     for one in gap:
-        if one > 0:  # by powers of two: what rises more than twofold is the least of one and the greatest of one before
+        if one > 0:  # by powers of two: a rise of more than a factor of two separates two of them
             power = math.frexp(one)[1]
             low[power] = min(low[power], one) if many[power] else one
             high[power] = max(high[power], one)
@@ -156,7 +156,7 @@ def parting(gap: Ints, lasting: Ints, least: int = 3, clear: float = 10.0) -> fl
 
 @compiled
 def close(lanes: Lanes, marks: Marks, one: int, other: int, a: Course, b: Course, near: float) -> bool:
-    """Whether two lanes are no further than `near` from one another in time, in cadences, by octets or by bursts.
+    """Check whether two lanes are within `near` cadences in time, by octets or by bursts.
 
     `a`, `b`: their courses.
     """
@@ -179,9 +179,9 @@ def close(lanes: Lanes, marks: Marks, one: int, other: int, a: Course, b: Course
 
 @compiled
 def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
-    """Whether the median distance of times is at most `near` cadences: it is where most are, not where few are."""
+    """Check whether the median distance of times is at most `near` cadences."""
     most, within = int(near * cadence) + 1, 0
-    while most / cadence > near:  # whole numbers are compared sooner
+    while most / cadence > near:  # integers compare faster
         most -= 1
     for i in range(len(one)):
         within += abs(one[i] - other[i]) <= most
@@ -192,14 +192,14 @@ def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
 
 @compiled
 def beyond(together: float, a: Course, b: Course) -> float:
-    """How much two lanes move together beyond chance: what lanes that are busy most of the time do anyhow."""
+    """Simultaneous activity of two lanes beyond chance, given how busy they are."""
     busy = max(a.busy, b.busy)
     return (together - busy) / max(1 - busy, 1e-9)
 
 
 @compiled
 def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
-    """Share of the octets of a lane that it moved while another was active, as `moved_within`; 0 if less than `least`."""
+    """Share of the octets of a lane that it moves while another is active, as `moved_within`; 0 if less than `least`."""
     begins, ends, own = lanes.cuts[b], lanes.cuts[b + 1], slice(lanes.low[a], lanes.high[a])
     first, last, busy = lanes.first[begins:ends], lanes.last[begins:ends], lanes.busy[begins:ends]
     starts, stops, sizes = lanes.start[own], lanes.end[own], lanes.octets[own]
@@ -229,14 +229,16 @@ def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
 
 @compiled
 def _with(lanes: Lanes, one: int, other: int, a: Course, b: Course, threshold: float) -> bool:
-    """Whether a lane moves the share `threshold` of its octets, beyond chance, while another does; `a`, `b`: their courses."""
+    """Check whether a lane moves the share `threshold` of its octets, beyond chance, while another does; `a`, `b`: their
+    courses.
+    """
     busy = max(a.busy, b.busy)
     return beyond(coincides(lanes, one, other, busy + threshold * (1 - busy)), a, b) >= threshold
 
 
 @compiled
 def _home(homes: Ints, lane: int) -> int:
-    """The number of those that a lane belongs to; the way there is shorter the next time."""
+    """Representative of a lane's set (union-find with path compression)."""
     while homes[lane] != lane:
         homes[lane] = homes[homes[lane]]
         lane = homes[lane]
@@ -245,7 +247,7 @@ def _home(homes: Ints, lane: int) -> int:
 
 @compiled
 def homes_of(pairs: Ints, n: int) -> Ints:
-    """For each of `n` lanes the number of one that pairs of them, int64[m, 2], join it to."""
+    """Representative of the set of each of `n` lanes, joined by pairs, int64[m, 2]."""
     homes = np.arange(n)
     for a, b in pairs:
         homes[_home(homes, a)] = _home(homes, b)
@@ -254,11 +256,11 @@ def homes_of(pairs: Ints, n: int) -> Ints:
 
 @compiled
 def joins(lanes: Lanes, homes: Ints, own: Ints, begins: Ints, shares: Floats, threshold: float, near: float) -> Ints:
-    """Pairs of lanes that meet at an endpoint and belong together, without those that others join already; int64[n, 2].
+    """Find pairs of lanes that meet at an endpoint and belong together, without pairs that are joined already; int64[n, 2].
 
-    `homes` joins lanes that are known to, each by the number of one of them, and all in the end. The lanes `own` of endpoint k
-    are at `begins` k to k + 1. Two belong together if they are no further apart than `near`, or each moves the share
-    `threshold` of its octets, beyond chance, while the other does. Courses are told at some `shares`.
+    `homes` holds known sets, and all sets at the end. The lanes `own` of endpoint k are at `begins` k to k + 1. Two lanes
+    belong together if they are within `near`, or each moves the share `threshold` of its octets, beyond chance, while the other
+    does. Courses are compared at some `shares`.
     """
     n, many, marks = len(homes), 0, no_marks(len(homes), shares)
     line, bursts, octets = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)

@@ -1,4 +1,4 @@
-"""Sets of lanes put together: their records in order, and when any lane of each was busy. Loops over records, compiled."""
+"""Pool sets of lanes: their records in order, and the activity of any lane of each. Compiled loops over records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from prism.loops.communicators.lane_order import Lanes
 
 
 def pooled(lanes: Lanes, sets: Sequence[Sequence[int]]) -> Iterator[tuple[Rows, Union]]:
-    """The rows of each of some sets of lanes, ascending, and when any of its lanes was busy; no lane is in two of them."""
+    """Yield the rows of each set of lanes, ascending, and its activity; no lane is in two sets."""
     own, sizes = np.array(list(chain.from_iterable(sets)), np.int64), np.cumsum([0, *map(len, sets)])
     rows, begins, stretches, opens = _in_order(lanes, own, sizes)
     start, end, ends = _busy(lanes.first[stretches], lanes.last[stretches], opens)
@@ -26,15 +26,15 @@ def pooled(lanes: Lanes, sets: Sequence[Sequence[int]]) -> Iterator[tuple[Rows, 
 
 @compiled
 def _in_order(lanes: Lanes, own: Ints, sizes: Ints) -> tuple[Places, Places, Places, Places]:
-    """The rows of each set, ascending, and where those of each begin; the stretches in which its lanes were busy, too.
+    """Rows of each set, ascending, with their begins; and the active intervals of its lanes.
 
-    The lanes of set n are those `own` at `sizes` n to n + 1. A stretch comes where the record does with which it begins.
+    The lanes of set n are `own` at `sizes` n to n + 1. An interval takes the place of the record with which it begins.
     """
     rows, low, high, first, cuts, top, sets = lanes.rows, lanes.low, lanes.high, lanes.first, lanes.cuts, 0, len(sizes) - 1
     for k in own:
         for i in range(low[k], high[k]):
             top = max(top, rows[i] + 1)
-    label, opening = np.zeros(top, np.int32), np.zeros(top, np.int32)  # 0 is none
+    label, opening = np.zeros(top, np.int32), np.zeros(top, np.int32)  # 0: none
     begins, opens = np.zeros(sets + 1, np.intp), np.zeros(sets + 1, np.intp)
     for n in range(sets):
         begins[n + 1], opens[n + 1] = begins[n], opens[n]
@@ -62,7 +62,7 @@ def _in_order(lanes: Lanes, own: Ints, sizes: Ints) -> tuple[Places, Places, Pla
 
 @compiled
 def _busy(first: Ints, last: Ints, opens: Places) -> tuple[Ints, Ints, Places]:
-    """The union of the stretches of each set, nearly in order of their starts; where those of each begin."""
+    """Union of the intervals of each set, nearly in order of start; and where those of each begin."""
     start, end, cuts = np.empty_like(first), np.empty_like(last), np.zeros_like(opens)
     for k in range(len(opens) - 1):
         begun, over, n = first[opens[k] : opens[k + 1]], last[opens[k] : opens[k + 1]], 0

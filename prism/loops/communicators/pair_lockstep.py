@@ -1,9 +1,9 @@
-"""Which directed pairs of endpoints move together, hence belong to one collective.
+"""Find directed pairs of endpoints that move together, so belong to one collective.
 
-In a collective every member sends and receives at the same time; a hand-over between pipeline stages is alone on its pair.
-So two edges that share an endpoint are alike when each is busy while the other is (coverage, weighted by octets). An edge may
-serve several collectives in turn (a gradient ring and an expert all-to-all); the larger one is peeled off first and the rest
-looked at again.
+In a collective all members send and receive at the same time; a hand-over between pipeline stages is alone on its pair. Two
+edges that share an endpoint are alike if each is busy while the other is (coverage, weighted by octets). An edge may serve
+several collectives in turn (a gradient ring and an expert all-to-all); the larger one is removed first, and the rest is
+examined again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from prism.loops.periods.stream_rhythm import Rhythm
 
 @dataclass(frozen=True, eq=False)
 class Collective:
-    """Edges that move together, the rows they moved, and when; the rhythm of that is kept once it was told."""
+    """Edges that move together, their rows, and their activity. `told` caches their rhythm."""
 
     edges: frozenset[Pair]
     rows: Rows
@@ -36,20 +36,20 @@ class Collective:
 
     @cached_property
     def members(self) -> frozenset[int]:
-        """The endpoints of its edges."""
+        """Endpoints of its edges."""
         return frozenset(end for edge in self.edges for end in ends(edge))
 
 
 @dataclass(frozen=True, eq=False)
 class _Clique:
-    """Edges at one endpoint that are all alike; `window` is the activity of the one that was least busy."""
+    """Edges at one endpoint that are all alike; `window` is the activity of the least busy one."""
 
     edges: frozenset[Pair]
     window: Union
 
 
 def of_lanes(sets: Sequence[Sequence[Edge]]) -> list[Collective]:
-    """Each of some sets of lanes, none of which is in two of them, as one collective."""
+    """Convert disjoint sets of lanes to collectives."""
     every = [edge for lanes in sets for edge in lanes]
     if not every:
         return []
@@ -58,12 +58,12 @@ def of_lanes(sets: Sequence[Sequence[Edge]]) -> list[Collective]:
 
 
 def of_places(keys: Sequence[Pair], lanes: Lanes, sets: Sequence[Sequence[int]]) -> list[Collective]:
-    """`of_lanes`, of some of which `keys` are known and who lie side by side: each set as their places."""
+    """Convert sets of lane indices to collectives, as `of_lanes`; `keys` and `lanes` are indexed alike."""
     return [Collective(frozenset(keys[i] for i in own), *told) for own, told in zip(sets, pooled(lanes, sets), strict=True)]
 
 
 def merged(parts: list[Collective]) -> Collective:
-    """Several collectives as one; one alone is as it is."""
+    """Merge several collectives into one; a single one is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     return Collective(
@@ -74,22 +74,22 @@ def merged(parts: list[Collective]) -> Collective:
 
 
 def alike(a: Edge, b: Edge, active: Mapping[Pair, Union]) -> float:
-    """How much two edges move together, 0 … 1: the lesser share of octets that one moved while the other was busy."""
+    """Similarity of two edges, 0 … 1: the smaller share of octets that one moves while the other is busy."""
     return min(moved_within(*a.moved, *active[b.key]), moved_within(*b.moved, *active[a.key]))
 
 
 def together(a: Union, b: Union) -> float:
-    """How much two unions coincide, 0 … 1: the lesser share of one that lies in the other."""
+    """Overlap of two unions, 0 … 1: the smaller share of one that the other covers."""
     return min(moved_within(*x, np.maximum(x[1] - x[0], 1), *y) for x, y in ((a, b), (b, a)))
 
 
 def collectives(
     edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: int = 4
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Peel collectives off the edges, layer by layer; also what is left: hand-overs and lone edges.
+    """Find collectives among the edges, layer by layer; also return the remaining edges: hand-overs and single edges.
 
-    `threshold` is how much edges must move together: half of what they move. `layers` bounds how many collectives may
-    share one edge.
+    `threshold`: share of their octets that edges must move together. `layers`: largest number of collectives that share an
+    edge.
     """
     left = dict(edges)
     found: list[Collective] = []
@@ -107,7 +107,7 @@ def collectives(
                 rows.append(mine)
             found.append(Collective(keys, np.sort(np.concatenate(rows)), window))
         left = {key: edge for key, edge in left.items() if edge.volume * 20 >= edges[key].volume}
-    while True:  # an edge gained may bring the members that another one needs
+    while True:  # an added edge may bring the members that another one needs
         held = sum(len(one.edges) for one in found)
         found, left = _absorbed(found, left, edges, threshold)
         if sum(len(one.edges) for one in found) == held:
@@ -115,7 +115,7 @@ def collectives(
 
 
 def _within(edge: Edge, window: Union) -> tuple[Rows, Edge]:
-    """Rows of an edge that lie within a window, and the edge with the others."""
+    """Rows of an edge within a window, and the edge with the other rows."""
     mine = covered(edge.start, edge.end, window) >= 0.5
     return edge.rows[mine], edge.only(~mine)
 
@@ -123,10 +123,10 @@ def _within(edge: Edge, window: Union) -> tuple[Rows, Edge]:
 def _absorbed(
     found: list[Collective], left: dict[Pair, Edge], edges: Mapping[Pair, Edge], threshold: float
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Give collectives the edges that move within their windows but could not be told from another's; join what that links.
+    """Add edges to collectives in whose windows they move but from which they could not be separated; join what they link.
 
-    An edge belongs to a collective that it touches where it moved there at least half of what the others did; so does one
-    without a way back that moves as much as the others, even if it is too slow to keep in step.
+    An edge belongs to a collective that it touches if it moves there at least half of the octets of the others. So does an edge
+    without a way back with equal octets, even if it is too slow to keep in step.
     """
     at: dict[int, list[int]] = defaultdict(list)
     for i, one in enumerate(found):
@@ -166,7 +166,7 @@ def _absorbed(
 def _settled(
     found: list[Collective], left: dict[Pair, Edge], edges: Mapping[Pair, Edge]
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
-    """Rows outside every window go to the collective that holds their edge, the nearest in time where there are several."""
+    """Assign rows outside every window to the collective with their edge, the nearest in time if there are several."""
     holders: dict[Pair, list[int]] = defaultdict(list)
     for i, one in enumerate(found):
         for key in one.edges:
@@ -186,7 +186,7 @@ def _settled(
 
 
 def _distance(times: Ints, window: Union) -> Ints:
-    """How far each time is from a union that is not empty, ns."""
+    """Distance of each time from a non-empty union, ns."""
     start, end = window
     after = np.searchsorted(start, times, "right")
     since = times - end[np.maximum(after - 1, 0)]
@@ -197,12 +197,12 @@ def _distance(times: Ints, window: Union) -> Ints:
 
 
 def edge_volume(one: Collective, edges: Mapping[Pair, Edge]) -> float:
-    """Octets of a collective's middle edge."""
+    """Octets of a collective's median edge."""
     return float(np.median(moved_on(one, edges)))
 
 
 def moved_on(one: Collective, edges: Mapping[Pair, Edge]) -> list[int]:
-    """Octets that a collective moved on each of its edges."""
+    """Octets of a collective on each of its edges."""
     own = [edges[key] for key in one.edges]
     if sum(edge.high - edge.low for edge in own) == len(one.rows):
         return [edge.volume for edge in own]
@@ -212,13 +212,13 @@ def moved_on(one: Collective, edges: Mapping[Pair, Edge]) -> list[int]:
 
 
 def joined(windows: Iterable[Union]) -> Union:
-    """Several unions as one."""
+    """Compute the union of several unions."""
     starts, ends = zip(*windows, strict=True)
     return union(np.concatenate(starts), np.concatenate(ends))
 
 
 def _cliques(edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], threshold: float) -> list[_Clique]:
-    """At every endpoint, the largest sets of its edges that are all alike."""
+    """Find at every endpoint the largest sets of its edges that are all alike."""
     at: dict[int, list[Edge]] = defaultdict(list)
     for edge in edges.values():
         at[edge.src].append(edge)
@@ -241,7 +241,7 @@ def _cliques(edges: Mapping[Pair, Edge], active: Mapping[Pair, Union], threshold
 
 
 def _merged(cliques: list[_Clique], threshold: float) -> list[list[_Clique]]:
-    """Cliques of neighbouring endpoints that share an edge and a rhythm, as sets."""
+    """Join cliques of neighbouring endpoints that share an edge and a rhythm into sets."""
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(len(cliques)))
     by_edge: dict[Pair, list[int]] = defaultdict(list)
@@ -256,7 +256,7 @@ def _merged(cliques: list[_Clique], threshold: float) -> list[list[_Clique]]:
 
 
 def _without_rivals(parts: list[list[_Clique]]) -> list[list[_Clique]]:
-    """The sets that share no edge with a set of larger cliques."""
+    """Select the sets that share no edge with a set of larger cliques."""
     keys = [frozenset(k for c in part for k in c.edges) for part in parts]
     weight = [(max(len(c.edges) for c in part), len(k)) for part, k in zip(parts, keys, strict=True)]
     holders: dict[Pair, list[int]] = defaultdict(list)

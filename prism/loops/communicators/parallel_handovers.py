@@ -1,7 +1,7 @@
-"""Whether two who hand work on side by side do so in step, or each at a pace of its own.
+"""Test whether two ranks that hand over in parallel are in step or have independent pace.
 
-Tensor-parallel ranks wait for one another in every layer: what makes one of them late makes the other as late. Replicas of a
-pipeline meet when gradients are reduced; until then each is late for reasons of its own.
+Tensor-parallel ranks wait for each other in every layer: a delay of one delays the other equally. Replicas of a pipeline
+synchronise at the gradient reduction; until then their delays are independent.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 
 from prism.loops.arrays.intervals import Ints, nearest
 
-FEW = 8  # times of each; of fewer nothing is told
+FEW = 8  # fewest times of each for a result
 
 
 def own_pace(one: Ints, other: Ints) -> float:
-    """How much two series of times, ns and ascending, differ in pace against how uneven each is: 0 for those in step.
+    """Difference of the pace of two ascending series of times, ns, relative to their own variation: 0 if they are in step.
 
-    About 1 where each varies by itself, NaN where too little is known. Each time is compared with the nearest of the other's,
-    and only within a step: intervals up to twice the usual.
+    About 1 if each varies independently, NaN with too few times. Each time is compared with the nearest of the other series,
+    and only within a step: for intervals up to twice the usual one.
     """
     if min(len(one), len(other)) < FEW:
         return np.nan
@@ -30,5 +30,5 @@ def own_pace(one: Ints, other: Ints) -> float:
 
 
 def _spread(values: Ints) -> float:
-    """The median distance of values from their median."""
+    """Median absolute deviation."""
     return float(np.median(np.abs(values - np.median(values))))

@@ -1,4 +1,6 @@
-"""Which pairs of a job hand work over, as stages of pipelines do: told from what reduces and looks alike, as trees do."""
+"""Find the pairs of a job that hand over work between pipeline stages, separate from reductions that look alike, such as
+trees.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,18 @@ from prism.loops.periods.stream_rhythm import Rhythm, rhythm
 def handovers(
     edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03, most: int = 64
 ) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
-    """The lanes that hand over, by the direction that begins at the lower endpoint; and trees, which look alike but branch.
+    """Return the lanes that hand over, keyed by the direction from the lower endpoint; and trees, which look alike but branch.
 
-    Pairs of equal volume do the same and are judged together, by most of them; about `most` of many are asked first. A stage
-    has one before it and one after it; where pairs of a volume branch they are a tree that reduces. `breaks` are times, ns, at
-    which the job began anew.
+    Pairs of equal volume are decided together by majority; about `most` of many are tested first. A stage has one neighbour
+    before and one after it; branching pairs of a volume are a tree that reduces. `breaks` are times, ns, at which the job
+    restarted.
     """
     moved = {k: e.volume + edges[flipped(k)].volume for k, e in edges.items() if k[0] < k[1] and flipped(k) in edges}
     piped: list[tuple[float, dict[Pair, Handover]]] = []
     trees: list[frozenset[Pair]] = []
     classes = _classes(moved, moved, equal)
     tides: dict[Pair, Handover | None] = {}
-    for few in (most, len(moved)):  # of each class at first, then all of those that seem to
+    for few in (most, len(moved)):  # some of each class first, then all pairs of the classes that seem to hand over
         asked = [pair for own in classes for pair in own[:: max(len(own) // few, 1)] if pair not in tides]
         told = handings([(edges[pair], edges[flipped(pair)]) for pair in asked], breaks)
         tides |= zip(asked, told, strict=True)
@@ -53,12 +55,12 @@ def handovers(
 
 
 def _mostly(tides: Collection[Handover | None]) -> bool:
-    """Whether most of some pairs hand over."""
+    """Check whether most of some pairs hand over."""
     return 2 * sum(tide is not None for tide in tides) > len(tides)
 
 
 def _classes(moved: Mapping[Pair, int], pairs: Iterable[Pair], equal: float) -> list[list[Pair]]:
-    """Some pairs by what they moved, the least first: classes whose neighbours are within the share `equal`."""
+    """Group pairs by octets, ascending: neighbours in a class differ by at most the share `equal`."""
     classes: list[list[Pair]] = []
     for pair in sorted(pairs, key=lambda k: (moved[k], k)):
         if classes and moved[pair] <= moved[classes[-1][-1]] * (1 + equal):
@@ -69,9 +71,10 @@ def _classes(moved: Mapping[Pair, int], pairs: Iterable[Pair], equal: float) -> 
 
 
 def _handing(pairs: list[Pair], tides: Mapping[Pair, Handover | None], moved: Mapping[Pair, int], equal: float) -> list[Pair]:
-    """Those of some connected pairs that hand over: all, but where they branch, and part of them does not.
+    """Select the connected pairs that hand over: all, unless they branch and part of them does not.
 
-    What reduces may move as much as what hands over: it is of a finer class, or joins pipelines like the rungs of a ladder.
+    A reduction may move octets equal to those of a hand-over: it is a finer class, or joins pipelines like the rungs of a
+    ladder.
     """
     if not _branches(pairs):
         return pairs
@@ -85,12 +88,12 @@ def _handing(pairs: list[Pair], tides: Mapping[Pair, Handover | None], moved: Ma
 
 
 def _branches(pairs: Iterable[Pair]) -> bool:
-    """Whether an endpoint is in more than two of some pairs."""
+    """Check whether an endpoint is in more than two of some pairs."""
     return max(Counter(end for both_ends in _joined(pairs) for end in both_ends).values(), default=0) > 2
 
 
 def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs, without lone pairs beside others that move half or twice as much: those halve and double."""
+    """Remove single pairs beside others with half or twice their octets: those are halving and doubling."""
     at = [{end for pair in own for end in ends(pair)} for _, own in piped]
     lone = [2 * len(own) == len(at[i]) for i, (_, own) in enumerate(piped)]
     out = []
@@ -108,21 +111,21 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
 
 
 def _without_crossing(piped: list[dict[Pair, Handover]], edges: Mapping[Pair, Edge]) -> list[dict[Pair, Handover]]:
-    """Classes of pairs, without lone pairs that join the same two pipelines of another class more than once.
+    """Remove single pairs that join the same two pipelines of another class more than once.
 
-    They are members of a collective of which one is always late. Of two classes of lone pairs that cross, those that rest
-    longer are no pipelines.
+    They are members of a collective of which one is always late. Of two classes of single pairs that cross, the one that is
+    idle longer is no pipeline.
     """
     return [own for own in piped if not any(other is not own and _crosses(own, other, edges) for other in piped)]
 
 
 def _crosses(own: Mapping[Pair, Handover], other: Mapping[Pair, Handover], edges: Mapping[Pair, Edge]) -> bool:
-    """Whether pairs are lone, and join pipelines of `other` pairs like rungs of a ladder; but not if those may be the rungs."""
+    """Check whether single pairs join pipelines of `other` pairs like rungs of a ladder, and not the reverse."""
     return _lone(own) and _ladder(own, other) and (not _lone(other) or _rest(own, edges) > _rest(other, edges))
 
 
 def _ladder(rungs: Collection[Pair], lines: Collection[Pair]) -> bool:
-    """Whether some pairs join the lines of others like rungs: each two lines more than once."""
+    """Check whether pairs join lines of others like rungs: each two lines more than once."""
     home = nx.utils.UnionFind(end for pairs in (rungs, lines) for pair in pairs for end in ends(pair))
     for pair in lines:
         home.union(pair[0], pair[1])
@@ -131,22 +134,22 @@ def _ladder(rungs: Collection[Pair], lines: Collection[Pair]) -> bool:
 
 
 def _lone(pairs: Collection[Pair]) -> bool:
-    """Whether no two pairs share an endpoint."""
+    """Check whether no two pairs share an endpoint."""
     return 2 * len(_joined(pairs)) == len({end for pair in pairs for end in ends(pair)})
 
 
 def _joined(pairs: Iterable[Pair]) -> set[tuple[int, int]]:
-    """Which endpoints pairs join, however many lanes do."""
+    """Return the endpoint pairs, regardless of lanes."""
     return {(pair[0], pair[1]) for pair in pairs}
 
 
 def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: int = 3) -> float:
-    """The share of a step in which pairs usually rest, from some of them."""
+    """Usual idle share of a step, from some of the pairs."""
     return float(np.median([both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
 
 
 def both(there: Edge, back: Edge) -> Rhythm:
-    """The rhythm of both directions of a pair."""
+    """Compute the rhythm of both directions of a pair."""
     start, end, octets = (np.concatenate(columns) for columns in zip(there.moved, back.moved, strict=True))
     order = in_order(start)
     return rhythm(start[order], end[order], octets[order])

@@ -1,8 +1,8 @@
-"""Directed pairs that go around: equal volumes from each endpoint to the next until they are back at the first.
+"""Find rings of directed pairs: equal octets from each endpoint to the next, back to the first.
 
-What stages of a pipeline hand on goes down and comes back up; it does not go around. (Chunks of a schedule that has several on
-each stage do, but less goes from the last stage to the first than between others.) Two rings that go around the other way on
-some of the same pairs, as context that is handed on and gradients that are reduced, look as if those pairs handed work over.
+Hand-overs of pipeline stages go down and come back up, not around. (With interleaved stages they do, but less is sent from the
+last stage to the first than between others.) Two rings in opposite directions on some of the same pairs, such as context and
+gradient reduction, look like hand-overs on those pairs.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from prism.loops.arrays.edges import Edge, Pair, flipped
 
 
 def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> dict[Pair, int]:
-    """The directed pairs that lie on rings of three or more, all of which carry the same volume but for the share `equal`; and
-    the number of that volume, counted from 0.
+    """Return the directed pairs on rings of at least three endpoints with equal octets within the share `equal`, and the number
+    of that volume, from 0.
 
-    A ring may go on inside a `host`.
+    A ring may continue inside a `host`.
     """
     classes, said = enumerate(_classes(edges, equal)), _said(edges)
     return {key: number for number, own in classes for ring, _ in _rings(own, edges, said, host) for key in ring}
 
 
 def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
-    """Rings (`rounds`) that go on inside hosts, each of which they enter at one endpoint and leave from another."""
-    through = [own for own in _classes(edges, equal) if any(_loose(own).values())]  # others do not leave the wire
+    """Return rings (`rounds`) that continue inside hosts, which they enter at one endpoint and leave at another."""
+    through = [own for own in _classes(edges, equal) if any(_loose(own).values())]  # other rings do not leave the wire
     said = _said(edges if through else ())
     rings = (ring for own in through for ring in _rings(own, edges, said, host))
     return [ring for ring, inside in rings if inside and max(Counter(inside).values()) == 1]
@@ -36,11 +36,11 @@ def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *,
 def _rings(
     own: Collection[Pair], edges: Collection[Pair], said: Counter[int], host: Mapping[int, str | None]
 ) -> Iterator[tuple[list[Pair], list[str]]]:
-    """The rings that pairs of one volume make, and the hosts that one goes on inside, as often as it does; `said` is how many
-    `edges` begin or end at each endpoint.
+    """Yield the rings of pairs of one volume, and the hosts in which each continues; `said`: number of `edges` at each
+    endpoint.
 
-    What all comes back on the same pairs is none there, unless its members do nothing else: stages of pipelines whose replicas
-    share hosts hand on like that, but replicas reduce gradients.
+    A ring whose pairs all have a way back is excluded, unless its members have no other traffic: stages of pipelines whose
+    replicas share hosts look like that, but replicas reduce gradients.
     """
     graph: nx.Graph[int] = nx.Graph((key[0], key[1]) for key in own)
     loose = _loose(own)
@@ -67,19 +67,19 @@ def _rings(
 
 
 def _loose(own: Collection[Pair]) -> Counter[int]:
-    """How many more of some pairs begin at each endpoint than end there."""
+    """Number of pairs that begin at each endpoint, minus those that end there."""
     loose = Counter(key[0] for key in own)
     loose.subtract(key[1] for key in own)
     return loose
 
 
 def _said(edges: Collection[Pair]) -> Counter[int]:
-    """How many pairs begin or end at each endpoint."""
+    """Number of pairs that begin or end at each endpoint."""
     return Counter(end for key in edges for end in key[:2])
 
 
 def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:
-    """Pairs whose volumes are within the share `equal` of the next."""
+    """Yield pairs by volume, each within the share `equal` of the next."""
     own: list[Pair] = []
     for key in sorted(edges, key=lambda k: (edges[k].volume, k)):
         if own and edges[key].volume > edges[own[-1]].volume * (1 + equal):
@@ -91,7 +91,7 @@ def _classes(edges: Mapping[Pair, Edge], equal: float) -> Iterator[list[Pair]]:
 
 
 def _goes_around(ring: Collection[Pair], host: Mapping[int, str | None]) -> bool:
-    """Whether at each endpoint one comes in and one goes out; where only one of both does, as many do at others of its host."""
+    """Check whether at each endpoint one pair enters and one leaves; if only one does, its host balances it with others."""
     goes, comes = Counter(key[0] for key in ring), Counter(key[1] for key in ring)
     if max(*goes.values(), *comes.values()) > 1:
         return False

@@ -1,4 +1,4 @@
-"""What edges moved in whole steps: records may begin and end in the middle of one, of which some moved more than others."""
+"""Octets per edge over complete steps; partial first and last steps are dropped."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from prism.loops.arrays.intervals import union
 
 
 def at_rests(edges: Sequence[Sequence[Edge]], *, share: float = 0.5) -> NDArray[np.int64]:
-    """Octets that each of some sets of edges had moved by the times at which all of them rested for long, since the first of
-    these; int64[times, sets].
+    """Octets that each set of edges had moved at the times when all of them were idle for long, since the first such time;
+    int64[times, sets].
 
-    Long is at least the `share` of their third longest rest: a job may have stood still once or twice.
+    Long means at least the `share` of their third longest idle time: a job may have hung once or twice.
     """
     every = [edge for own in edges for edge in own]
     begin, end = union(*(np.concatenate([getattr(edge, name) for edge in every]) for name in ("start", "end")))

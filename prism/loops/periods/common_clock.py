@@ -1,4 +1,4 @@
-"""Whether two series of step ends belong to one clock: to parts of one job, or to two jobs of equal period."""
+"""Check whether two series of step ends follow one clock: parts of one job, not two jobs of equal period."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from prism.loops.arrays.medians import median, quantile
 
 
 def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> bool:
-    """Whether two series of step ends, ns, are never far apart, and never drift.
+    """Check whether two series of step ends, ns, are never far apart and never drift.
 
-    The distance of two jobs of equal period is a random walk; that of two parts of one job is not. `apart` bounds the
-    distance, `drift` its robust spread, both in periods. What slows one part holds it back from the other for a while, in which
-    steps are longer for both.
+    The distance of two jobs of equal period is a random walk; that of two parts of one job is not. `apart` limits the distance,
+    `drift` its robust spread, both in periods. A slowdown of one part delays the other for a while, with longer steps in both.
     """
     if min(len(a), len(b)) < 3:
         return False
@@ -24,9 +23,9 @@ def in_step(a: Ints, b: Ints, *, drift: float = 0.02, apart: float = 0.3) -> boo
 
 @compiled
 def _drift(a: Ints, b: Ints, apart: float, least: float = 0.8) -> tuple[Ints, Ints, float, float]:
-    """Ends of either series that are not far apart, and how far they drift: the spread that 80 % and 60 % keep within.
+    """Return ends of both series that are close, and their drift: the spread of 80 % and of 60 %.
 
-    Without bounds where fewer than `least` of the ends of `a` are near any of `b`.
+    No limits if fewer than `least` of the ends of `a` are close to any of `b`.
     """
     period, n, k = max(median(a[1:] - a[:-1]), 1.0), 0, 0
     own, near, distance = np.empty_like(a), np.empty_like(a), np.empty(len(a))
@@ -45,6 +44,6 @@ def _drift(a: Ints, b: Ints, apart: float, least: float = 0.8) -> tuple[Ints, In
 
 
 def _long_together(a: Ints, b: Ints, *, least: float = 0.8) -> bool:
-    """Whether the steps that two series end are long and short at the same times: by the correlation of their lengths."""
+    """Check whether the steps of both series are long and short at the same times, by correlation of their lengths."""
     one, other = (own - own.mean() for own in (np.diff(a), np.diff(b)))
     return float(one @ other) >= least * float(np.sqrt((one @ one) * (other @ other))) > 0

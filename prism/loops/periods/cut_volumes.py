@@ -1,4 +1,4 @@
-"""Loops over a stream's cuts, compiled: the commonest volume between them, and which gaps part steps of it."""
+"""Compiled loops over a stream's cuts: the most frequent volume between them, and the gaps that separate its steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Places = NDArray[np.intp]
 
 @compiled
 def reached(cuts: Places, edge: Ints) -> Ints:
-    """Octets before each cut (after a record, −1 is the stream's beginning); `edge` are those up to the end of each record."""
+    """Octets before each cut (after a record; −1 is the stream's begin); `edge`: octets up to the end of each record."""
     out = np.zeros(len(cuts), np.int64)
     for i in range(len(cuts)):
         if cuts[i] >= 0:
@@ -24,14 +24,14 @@ def reached(cuts: Places, edge: Ints) -> Ints:
 
 @compiled
 def between(cuts: Places, edge: Ints) -> Ints:
-    """Octets from each of some cuts to the next."""
+    """Octets from each cut to the next."""
     before = reached(cuts, edge)
     return before[1:] - before[:-1]
 
 
 @compiled
 def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
-    """The cuts before and after each segment of a volume, each once."""
+    """Return the cuts before and after each segment of a volume, each once."""
     moved = between(cuts, edge)
     taken = np.zeros(len(cuts), np.bool_)
     for i in range(len(moved)):
@@ -42,9 +42,9 @@ def full(cuts: Places, edge: Ints, volume: int, tolerance: float) -> Places:
 
 @compiled
 def segments(cuts: Places, coarse: Places, end: Ints) -> tuple[Ints, Mask]:
-    """How long it takes from each of some cuts to the next until all before it is over, ns, and which cuts are `coarse` ones.
+    """Duration from each cut to the next, until all records before it have ended, ns; and which cuts are `coarse` ones.
 
-    Both in order, none before the first record; `end` is when each record is over.
+    Both are in order, none before the first record; `end` is the end of each record.
     """
     over, last = np.empty(len(cuts), np.int64), np.zeros(len(cuts), np.bool_)
     reach, at, k = end[0], 0, 0
@@ -60,9 +60,9 @@ def segments(cuts: Places, coarse: Places, end: Ints) -> tuple[Ints, Mask]:
 
 @compiled
 def strays(bounds: Places, edge: Ints, gap: Ints, wide: float, slack: float) -> int:
-    """How many gaps of at least `wide` ns lie between some bounds, in order, at a place that less than half of the parts share.
+    """Count gaps of at least `wide` ns between ordered bounds, at places that fewer than half of the parts share.
 
-    Places are octets since the bound before; they are the same within `slack`. Gaps before the first bound are left out.
+    Places are octets since the previous bound, equal within `slack`. Gaps before the first bound are ignored.
     """
     begun, place = reached(bounds, edge), np.empty(len(gap), np.int64)
     n, k = 0, -1
@@ -86,7 +86,7 @@ def strays(bounds: Places, edge: Ints, gap: Ints, wide: float, slack: float) -> 
 
 @compiled
 def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
-    """Places of sorted volumes, first and past the last, within `tolerance` of one of them; and their sum, the greatest."""
+    """Range of sorted volumes within `tolerance` of one of them with the largest sum; and the sum."""
     best, first, stop, total = 0, 0, 0, volume.sum()
     low = high = len(volume)
     above = over = 0  # octets from `low` and from `high` on
@@ -97,7 +97,7 @@ def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
         while high > 0 and volume[high - 1] >= volume[i] * (1 + tolerance):
             high -= 1
             over += volume[high]
-        if total - over < best:  # not even all the others together
+        if total - over < best:  # even all others together are less
             break
         if above - over >= best:
             best, first, stop = above - over, low, high
@@ -106,9 +106,9 @@ def commonest(volume: Ints, tolerance: float) -> tuple[int, int, int]:
 
 @compiled
 def _around(ranked: Places, edge: Ints) -> tuple[Ints, Ints]:
-    """Octets before the cuts around each of some cuts once all before it are made: at the next of those on either side.
+    """Octets before the neighbouring cuts of each cut, once all cuts before it are made.
 
-    They are taken out again in turn, the last first; what is left stands beside it.
+    Cuts are removed one by one, from the last; the remaining ones are neighbours.
     """
     last = len(edge)
     cut, low, high = np.zeros(last, np.bool_), np.empty(last + 1, np.intp), np.empty(last + 1, np.intp)
@@ -117,7 +117,7 @@ def _around(ranked: Places, edge: Ints) -> tuple[Ints, Ints]:
     cut[last - 1] = True
     for i in range(last):
         if cut[i]:
-            low[i + 1], high[at] = at, i + 1  # those of the stream's beginning are at 0, of a record one further
+            low[i + 1], high[at] = at, i + 1  # the stream's begin is at 0, record i at i + 1
             at = i + 1
     for k in range(len(ranked) - 1, -1, -1):
         before, after = low[ranked[k] + 1], high[ranked[k] + 1]
@@ -128,12 +128,12 @@ def _around(ranked: Places, edge: Ints) -> tuple[Ints, Ints]:
 
 @compiled
 def _exchange(volume: Ints, n: int, gone: Ints, come: Ints) -> None:
-    """Takes those that are `gone` out of the first `n` of sorted volumes and puts those that `come` in, which have room behind.
+    """Remove `gone` from the first `n` sorted volumes and insert `come`, for which there is space at the end.
 
-    Both are sorted. What is gone was parted into two that come, and some of these may be gone again.
+    Both are sorted. A removed volume was split into two new ones, which may be removed again.
     """
     g, c, i = len(gone) - 1, len(come) - 1, n - 1
-    while c >= 0:  # from the greatest on: what is less than any that comes stays where it is
+    while c >= 0:  # from the largest: values below all new ones stay in place
         top, ahead = max(come[c], gone[g]) if g >= 0 else come[c], c - g
         while i >= 0 and volume[i] > top:
             volume[i + ahead] = volume[i]
@@ -150,11 +150,12 @@ def _exchange(volume: Ints, n: int, gone: Ints, come: Ints) -> None:
 def levels(
     edge: Ints, ranked: Places, wide: Ints, tolerance: float, least: int, worth: float, beyond: int, nearly: float
 ) -> tuple[Ints, Ints, Ints]:
-    """Cuts at ever more of the largest gaps: how many, the commonest volume between them, the octets of such; int64[n] each.
+    """Cut at ever more of the largest gaps: number of cuts, most frequent volume between them, octets of such segments;
+    int64[n] each.
 
-    `ranked` are the places of the gaps, the largest first, `wide` how wide they are, ns. Levels that leave fewer than `least`
-    equal volumes are left out. It ends where three in four of the gaps are no wider than `worth`, which once the share `nearly`
-    is explained by `k` cuts rises to a quarter of theirs at `beyond` times as many.
+    `ranked`: places of the gaps, largest first. `wide`: their widths, ns. Levels with fewer than `least` equal volumes are
+    skipped. The search ends where three in four gaps are no wider than `worth`; once `k` cuts explain the share `nearly`, this
+    rises to a quarter of their width at `beyond` times as many cuts.
     """
     number, common, sums = np.empty(len(wide), np.int64), np.empty(len(wide), np.int64), np.empty(len(wide), np.int64)
     most = n = enough = known = wider = 0
@@ -193,7 +194,7 @@ def levels(
 
 @compiled
 def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
-    """Octets sent up to the end of each record (int64[n]) and the gap after each of them but the last (int64[n-1], ns)."""
+    """Octets sent up to the end of each record (int64[n]), and the gap after each record except the last (int64[n-1], ns)."""
     n = len(start)
     edge, gap = np.empty(n, np.int64), np.empty(max(n - 1, 0), np.int64)
     moved, reach = 0, end[0] if n else 0
@@ -208,9 +209,10 @@ def gaps(start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints]:
 
 @compiled
 def as_wide(number: Ints, volume: Ints, wide: Ints, levels: Places, share: float, few: float, even: float, scarce: int) -> int:
-    """Of some `levels`, the coarsest first, that of the least volume of those as wide as the first (`stream_rhythm._as_wide`).
+    """Of some `levels`, coarsest first, return the one of smallest volume with gaps as wide as the first
+    (`stream_rhythm._as_wide`).
 
-    `number` and `volume` are how many gaps each of all levels cuts at and what is moved between, `wide` all gaps, falling.
+    `number` and `volume`: cuts and volume between cuts of each level. `wide`: all gaps, descending.
     """
     coarse = best = levels[0]
     k = number[coarse]

@@ -1,4 +1,4 @@
-"""Cuts at ever more of a stream's gaps, and which of these levels is that of its steps (`stream_rhythm`). Compiled loops."""
+"""Cut a stream at ever more of its gaps, and choose the level of its steps (`stream_rhythm`). Compiled loops."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Levels = tuple[Places, Ints, Ints, Ints, Floats, Ints]
 each level at how many it cuts, the commonest volume between its cuts, how much of the octets lies in such, and a gap, ns: three
 in four of those cut at are wider."""
 NEARLY_ALL = 0.97
-AS_OFTEN = 0.15  # of how often something is: about as often
-MANY = 12  # steps between pauses that are still seen
-EVEN = 1.5  # the ratio of the 90th to the 10th percentile of gaps that are all alike
-SCARCE = 6  # groups of steps: fewer may be those between evaluations
+AS_OFTEN = 0.15  # relative difference of frequencies that count as equal
+MANY = 12  # steps between pauses that are still recognised
+EVEN = 1.5  # ratio of the 90th to the 10th percentile of gaps that count as equal
+SCARCE = 6  # groups of steps: fewer may be separated by evaluations
 
 
 @compiled
 def resting(gap: Ints) -> tuple[Places, Ints]:
-    """The places of a stream's gaps that are any, in order, and how wide they are, negative."""
+    """Places of a stream's gaps of more than 0 ns, in order, and their negative widths."""
     place, wide, n = np.empty(len(gap), np.intp), np.empty(len(gap), np.int64), 0
     for i in range(len(gap)):
         place[n], wide[n] = i, -gap[i]
@@ -37,12 +37,11 @@ def resting(gap: Ints) -> tuple[Places, Ints]:
 def levels_of(
     edge: Ints, gap: Ints, rests: Places, falling: Places, tolerance: float, least: int, pauses: bool, fine: float = 0.005
 ) -> Levels:
-    """Cuts at ever more of the largest gaps, those that leave `least` equal volumes; no further than gaps are worth it.
+    """Cut at ever more of the largest gaps: levels with `least` equal volumes, as long as gaps are wide enough.
 
-    `rests` are the places of gaps (`resting`), `falling` which of them is the largest, which the next, and so on. Once nearly
-    all is explained, cuts of less than a quarter of that width cannot show steps any more, unless there are no more than, with
-    `pauses`, so `MANY` times as many; nor can gaps of less than the share `fine` of the widest: they part messages, which are
-    all equal.
+    `rests`: places of gaps (`resting`). `falling`: their order by width, largest first. Once nearly all octets are explained,
+    cuts of less than a quarter of that width no longer show steps, unless there are at most `MANY` times as many (with
+    `pauses`). Gaps of less than the share `fine` of the widest separate messages, which are all equal.
     """
     ranked, wide, n = np.empty(len(gap), np.intp), np.zeros(len(gap), np.int64), len(rests)
     for i in range(n):
@@ -59,7 +58,7 @@ def levels_of(
 
 @compiled
 def fitting(known: Levels, enough: float, floor: float) -> Places:
-    """The levels that explain nearly as much as any; none where none explains `floor`."""
+    """Select the levels that explain nearly as much as any; none if none explains `floor`."""
     explained, best = known[4], 0.0
     for share in explained:
         best = max(best, share)
@@ -68,7 +67,7 @@ def fitting(known: Levels, enough: float, floor: float) -> Places:
 
 @compiled
 def cuts_of(known: Levels, level: int) -> Places:
-    """The records after which a level cuts, in order; −1 is the stream's beginning."""
+    """Records after which a level cuts, in order; −1 is the stream's begin."""
     ranked, k = known[0], known[2][level]
     cuts = np.empty(k + 2, np.intp)
     cuts[0], cuts[k + 1] = -1, len(ranked)
@@ -81,8 +80,8 @@ def cuts_of(known: Levels, level: int) -> Places:
 def chosen(
     known: Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool, often: int
 ) -> tuple[int, bool]:
-    """The level of steps, of those that `fit`, and whether they come in groups; see `stream_rhythm`. `end` is when each record
-    was over, ns.
+    """Choose the level of steps among those that `fit`, and whether steps come in groups; see `stream_rhythm`. `end`: end
+    of each record, ns.
     """
     volume, explained = known[3], known[4]
     asked = fit[np.abs(edge[-1] / volume[fit] - often) <= AS_OFTEN * often]
@@ -93,7 +92,7 @@ def chosen(
 
 @compiled
 def as_explained(known: Levels, level: int, tolerance: float) -> int:
-    """Of the levels of about the same volume as one of them, that which explains most."""
+    """Of the levels of about the same volume as a level, return the one that explains most."""
     volume, explained, best = known[3], known[4], level
     for other in range(len(volume) - 1, -1, -1):
         if abs(volume[other] - volume[level]) <= tolerance * volume[level] and explained[other] >= explained[best]:
@@ -103,14 +102,14 @@ def as_explained(known: Levels, level: int, tolerance: float) -> int:
 
 @compiled
 def _width(known: Levels, level: int) -> int:
-    """The gap, ns, that three in four of a level's cuts exceed."""
+    """Gap, ns, that three in four of a level's cuts exceed."""
     _, wide, number, _, _, _ = known
     return int(wide[number[level] - 1 - number[level] // 4])
 
 
 @compiled
 def _parted(known: Levels, level: int, share: float = 0.2) -> bool:
-    """Whether a level leaves out a gap for each of its segments, of at least `share` of any that it cuts at."""
+    """Check whether a level omits a gap in each of its segments of at least `share` of any gap at which it cuts."""
     _, wide, number, _, _, _ = known
     k = number[level]
     return bool(2 * k < len(wide) and wide[2 * k] >= share * wide[k - 1])
@@ -118,12 +117,13 @@ def _parted(known: Levels, level: int, share: float = 0.2) -> bool:
 
 @compiled
 def _finest(known: Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolerance: float, pauses: bool) -> tuple[int, bool]:
-    """The level of steps, of those that explain enough, and whether they come in groups; with `pauses` as in `stream_rhythm`.
+    """Choose the level of steps among those that explain enough, and whether they come in groups; `pauses` as in
+    `stream_rhythm`.
 
-    It is the finest whose cuts are nearly as wide as those of the coarsest. A few steps may fall into equal groups by chance;
-    the gaps that such groups leave out are as wide as those they have. Steps may also come in larger groups, parted by
-    evaluations: then the gaps left out are all alike, unlike those between the layers of a model; of a few groups that is
-    enough, however wide their own gaps are.
+    It is the finest level whose cuts are nearly as wide as those of the coarsest. A few steps may form equal groups by chance;
+    the gaps inside such groups are as wide as those between them. Steps may also come in larger groups separated by
+    evaluations: then the omitted gaps are all alike, unlike those between the layers of a model. With few groups this suffices,
+    whatever the width of their own gaps.
     """
     _, wide, number, volume, explained, reach = known
     nearly = np.flatnonzero(explained >= NEARLY_ALL)
@@ -138,11 +138,11 @@ def _finest(known: Levels, fit: Places, edge: Ints, gap: Ints, end: Ints, tolera
 
 @compiled
 def _in_groups(known: Levels, some: Places, edge: Ints, end: Ints, tolerance: float, finer: float = 0.7) -> int:
-    """Steps that come in whole groups: the gaps between them are all alike, however long the pauses between groups; else −1.
+    """Find steps in complete groups: gaps between steps are alike, however long the pauses between groups; else −1.
 
-    Two of three must hold: there are fewer than `SCARCE` groups, who evaluates does so seldom; steps have parts of their own,
-    `finer` than themselves, parted by shorter gaps, for what has none may be itself the part of a step; each step takes its own
-    time (`substep_tests.Inner`). The last is enough where the pauses are not what parts of a step would leave.
+    Two of three must hold: there are fewer than `SCARCE` groups (evaluations are rare); steps have parts, `finer` than
+    themselves, with shorter gaps (a step without parts may itself be a part); each step has its own duration
+    (`substep_tests.Inner`). The last suffices if the pauses are not those between parts of a step.
     """
     volume, explained = known[3], known[4]
     coarse, least = some[0], volume[some].min()
@@ -160,8 +160,8 @@ def _in_groups(known: Levels, some: Places, edge: Ints, end: Ints, tolerance: fl
 
 @compiled
 def _left_alike(known: Levels, some: Places) -> Places:
-    """Those of some levels, the finest first, of whose gaps all that the first leaves out are alike: their 75th percentile is
-    `EVEN` times their 10th. A few steps end with a checkpoint.
+    """Select levels, finest first, whose gaps omitted by the first are alike: 75th percentile at most `EVEN` times the
+    10th. A few steps end with a checkpoint.
     """
     _, wide, number, volume, _, _ = known
     k, fine, n = number[some[0]], np.empty(len(some), np.intp), 0
@@ -178,12 +178,11 @@ def _left_alike(known: Levels, some: Places) -> Places:
 def _between_pauses(
     known: Levels, some: Places, edge: Ints, gap: Ints, tolerance: float, part: float = 0.25, share: float = 0.5
 ) -> int:
-    """The coarsest of some levels that leaves out no gaps as wide as its own, but at the same places of every segment.
+    """Return the coarsest level that omits no gaps as wide as its own, except at equal places of every segment.
 
-    A job that evaluates every so many steps and writes checkpoints every so many others rests at both, but only one of them
-    parts equal volumes. Left out are at least two such gaps, of `share` of the width of the level's own, and the share `part`
-    of their number: hangs are fewer. Steps between pauses are parted by gaps that are alike, unlike the halves of steps in
-    some of which ranks waited for a slow one.
+    A job with evaluations and checkpoints at different intervals pauses at both, but only one of them separates equal volumes.
+    At least two such gaps are omitted, of `share` of the width of the level's own, and `part` of their number: hangs are rarer.
+    Gaps between steps are alike, unlike those inside steps in which ranks sometimes wait for a slow one.
     """
     _, _, number, volume, _, _ = known
     ranked = some[rising(-volume[some])]
@@ -198,7 +197,7 @@ def _between_pauses(
 
 @compiled
 def _alike(known: Levels, level: int, coarse: int, share: float = 0.5, even: float = 3.0) -> bool:
-    """Whether the gaps that a level has and a coarser one leaves out are alike, but for those as wide as the coarser's own."""
+    """Check whether the gaps that a level has and a coarser one omits are alike, except those as wide as the coarser's own."""
     _, wide, number, _, _, _ = known
     begin, stop = number[coarse], number[level]
     while begin < stop and wide[begin] >= share * _width(known, coarse):

@@ -1,8 +1,8 @@
-"""Steps as equal volumes between large gaps.
+"""Find steps as equal volumes between large gaps.
 
 Time is a poor clock for training steps: jitter, stragglers, evaluation and hangs stretch it. Volume is a good one: every step
-moves the same octets through the same group. So a stream's steps are the segments between its large gaps that all hold the
-same volume, whatever time they took; gaps inside a step (a hang, a pipeline bubble) cut the volume short and are passed over.
+moves the same octets through the same group. So the steps of a stream are the segments between its large gaps with equal
+volume, whatever their duration. Gaps inside a step (a hang, a pipeline bubble) divide the volume and are skipped.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from prism.loops.periods.volume_runs import filled
 
 @dataclass(frozen=True, eq=False)
 class Rhythm:
-    """Boundaries of a stream's steps: `quiet` is int64[n, 2], the gap after each step that ended with a full volume, ns.
+    """Step ends of a stream: `quiet` is int64[n, 2], the gap after each step with full volume, ns.
 
-    The gap after the stream's last record ends at `FOREVER`.
-
-    `explained` 0 … 1 is the share of all octets that lie in segments of the usual volume `octets`. Steps are `grouped` where
-    they were told from groups of them that longer pauses part.
+    The gap after the stream's last record ends at `FOREVER`. `explained`, 0 … 1: share of all octets in segments of the usual
+    volume `octets`. `grouped`: steps were inferred from groups of them that longer pauses separate.
     """
 
     quiet: Ints
@@ -38,7 +36,7 @@ class Rhythm:
 
     @cached_property
     def rest(self) -> float:
-        """Share of a step in which the stream usually rests, 0 … 1."""
+        """Median idle share of a step, 0 … 1."""
         long = np.minimum(self.quiet[:, 1], self.quiet[-1:, 0]) - self.quiet[:, 0]
         return median(long[:-1]) / self.period_ns if self.period_ns > 0 else 0.0
 
@@ -64,12 +62,25 @@ def rhythm(
     pauses: bool = False,
     often: int = 0,
 ) -> Rhythm:
-    """The coarsest rhythm that explains nearly (`enough`) as much as any finer one, and at least `floor` of all octets.
+    """Find the coarsest rhythm that explains nearly (`enough`) as much as any finer one, and at least `floor` of all octets.
 
-    `start`, `end`, `octets` are a stream's records in order of start. Volumes within `tolerance` are equal; fewer than
-    `least` equal ones are no rhythm. The last step counts although nothing follows it. With `pauses` steps may come in
-    groups: for streams whose work no bubble of a pipeline parts; of the levels that have about as many steps as somebody
-    else tells (`often`), if any, the one that explains most is taken.
+    Parameters
+    ----------
+    start, end, octets : int64[n]
+        Records of a stream in order of start; times in ns.
+    tolerance : float
+        Relative difference of equal volumes.
+    least : int
+        Fewest equal volumes of a rhythm. The last step counts although nothing follows it.
+    enough : float
+        Share of the best explanation that a coarser rhythm must reach.
+    floor : float
+        Smallest share of all octets that a rhythm must explain.
+    pauses : bool
+        Steps may come in groups: for streams that no pipeline bubble divides.
+    often : int
+        Number of steps from another source, 0 if unknown; of the levels with about that number, the one that explains most is
+        used.
     """
     if len(start) < least:
         return NONE
@@ -87,8 +98,8 @@ def rhythm(
 def choices(
     start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
 ) -> Iterator[Rhythm]:
-    """The rhythms that a stream may have, the one of most steps first: one of each level that `rhythm` would look at, with
-    pauses, but for those of about as many steps.
+    """Yield the possible rhythms of a stream, that with most steps first: one per level that `rhythm` would examine, with
+    pauses, except those with about equal numbers of steps.
     """
     if len(start) < least:
         return
@@ -110,7 +121,7 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, pauses: bool) -
 def strides(
     start: Ints, end: Ints, octets: Ints, known: Ints, volume: int, *, tolerance: float = 0.02, least: int = 3
 ) -> Rhythm:
-    """The rhythm of steps of `volume` octets, from some of their ends, `known` ns, on; a stream's records as for `rhythm`."""
+    """Rhythm of steps of `volume` octets, continued from some of their ends, `known`, ns; records as for `rhythm`."""
     edge, gap = gaps(start, end, octets)
     cuts = np.searchsorted(np.maximum.accumulate(end), known)
     return _filled(start, end, edge, gap, np.unique(cuts).astype(np.intp), volume, tolerance, least)
@@ -119,9 +130,9 @@ def strides(
 def _filled(
     start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: NDArray[np.intp], volume: int, tolerance: float, least: int
 ) -> Rhythm:
-    """Boundaries that cuts missed are found in strides of one volume from those it has.
+    """Find step ends that cuts missed, in strides of one volume from known ones.
 
-    A stride ends at the largest gap near its goal, and only where that is a gap at all beside the others.
+    A stride ends at the largest gap near its target, and only if that is a gap compared with the others.
     """
     quiet = filled(start, end, edge, gap, cuts, volume, tolerance, FOREVER)
     if len(quiet) < least:

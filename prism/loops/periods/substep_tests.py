@@ -1,7 +1,7 @@
-"""Whether beats between two longer ones are the parts of one step, or each a step of its own.
+"""Check whether intervals between two longer ones are parts of one step, or steps of their own.
 
-Parts share what their step does: they take longer together, or differ by their place in it, forward or backward. Steps of their
-own each take their time, whatever comes after so many of them: an evaluation, a checkpoint.
+Parts share the work of their step: they are slow together, or differ by position (forward or backward). Steps have independent
+durations, whatever follows after a number of them: an evaluation, a checkpoint.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from prism.loops.arrays.medians import median
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """The lengths of beats, or of gaps in them, logarithms, float64[groups, places]: those of each group but its longest."""
+    """Logarithms of durations of intervals, or of their gaps, float64[groups, places]: all of each group except its longest."""
 
     length: Floats
-    longest: Floats  # those of each group that are the longest, float64[groups]
+    longest: Floats  # longest of each group, float64[groups]
 
     @property
     def by_place(self) -> bool:
-        """Whether beats differ by their place in a group, far more than those at one place do; one place may be like none.
+        """Check whether intervals differ by position in a group, far more than intervals at one position; one position may be
+        an exception.
 
-        The fewer groups there are, the further chance takes the medians of places apart.
+        With fewer groups, chance separates the medians of positions more.
         """
         return bool(_by_place(self.length))
 
     def of_one_step(self, *, clear: float = 0.2, chance: float = 2.5) -> bool:
-        """Whether they differ less within a group than from one to the next, beyond chance, or by their place."""
+        """Check whether intervals differ less within a group than between groups, beyond chance, or differ by position."""
         more, varies = _across(self.length)
         return bool(more > max(clear, chance * varies) or self.by_place)
 
 
 def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
-    """Those of some lengths of beats that are not the longest of a group, of the groups that have as many as most.
+    """Select the durations that are not the longest of a group, for groups with the most frequent number of intervals.
 
-    `beats`, ns, are those after each of some ends, of which the `last` of each group are followed by the longest.
+    `beats`, ns, are the intervals after each of some ends; the `last` of each group is followed by the longest.
     """
     every = np.log(np.maximum(_groups(np.asarray(beats, np.int64), last), 1).astype(np.float64))
     return Inner(every[:, 1:].copy(), every[:, 0].copy())
@@ -50,8 +51,8 @@ def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
 
 @compiled
 def own_time(beats: Ints, last: Mask, unlikely: bool) -> bool:
-    """Whether beats (`inner`) each take their own time, rather than being parts of one step; where that is not `unlikely`
-    anyway, they must also be none of a backward pass.
+    """Check whether intervals (`inner`) have independent durations instead of being parts of a step; if that is not
+    `unlikely` anyway, they must also not be parts of a backward pass.
     """
     every = np.log(np.maximum(_groups(beats, last), 1).astype(np.float64))
     length = every[:, 1:].copy()
@@ -60,7 +61,7 @@ def own_time(beats: Ints, last: Mask, unlikely: bool) -> bool:
 
 @compiled
 def _groups(beats: Ints, last: Mask) -> NDArray[np.int64]:
-    """The lengths of beats of the groups that have as many as most, int64[groups, places], the longest first."""
+    """Durations of the groups with the most frequent number of intervals, int64[groups, places], the longest first."""
     places = np.flatnonzero(last)
     if len(places) < 2:
         return np.zeros((0, 1), np.int64)
@@ -76,7 +77,7 @@ def _groups(beats: Ints, last: Mask) -> NDArray[np.int64]:
 
 @compiled
 def _by_place(length: Floats) -> bool:
-    """`Inner.by_place`."""
+    """Compute `Inner.by_place`."""
     groups, places = length.shape
     if places < 4:
         return False
@@ -90,10 +91,10 @@ def _by_place(length: Floats) -> bool:
 
 @compiled
 def _across(length: Floats) -> tuple[float, float]:
-    """How often neighbours of two groups differ more than neighbours of one, less a half, which is that of chance; and by how
-    much chance alone lets it vary (Mann and Whitney 1947).
+    """Share of neighbours from two groups that differ more than neighbours in one, minus the expected half; and its standard
+    deviation by chance (Mann and Whitney 1947).
 
-    Neighbours, for a slow rank stretches some beats on end, whatever groups they are of.
+    Neighbours are compared, because a slow rank stretches consecutive intervals, whatever their groups.
     """
     if min(length.shape) < 2:
         return 0.0, 1.0
@@ -106,8 +107,8 @@ def _across(length: Floats) -> tuple[float, float]:
 
 @compiled
 def of_their_own(length: Floats, least: int = 4, chance: float = 1.5, uneven: float = 0.3) -> bool:
-    """Whether beats (`Inner`) differ within at least so many groups as much as from one to the next, not by their place, and
-    little: what differs by more than `uneven` from its neighbours is no step.
+    """Check whether intervals (`Inner`) differ within at least `least` groups as much as between them, not by position, and
+    little: a difference of more than `uneven` from neighbours is no step.
     """
     if length.shape[0] < least or length.shape[1] < 2 or _by_place(length):
         return False
@@ -117,8 +118,9 @@ def of_their_own(length: Floats, least: int = 4, chance: float = 1.5, uneven: fl
 
 @compiled
 def may_be_buckets(length: Floats, longest: Floats, shortest: float = 0.25) -> bool:
-    """Whether the longest beat may be one of so many buckets of a backward pass, and a forward pass: that takes half as long as
-    a backward pass, or `shortest`, and in a pipeline for all its micro-batches.
+    """Check whether the longest interval may be one bucket of a backward pass plus a forward pass.
+
+    A forward pass takes half as long as a backward pass, or `shortest`, and in a pipeline it covers all micro-batches.
     """
     if not length.size:
         return True
@@ -128,5 +130,5 @@ def may_be_buckets(length: Floats, longest: Floats, shortest: float = 0.25) -> b
 
 @compiled
 def _apart(length: Floats) -> Floats:
-    """By how much neighbours of one group differ."""
+    """Differences of neighbours in one group."""
     return np.abs(length[:, 1:] - length[:, :-1]).ravel()

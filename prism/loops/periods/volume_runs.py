@@ -1,4 +1,4 @@
-"""Loops over strides of one volume, compiled: which of a stream's gaps end its steps."""
+"""Compiled loops over strides of one volume: the gaps of a stream that end its steps."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Places = NDArray[np.intp]
 
 @compiled
 def nearest(gap: NDArray[Any], edge: Ints, low: int, high: int, goal: int, wide: float) -> int:
-    """Which of the gaps from `low` to `high` ends a step: the nearest to the `goal` of those that are `wide`, else the widest.
+    """Return the gap from `low` to `high` that ends a step: the nearest to `goal` of those that are `wide`, else the widest.
 
-    A rank that hangs when it has just begun the next step leaves a gap wider than the one after the step.
+    A rank that hangs right after the begin of a step leaves a wider gap than the one after the step.
     """
     best, off, widest = -1, 0, low
     for i in range(low, high):
@@ -35,7 +35,7 @@ def nearest(gap: NDArray[Any], edge: Ints, low: int, high: int, goal: int, wide:
 
 @compiled
 def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
-    """The record near octet `goal` that ends a step there, before a gap of `usual` ns; −2 where none does.
+    """Return the record near octet `goal` that ends a step there, before a gap of `usual` ns; −2 if there is none.
 
     Both ends of the stream count as one.
     """
@@ -53,7 +53,9 @@ def _stride(goal: int, edge: Ints, gap: Ints, slack: int, usual: float) -> int:
 
 @compiled
 def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: float) -> Ints:
-    """Cuts (records, −1 is the stream's beginning) and all that strides of a volume reach from them, both ways; in order."""
+    """Return cuts (records; −1 is the stream's begin) and all records that strides of a volume reach from them, in both
+    directions.
+    """
     known = np.zeros(len(edge) + 1, np.bool_)
     known[cuts + 1] = True
     for way in (1, -1):
@@ -71,10 +73,10 @@ def strode(edge: Ints, gap: Ints, cuts: Ints, volume: int, slack: int, usual: fl
 
 @compiled
 def threaded(reached: Ints, width: NDArray[Any], volume: int, slack: int, wide: float) -> NDArray[np.intp]:
-    """To which run each cut belongs, by the first of them: the next cut of a run ends a full volume begun at the last.
+    """Return the run of each cut, by its first cut: the next cut of a run ends a full volume that began at the previous one.
 
-    Where two runs come to one cut, it is of the one whose volume is nearer. `reached` are the octets before each cut, `width`
-    the gaps there.
+    If two runs reach one cut, it belongs to the one with the nearer volume. `reached`: octets before each cut. `width`: gaps
+    there.
     """
     run, off = np.arange(len(reached)), np.full(len(reached), slack + 1)
     for i in range(len(reached)):
@@ -89,10 +91,10 @@ def threaded(reached: Ints, width: NDArray[Any], volume: int, slack: int, wide: 
 
 @compiled
 def gives_way(run: Places, other: Places, before: Ints, width: Floats, silence: Ints, slack: int) -> bool:
-    """Whether a run of cuts leaves room for another one: they share no octets, or it gives up one end that is the other's.
+    """Check whether a run of cuts leaves room for another: they share no octets, or it gives up one end to the other.
 
-    That is so if the other's gaps are wider there, and the `silence` that parts them, ns, is no shorter than any at their cuts.
-    By cut: `before` octets before it, `width` the gap there for a weight.
+    It does if the other's gaps are wider there, and the `silence` between them, ns, is no shorter than any at their cuts. By
+    cut: `before`: octets before it; `width`: its gap, as weight.
     """
     if not len(run):
         return True
@@ -113,7 +115,9 @@ def gives_way(run: Places, other: Places, before: Ints, width: Floats, silence: 
 def share_out(
     held: Ints, stop: Ints, ranked: Places, order: Places, before: Ints, width: Floats, silence: Ints, slack: int
 ) -> None:
-    """Leave of runs, which are `held` to `stop` in an `order` of cuts, what is taken of each; the first `ranked` go first."""
+    """Reduce runs, at `held` to `stop` in an `order` of cuts, to what no earlier run takes; first `ranked` runs have
+    priority.
+    """
     for r in range(len(ranked)):
         own = order[held[ranked[r]] : stop[ranked[r]]]
         free = True
@@ -131,16 +135,16 @@ def share_out(
 
 @compiled
 def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Ints:
-    """Cuts that end a full volume begun at another cut; of runs that lie over one another, the one with the wider gaps.
+    """Select cuts that end a full volume that began at another cut; of overlapping runs, the one with wider gaps.
 
-    A pause inside the step (a pipeline's bubble) may stand a full volume from the next one too. A run that goes on after a
-    restart may reach back, by narrow gaps, over steps from before it: it gives that end up (`gives_way`).
+    A pause inside the step (a pipeline's bubble) may be a full volume from the next one, too. A run that continues after a
+    restart may reach back, by narrow gaps, over steps from before it: it gives up that end (`gives_way`).
     """
     before, silence = reached(cuts, edge), np.empty(len(cuts), np.int64)
     widest = gap.max() if len(gap) else 0
     for i in range(len(cuts)):
         silence[i] = gap[max(cuts[i], 0)] if max(cuts[i], 0) < len(gap) else widest
-    width = np.minimum(silence, 2 * median(silence))  # a few hangs at the same place of a step outweigh no step
+    width = np.minimum(silence, 2 * median(silence))  # a few hangs at one position of a step do not outweigh a step
     run = threaded(before, width, volume, slack, median(width) / 2)
     order, begins = counted(run, len(run), np.arange(len(run)))
     firsts = np.flatnonzero(begins[1:] - begins[:-1] > 1)
@@ -160,9 +164,9 @@ def completed(cuts: Ints, edge: Ints, gap: Ints, volume: int, slack: int) -> Int
 
 @compiled
 def filled(start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: Places, volume: int, tolerance: float, last: int) -> Ints:
-    """The gaps, begin and end, after the steps that `cuts` end, and those ends that they missed; int64[n, 2].
+    """Gaps, begin and end, after the steps that `cuts` end, and after step ends that they missed; int64[n, 2].
 
-    Missed ones are found in strides of one `volume`. What follows upon the last record begins at `last`.
+    Missed ends are found in strides of one `volume`. The gap after the last record begins at `last`.
     """
     slack = int(volume * tolerance)
     cuts = full(cuts, edge, volume, tolerance)

@@ -1,1 +1,1 @@
-"""Loops that find what each rank does within a step: activity, silences, readiness, owed traffic."""
+"""Loops that find each rank's activity in a step: transfers, gaps, readiness, owed traffic."""

@@ -1,4 +1,4 @@
-"""What ranks had given more than they were given when each of their silences began: one pass over all talk, compiled."""
+"""Compute how many octets ranks sent beyond those received at the begin of each gap: one compiled pass over all records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from prism.loops.arrays.intervals import Floats, Ints
 def owed(
     at: Ints, step: Ints, start: Ints, slot: Ints, sends: Mask, octets: Ints, kind: Bytes, name: int, begins: Ints
 ) -> Floats:
-    """By how many octets a rank had given more than it was given, since its step began, at each of some ascending places.
+    """Octets sent beyond those received, since the step's begin, at each of some ascending places.
 
-    `step` is that of each place, of those that begin at `begins`. `start`, `slot`, `sends` and `octets` are of talk in order of
-    start; of it only the `kind` of that `name` counts. What is given is scaled to what is taken over the step: lost records and
+    `step`: step of each place; steps begin at `begins`. `start`, `slot`, `sends` and `octets`: both ends of records in order of
+    start; only those whose `kind` is `name` count. Sent octets are scaled to received ones over the step: lost records and
     uneven volumes cancel out.
     """
     gave, took, scale = np.zeros(len(begins)), np.zeros(len(begins)), np.ones(len(begins))
-    now, given, taken = -1, 0, 0  # talk mostly is of the step of the one before
+    now, given, taken = -1, 0, 0  # usually the step is that of the record before
     for i in range(len(start)):
         if slot[i] != now:
             if now >= 0:

@@ -1,4 +1,4 @@
-"""What each rank says and is told: both ends of records on the line of `interval_lines`. Loops over records, compiled."""
+"""Place both ends of records on the line of `interval_lines`. Compiled loops over records."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Ranks = NDArray[np.int32]
 Ends = tuple[Ranks, Ranks]
 Told = tuple[Ints, Ints, Ints, Bytes, Bytes, Ints, Mask, Ints, Ints]
 ABOUT = [("record", "i4"), ("kind", "i1"), ("way", "i1"), ("sends", "?")]
-END = np.dtype([("start", "i8"), ("end", "i8"), ("octets", "i8"), *ABOUT], align=True)  # ends are put into order as a whole
+END = np.dtype([("start", "i8"), ("end", "i8"), ("octets", "i8"), *ABOUT], align=True)  # ends are sorted as a whole
 
 
 def in_time(start: Ints, rows: Sequence[Places]) -> tuple[Places, NDArray[np.int32]]:
-    """The rows of streams in order of `start`, equal ones by stream and as they are; and of which stream each is.
+    """Rows of streams in order of `start`, stable by stream; and the stream of each.
 
-    Rows are mostly in order of start as they are: then nothing is sorted.
+    If rows are already in order of start, nothing is sorted.
     """
     every, bounds = on_end(rows)
     found, of = _in_time(start, every, bounds)
@@ -37,7 +37,7 @@ def in_time(start: Ints, rows: Sequence[Places]) -> tuple[Places, NDArray[np.int
 
 @compiled
 def _in_time(start: Ints, rows: Places, bounds: Ints) -> tuple[Places, NDArray[np.int32]]:
-    """`in_time` where the rows of all streams, those of stream s at `bounds` s to s + 1, ascend; else fewer than there are."""
+    """Compute `in_time` if the rows of all streams (stream s at `bounds` s to s + 1) ascend; else return fewer rows."""
     stream, n = np.full(len(start), NOTHING, np.int32), 0
     for s in range(len(bounds) - 1):
         for i in range(bounds[s], bounds[s + 1]):
@@ -63,9 +63,9 @@ def _in_time(start: Ints, rows: Places, bounds: Ints) -> tuple[Places, NDArray[n
 
 @compiled
 def ways(src: Ranks, dst: Ranks, piped: Mask, stage: Ints) -> Bytes:
-    """+1 for records that go down a pipeline of ranks' stages, −1 up, 0 where they are not `piped` or no stage is known.
+    """+1 for records down a pipeline of ranks' stages, −1 up, 0 if they are not `piped` or a stage is unknown.
 
-    With interleaved stages the last hands on to the first.
+    With interleaved stages the last stage sends to the first.
     """
     out, last = np.zeros(len(src), np.int8), 0
     for one in stage:
@@ -80,12 +80,12 @@ def ways(src: Ranks, dst: Ranks, piped: Mask, stage: Ints) -> Bytes:
 
 
 def told(ends: Ends, times: tuple[Ints, Ints], said: tuple[Bytes, Bytes, Ints], words: tuple[Ints, Ints], on: Line) -> Told:
-    """Both ends of records in order of start, by rank and start, senders first: where on a line the record starts and ends, in
-    which step, what is `said` of it (three columns), whether the end sends, where its sender was ready, its receiver said so.
+    """Place both ends of records in order of start on a line, by rank and start, senders first.
 
-    `ends` are the ranks that send and that are sent to (at least −1), `times` start and end. `words` are when sender and
-    receiver said that they were ready, ns, −1 where unknown: then a sender was ready when it started. Where nobody said
-    anything words are empty.
+    Returns start and end on the line, step, the three columns `said`, whether the end sends, and when its sender was ready and
+    its receiver announced readiness. `ends`: sending and receiving ranks (at least −1). `times`: start and end. `words`: when
+    sender and receiver announced readiness, ns, −1 if unknown: then a sender was ready at the start. Without any announcement
+    `words` are empty.
     """
     ranks = max(int(side.max(initial=NOTHING)) for side in ends) + 1
     firsts = np.searchsorted(on.rank, np.arange(ranks + 1))
@@ -102,7 +102,7 @@ def _told(
     line: tuple[int, int, Ints, Ints],
     firsts: Ints,
 ) -> Told:
-    """`told`, with room for `some` ends; the steps of rank r are those of the line at `firsts` r to r + 1."""
+    """Compute `told` with room for `some` ends; steps of rank r are those of the line at `firsts` r to r + 1."""
     bounds = _sorted(some, ends, times, said, len(firsts) - 1)
     zero, stretch, begins, closes = line
     n, worded = len(some), len(words[0]) > 0
@@ -132,7 +132,9 @@ def _told(
 def _sorted(
     some: NDArray[Any], ends: Ends, times: tuple[Ints, Ints], said: tuple[Bytes, Bytes, Ints], ranks: int
 ) -> NDArray[np.intp]:
-    """Both ends of records in order of start into `some`, by rank and start; and where those of each rank begin, from −1 on."""
+    """Write both ends of records in order of start into `some`, by rank and start; return where those of each rank begin,
+    from −1.
+    """
     (src, dst), (start, end), (kind, way, octets) = ends, times, said
     n, bounds = len(start), np.zeros(ranks + 2, np.intp)
     for i in range(n):
@@ -158,9 +160,10 @@ def _sorted(
 
 @compiled
 def coloured(names: Ints, kind: Bytes, start: Ints, end: Ints, close: Floats) -> tuple[Ints, Ints, Ints, Ints]:
-    """When talk, in order of start, of each kind of `names` goes on, gaps no longer than the kind's `close` closed: start, end.
+    """Intervals in which records, in order of start, of each kind of `names` are active; gaps up to the kind's `close` are
+    closed.
 
-    Those of name c lie at the third's place c to before the fourth's.
+    Returns begin, end, and the range of each name: from the third's to before the fourth's place.
     """
     many = 0
     for name in names:
@@ -188,7 +191,7 @@ def coloured(names: Ints, kind: Bytes, start: Ints, end: Ints, close: Floats) ->
 
 @compiled
 def paces(names: Ints, kind: Bytes, start: Ints, end: Ints, octets: Ints) -> Floats:
-    """How long the record of a typical octet of each kind of `names` lasted, ns; 0 of those of which there is none."""
+    """Duration of the record with the median octet of each kind of `names`, ns; 0 for kinds without records."""
     out = np.zeros(len(names))
     for c in range(len(names)):
         own = 0
@@ -207,12 +210,12 @@ def paces(names: Ints, kind: Bytes, start: Ints, end: Ints, octets: Ints) -> Flo
 
 @compiled
 def unit_of(octets: Ints, messages: Ints) -> float:
-    """Octets of a small message: a tenth of all octets, of at least one record, are in messages no larger than that."""
+    """Octets of a small message: a tenth of all octets, of at least one record, are in messages of at most that size."""
     left, load = octets // np.maximum(messages, 1), octets.copy()
     least, below, n = octets.sum() / 10, 0, len(left)
-    while True:  # what is on the wrong side of a guess is left out, until a guess is right
+    while True:  # bisection: values on the wrong side of a guess are dropped
         guess, less, same, low = left[n // 2], 0, 0, 0
-        for i in range(n):  # no branches: they cannot be foreseen
+        for i in range(n):  # no branches: they are unpredictable
             less += load[i] * (left[i] < guess)
             same += load[i] * (left[i] == guess)
             low += left[i] < guess

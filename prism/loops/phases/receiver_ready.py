@@ -1,6 +1,6 @@
-"""Readiness: senders that have to wait for the receiver's word say themselves, in small messages, when they are ready.
+"""Find when senders and receivers were ready, from small ready messages that precede a transfer.
 
-Source: rendezvous in gloo (`NOTIFY_SEND_READY`, `NOTIFY_RECV_READY`); credits over RDMA are the receiver's word alone.
+Source: rendezvous in gloo (`NOTIFY_SEND_READY`, `NOTIFY_RECV_READY`). Credits over RDMA come from the receiver only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from prism.loops.arrays.intervals import Ints
 
 
 def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
-    """When the sender of each of the given records was ready, and when the receiver said that it was, ns; −1 where unknown.
+    """Times at which sender and receiver of each of the given records announced readiness, ns; −1 if unknown. Empty if there
+    are no ready messages.
 
-    Empty where nobody says a word.
-
-    A record waited for the receiver where it began at once when word came, as promptly as the promptest of its kind: within
-    `share` of the time since the sender said that it was ready.
+    A record waited for its receiver if it began right after the receiver's message, as promptly as the most prompt of its kind:
+    within `share` of the time since the sender was ready.
     """
     words = np.flatnonzero(flows.control() & (flows.octets > 0))
     if not len(words):
@@ -27,14 +26,14 @@ def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
     start, n = sending(flows), len(flows.endpoints)
     spoke, listened = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
     spoke[flows.src[words]], listened[flows.dst[words]] = True, True
-    asked = np.flatnonzero(spoke[flows.dst[rows]] & listened[flows.src[rows]])  # of others nobody can have given word
+    asked = np.flatnonzero(spoke[flows.dst[rows]] & listened[flows.src[rows]])  # only for these can ready messages exist
     offered, called = np.full(len(rows), -1), np.full(len(rows), -1)
     offered[asked], called[asked] = _ready(flows, start, words, rows[asked], share)
     return offered, called
 
 
 def _ready(flows: Flows, start: Ints, words: Ints, rows: Ints, share: float) -> tuple[Ints, Ints]:
-    """`ready`, of records whose receivers gave some of the `words`."""
+    """Compute `ready` of records whose receivers sent some of the `words`."""
     n = len(flows.endpoints)
     src, dst = (side[rows].astype(np.int64) for side in (flows.src, flows.dst))
     pair, spoken, said = src * n + dst, flows.src[words].astype(np.int64) * n + flows.dst[words], start[rows]
@@ -46,6 +45,6 @@ def _ready(flows: Flows, start: Ints, words: Ints, rows: Ints, share: float) -> 
     waited = heard & (answer <= prompt)
     own = waited & (offered >= 0) & (answer <= share * (said - offered))
     if own.any():
-        before = latest(pair, flows.end_ns[rows], pair, said)  # what it said then was of an earlier record
+        before = latest(pair, flows.end_ns[rows], pair, said)  # earlier messages belong to an earlier record
         own &= offered >= before
     return np.where(own, offered, -1), np.where(waited, called, -1)

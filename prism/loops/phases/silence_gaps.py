@@ -1,6 +1,4 @@
-"""Silences on the line of `interval_lines`: with what they end, and how long those of one kind mostly are. Loops over them,
-compiled.
-"""
+"""Classify gaps on the line of `interval_lines` by their end, and compute medians by kind. Compiled loops."""
 
 from __future__ import annotations
 
@@ -16,12 +14,11 @@ from prism.loops.arrays.interval_lines import NOTHING
 def ended(
     begin: Ints, end: Ints, slot: Ints, rows: Places, start: Ints, ready: Ints, word: Ints, ends: Ints
 ) -> tuple[Mask, Mask]:
-    """Whether silences, in order, end with their rank's being ready or speaking, and whether it speaks when its peer has.
+    """Return whether gaps, in order, end with their rank being ready or sending, and whether it sends after its peer was ready.
 
-    `rows` are of talk that ranks send, in order of who was `ready`; `start` and `word` (empty where nobody said any) tell when
-    it began, and when the receiver said that it was ready. `ends` are those of steps: who was ready first after a silence began
-    must have been so in its step. A peer has spoken where the word comes shortly before the silence ends, or the rank speaks
-    soon after.
+    `rows`: records that ranks send, in order of `ready`. `start`: their begin. `word`: when the receiver was ready (empty if
+    there are no ready messages). `ends`: ends of steps; the first ready rank after a gap's begin must be in its step. The
+    peer's message comes shortly before the gap's end, or the rank sends soon after it.
     """
     speaks, called, k = np.zeros(len(begin), np.bool_), np.zeros(len(begin), np.bool_), 0
     for i in range(len(begin)):
@@ -42,7 +39,7 @@ def ended(
 
 @compiled
 def medians(group: Ints, values: Ints, n: int) -> Ints:
-    """The lower median of the values of each of `n` groups; `NOTHING` where there is none."""
+    """Lower median of the values of each of `n` groups; `NOTHING` if there are none."""
     order, begins = counted(group, n, np.arange(len(group)))
     ordered, out = values[order], np.full(n, NOTHING, np.int64)
     for k in range(n):

@@ -1,1 +1,3 @@
-"""Phases of each rank within its steps (`rank_phases`): compute, communication, waiting; from silences and pipeline turns."""
+"""Compute phases of each rank within its steps (`rank_phases`): compute, communication, waiting; from gaps and pipeline
+turns.
+"""

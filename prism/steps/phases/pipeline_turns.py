@@ -1,4 +1,4 @@
-"""Ranks of a pipeline take turns: what they hand on next tells what they were doing.
+"""Label gaps of pipeline ranks by their next hand-over: forward, backward, optimizer or idle.
 
 Source: the order of a stage's work is that of 1F1B and GPipe (Narayanan et al., SC 2021, section 2.2).
 """
@@ -26,8 +26,8 @@ from prism.steps.phases.rank_silences import (
     OPTIMIZER,
     PP,
     Gaps,
-    Said,
-    Talk,
+    Labels,
+    LineRecords,
     following,
 )
 
@@ -35,10 +35,10 @@ Places = NDArray[np.intp]
 
 
 class Turns(NamedTuple):
-    """What ranks of a pipeline hand on, piece by piece, and their reductions, by when they were `ready`, with that of `Talk`.
+    """Hand-overs of pipeline ranks, piece by piece, and their reductions, in order of `ready`; `ready` as in `LineRecords`.
 
-    `need` is when all had come that a piece needed, `NOTHING` where unknown; `since` when its rank could work on it. `come` is
-    when pieces given to ranks were whole.
+    `need`: when all inputs of a piece had arrived, `NOTHING` if unknown. `since`: when its rank could start on it. `inputs`:
+    when pieces that ranks received were complete.
     """
 
     ready: Ints
@@ -47,62 +47,71 @@ class Turns(NamedTuple):
     way: Bytes
     need: Ints
     since: Ints
-    come: Ints
+    inputs: Ints
 
 
-def take_turns(said: Said, gaps: Gaps, talk: Talk, stage: Ints, on: Line) -> None:
-    """Label the silences of ranks in a pipeline by what they hand on next."""
-    turns = turns_of(talk, stage, on)
+def take_turns(labels: Labels, gaps: Gaps, records: LineRecords, stage: Ints, on: Line) -> None:
+    """Label the gaps of ranks in a pipeline by their next hand-over."""
+    turns = turns_of(records, stage, on)
     if not len(turns.ready):
         return
     at, known = following(turns.ready, gaps, on)
     kind, way, need = (np.where(known, column[at], NOTHING) for column in (turns.kind, turns.way, turns.need))
     first, last = (stage[on.rank[gaps.slot]] == end for end in (0, stage.max()))
-    fresh = gaps.begin == on.begin[gaps.slot]
-    forward = (kind == PP) & (way > 0) & ~(first & (need >= 0))  # the first stage goes backward between
+    at_step_begin = gaps.begin == on.begin[gaps.slot]
+    forward = (kind == PP) & (way > 0) & ~(first & (need >= 0))  # the first stage runs backward in between
     backward = (kind == PP) & (way < 0) & ~last
-    said.put(forward, FORWARD)
-    said.put(backward, BACKWARD)
-    _no_longer(said, gaps, turns, on, at, (forward | backward) & ~fresh)
-    said.put((kind == PP) & (need > gaps.begin), IDLE)
-    begun = talk.start[talk.sends & (talk.kind == DP)]
-    none = preceding(begun, gaps.begin, True) == preceding(begun, on.begin, False)[gaps.slot]
-    reduces = (kind == DP) & none & ~fresh
-    _cool_down(said, gaps, turns, on, np.flatnonzero(reduces & first))
-    said.put(reduces & ~first, BACKWARD)
-    _optimizer(said, gaps, turns, stage, on, np.flatnonzero(fresh))
+    labels.put(forward, FORWARD)
+    labels.put(backward, BACKWARD)
+    _split_at_usual_work(labels, gaps, turns, on, at, (forward | backward) & ~at_step_begin)
+    labels.put((kind == PP) & (need > gaps.begin), IDLE)
+    reductions = records.start[records.sends & (records.kind == DP)]
+    none = preceding(reductions, gaps.begin, True) == preceding(reductions, on.begin, False)[gaps.slot]
+    reduces = (kind == DP) & none & ~at_step_begin
+    _cool_down(labels, gaps, turns, on, np.flatnonzero(reduces & first))
+    labels.put(reduces & ~first, BACKWARD)
+    _optimizer(labels, gaps, turns, stage, on, np.flatnonzero(at_step_begin))
 
 
-def turns_of(talk: Talk, stage: Ints, on: Line) -> Turns:
-    """The turns of all ranks."""
-    came, handed, goes = piped(talk.kind == PP, talk.way, talk.slot, talk.sends, talk.end, talk.ready, talk.octets)
+def turns_of(records: LineRecords, stage: Ints, on: Line) -> Turns:
+    """Compute the turns of all ranks."""
+    received, sent, sent_pieces = piped(
+        records.kind == PP, records.way, records.slot, records.sends, records.end, records.ready, records.octets
+    )
     stages = stage.take(on.rank)
-    slot, way, ready, at_stage = goes.group >> 1, talk.way.take(handed), goes.time, stages.take(goes.group >> 1)
-    leads, ends = (at_stage == 0) & (way > 0), (at_stage == stage.max()) & (way < 0)
-    asks = np.where(leads | ends, goes.group ^ 1, goes.group)
+    slot, way, ready, at_stage = (
+        sent_pieces.group >> 1,
+        records.way.take(sent),
+        sent_pieces.time,
+        stages.take(sent_pieces.group >> 1),
+    )
+    is_first_forward, is_last_backward = (at_stage == 0) & (way > 0), (at_stage == stage.max()) & (way < 0)
+    requesters = np.where(is_first_forward | is_last_backward, sent_pieces.group ^ 1, sent_pieces.group)
     outer = (at_stage == 0) | (at_stage == stage.max())
-    inner = ~outer if not outer.all() else ends
-    pieces = pieces_of(came, Moved(*(column[inner] for column in goes)), asks[inner])
-    need = needed(came, goes, asks, turns=leads, pieces=pieces)
-    need[outer & ~leads & ~ends] = NOTHING  # from the last stage on to the first: which of what is given is not told
-    first = np.flatnonzero(first_of(goes, pieces))
+    inner = ~outer if not outer.all() else is_last_backward
+    pieces = pieces_of(received, Moved(*(column[inner] for column in sent_pieces)), requesters[inner])
+    need = needed(received, sent_pieces, requesters, turns=is_first_forward, pieces=pieces)
+    # Between the last and the first stage the inputs of a piece are unknown.
+    need[outer & ~is_first_forward & ~is_last_backward] = NOTHING
+    first = np.flatnonzero(first_of(sent_pieces, pieces))
     last = np.full(len(on.begin), NOTHING, np.int64)
     highest(slot, ready, last)
-    reduces = np.flatnonzero(talk.sends & (talk.kind == DP) & (talk.ready > last[talk.slot]))  # what goes on beside tells none
-    own = np.concatenate([handed[first], reduces])
-    order = in_order(talk.ready[own])
+    # Concurrent traffic is excluded.
+    reduces = np.flatnonzero(records.sends & (records.kind == DP) & (records.ready > last[records.slot]))
+    own = np.concatenate([sent[first], reduces])
+    order = in_order(records.ready[own])
     own, need = own[order], np.concatenate([need[first], np.full(len(reduces), NOTHING)])[order]
-    ready, slot = talk.ready[own], talk.slot[own]
+    ready, slot = records.ready[own], records.slot[own]
     since = np.maximum(np.maximum(need, np.r_[NOTHING, ready[:-1]]), on.begin[slot])
-    leading = np.flatnonzero(stages.take(came.group >> 1) == 0)
-    come = Moved(*(column.take(leading) for column in came))
-    return Turns(ready, slot, talk.kind[own], talk.way[own], need, since, np.sort(come.time[completes(come, pieces)]))
+    leading = np.flatnonzero(stages.take(received.group >> 1) == 0)
+    inputs = Moved(*(column.take(leading) for column in received))
+    return Turns(ready, slot, records.kind[own], records.way[own], need, since, np.sort(inputs.time[completes(inputs, pieces)]))
 
 
-def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, at: Ints, rows: Mask) -> None:
-    """Silences that end with a peer's word, whereupon the rank speaks: its usual piece of work, then waiting.
+def _split_at_usual_work(labels: Labels, gaps: Gaps, turns: Turns, on: Line, at: Ints, rows: Mask) -> None:
+    """Split gaps that end with a peer's ready message and the rank's transfer: its usual piece of work, then waiting.
 
-    `at` is the turn that follows each silence.
+    `at` is the turn after each gap.
     """
     which = 2 * on.rank[turns.slot] + (turns.way > 0)
     free = np.zeros(len(turns.ready), np.bool_)
@@ -112,45 +121,47 @@ def _no_longer(said: Said, gaps: Gaps, turns: Turns, on: Line, at: Ints, rows: M
     waits = np.flatnonzero(rows & gaps.called)
     waits = waits[usual[which[at[waits]]] >= 0]
     until = turns.since[at[waits]] + usual[which[at[waits]]]
-    said.split(waits, np.clip(until, gaps.begin[waits], gaps.end[waits]), said.label[waits], IDLE)
+    labels.split(waits, np.clip(until, gaps.begin[waits], gaps.end[waits]), labels.label[waits], IDLE)
 
 
-def _cool_down(said: Said, gaps: Gaps, turns: Turns, on: Line, rows: Places) -> None:
-    """The first stage after its last activations: it goes backward with each gradient, as long as with the last, or waits."""
+def _cool_down(labels: Labels, gaps: Gaps, turns: Turns, on: Line, rows: Places) -> None:
+    """Split gaps of the first stage after its last activations: backward for each gradient, as long as the last one, or
+    waiting.
+    """
     begin, end, slot = gaps.begin[rows], gaps.end[rows], gaps.slot[rows]
-    piped = np.flatnonzero(turns.kind == PP)
-    given, handed = _last(turns.come, begin), _last(turns.ready[piped], begin)
-    answered = _last(turns.ready[piped], begin, turns.need[piped])
-    work = given > np.maximum(answered, on.begin[slot])
+    handovers = np.flatnonzero(turns.kind == PP)
+    last_input, sent = _last(turns.inputs, begin), _last(turns.ready[handovers], begin)
+    last_answered = _last(turns.ready[handovers], begin, turns.need[handovers])
+    work = last_input > np.maximum(last_answered, on.begin[slot])
     reduces = np.flatnonzero(turns.kind == DP)
     ending, at = np.unique(turns.slot[reduces], return_index=True)
     ready = turns.ready[reduces[at]]
     length = np.full(len(on.begin), NOTHING, np.int64)
-    length[ending] = ready - _last(turns.come, ready)
+    length[ending] = ready - _last(turns.inputs, ready)
     usual = length[slot]
-    until = np.clip(np.maximum(given, handed) + usual, begin, end)
-    said.put(rows[~work], IDLE)
+    until = np.clip(np.maximum(last_input, sent) + usual, begin, end)
+    labels.put(rows[~work], IDLE)
     known = work & (usual >= 0)
-    said.split(rows[known], until[known], BACKWARD, IDLE)
+    labels.split(rows[known], until[known], BACKWARD, IDLE)
 
 
 def _last(places: Ints, before: Ints, values: Ints | None = None) -> Ints:
-    """The last of some sorted places up to each of others, or the value that goes with it; `NOTHING` where there is none."""
+    """Return the last of sorted places up to each of others, or its value; `NOTHING` if there is none."""
     return np.concatenate([[NOTHING], places if values is None else values])[preceding(places, before, True)]
 
 
-def _optimizer(said: Said, gaps: Gaps, turns: Turns, stage: Ints, on: Line, fresh: Places) -> None:
-    """The silences that begin steps, the `fresh` ones: the optimizer, then the first stage's forward, or waiting for it."""
-    begin, end, slot, n = gaps.begin[fresh], gaps.end[fresh], gaps.slot[fresh], len(on.begin)
+def _optimizer(labels: Labels, gaps: Gaps, turns: Turns, stage: Ints, on: Line, at_step_begin: Places) -> None:
+    """Split the gaps at the begin of steps: the optimizer, then the first stage's forward, or waiting for it."""
+    begin, end, slot, n = gaps.begin[at_step_begin], gaps.end[at_step_begin], gaps.slot[at_step_begin], len(on.begin)
     pair = (turns.way[1:] > 0) & (turns.way[:-1] > 0) & (turns.slot[1:] == turns.slot[:-1]) & (turns.slot[1:] >= 0)
     pair &= (turns.need[1:] < 0) & (stage[on.rank[turns.slot[1:]]] == 0)
-    took = medians(turns.slot[1:][pair], np.diff(turns.ready)[pair], n)[slot]
+    duration = medians(turns.slot[1:][pair], np.diff(turns.ready)[pair], n)[slot]
     first, step = stage[on.rank[slot]] == 0, on.step[slot]
-    begins = first & (said.label[fresh] == FORWARD)
-    known = begins & (took >= 0)
-    said.put(fresh[begins & ~known], COMPUTE)
-    cut = np.maximum(end - took, begin)
-    said.split(fresh[known], cut[known], OPTIMIZER, FORWARD)
+    begins = first & (labels.label[at_step_begin] == FORWARD)
+    known = begins & (duration >= 0)
+    labels.put(at_step_begin[begins & ~known], COMPUTE)
+    cut = np.maximum(end - duration, begin)
+    labels.split(at_step_begin[known], cut[known], OPTIMIZER, FORWARD)
     usual = medians(step[known], (cut - begin)[known], int(on.step.max()) + 1)[step]
-    rest = ~first & (said.label[fresh] == IDLE) & (usual >= 0)
-    said.split(fresh[rest], np.minimum(begin + usual, end)[rest], OPTIMIZER, IDLE)
+    rest = ~first & (labels.label[at_step_begin] == IDLE) & (usual >= 0)
+    labels.split(at_step_begin[rest], np.minimum(begin + usual, end)[rest], OPTIMIZER, IDLE)

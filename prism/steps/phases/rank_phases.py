@@ -1,11 +1,10 @@
-"""What every rank did all through its steps, as far as its traffic shows it.
+"""Compute the phases of every rank within its steps from traffic.
 
-Communication is what streams carried; where kinds overlap, the one that work waits for is shown, in the order of `SHOWN`. Time
-between is work or waiting. What a rank says next tells which: a stage that hands on activations had gone forward, one that
-hands back gradients backward, and before its input had come it waited. In a collective a rank that gave more than it was given
-waits for its peers, and so does one that said that it was ready. The optimizer, and loading of data, shows as what the first
-stage takes longer for the first micro-batch than for the next ones. Everything else is `compute`: work of which nobody can tell
-the kind.
+Communication is what streams carry. Where kinds overlap, the order of `SHOWN` decides. Time in between is work or waiting. The
+next transfer of a rank shows which: a stage that sends activations ran forward, one that sends gradients ran backward; before
+its input arrived it waited. In a collective, a rank that sent more than it received waits for its peers; so does a rank that
+sent a ready message. The optimizer, with data loading, is the extra time of the first stage for its first micro-batch.
+Everything else is `compute`: work of unknown kind.
 """
 
 from __future__ import annotations
@@ -27,17 +26,18 @@ from prism.loops.phases.rank_activity import Ranks, coloured, in_time, paces, to
 from prism.loops.phases.receiver_ready import ready
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.steps.phases.pipeline_turns import take_turns
-from prism.steps.phases.rank_silences import COMPUTE, IDLE, PP, Gaps, Said, Talk, by_ready, silences
+from prism.steps.phases.rank_silences import COMPUTE, IDLE, PP, Gaps, Labels, LineRecords, by_ready, silences
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")
 NAMES = np.array([PHASES.index(name) for name in SHOWN])
-JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank gives as much as it is given
+JOINT: tuple[Phase, ...] = ("tp", "cp", "ep", "dp")  # collectives in which every rank sends as much as it receives
 
 
 class Records(NamedTuple):
-    """The records of all streams in order of start: when, from which rank to which, of what kind; times in ns.
+    """Records of all streams in order of start: time in ns, source and destination rank, kind.
 
-    `way` is +1 down a pipeline, −1 up, else 0; `ready` and `called` as `receiver_ready` tells them: empty where nobody says so.
+    `way` is +1 down a pipeline, −1 up, else 0. `ready` and `called` come from `receiver_ready`; they are empty without ready
+    messages.
     """
 
     start: Ints
@@ -51,16 +51,32 @@ class Records(NamedTuple):
     called: Ints
 
     def near(self, low: int, high: int) -> Records:
-        """Those that lie, with a part at least, between two moments."""
+        """Select the records that overlap an interval."""
         rows = np.flatnonzero((self.start <= high) & (self.end >= low))
         columns: Any = (column.take(rows) if len(column) else column for column in self)
         return Records(*columns)
 
 
 def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, at_once: int = 1 << 20) -> Phases:
-    """The phases of every rank in every step of a `timeline`; `flows` are the records of the job.
+    """Compute the phases of every rank in every step of a `timeline`.
 
-    As many steps are looked at together as have `at_once` records, so that memory holds many ranks.
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job.
+    job : Job
+        Its ranks.
+    parallelism : Parallelism
+        Streams and stages.
+    timeline : Timeline
+        Steps of each rank.
+    at_once : int
+        Records that are processed together; limits memory.
+
+    Returns
+    -------
+    Phases
+        Ordered by rank.
     """
     stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
     records = _records(flows, job, parallelism, stage)
@@ -81,16 +97,16 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
 
 
 def _phases(records: Records, steps: list[Ints], stage: Ints, units: Mapping[str, float], number: int) -> Phases:
-    """The phases of some steps, of which the first is the step `number`."""
+    """Compute the phases of some steps; the first is the step `number`."""
     on = line(steps, (int(records.start.min()), int(records.end.max())) if len(records.start) else None)
     if not len(on.begin):
         return NO_PHASES
-    talk = _talk(records, on)
+    line_records = _on_line(records, on)
     close = paces(NAMES, records.kind, records.start, records.end, records.octets) / 4
-    paint = painted(on.begin, on.end, NAMES, coloured(NAMES, talk.kind, talk.start, talk.end, close))
-    gaps = silences(*unpainted(paint), talk, on)
-    said = _labelled(gaps, talk, stage, units, on)
-    begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *said, on.shift)
+    paint = painted(on.begin, on.end, NAMES, coloured(NAMES, line_records.kind, line_records.start, line_records.end, close))
+    gaps = silences(*unpainted(paint), line_records, on)
+    labels = _labelled(gaps, line_records, stage, units, on)
+    begin, end, slot, colour = filled(paint, gaps.begin, gaps.end, *labels, on.shift)
     rank, step = on.rank.astype(np.int32).take(slot), (on.step + number).astype(np.int32).take(slot)
     return Phases(begin, end, rank, step, colour)
 
@@ -107,25 +123,26 @@ def _records(flows: Flows, job: Job, parallelism: Parallelism, stage: Ints) -> R
     return Records(start.take(rows), flows.end_ns.take(rows), src, dst, kind, way, flows.octets.take(rows), offered, called)
 
 
-def _talk(records: Records, on: Line) -> Talk:
-    """Both ends of records."""
+def _on_line(records: Records, on: Line) -> LineRecords:
+    """Place both ends of records on the line of ranks."""
     start, end, src, dst, kind, way, octets, offered, called = records
-    return Talk(*told((src, dst), (start, end), (kind, way, octets), (offered, called), on))
+    return LineRecords(*told((src, dst), (start, end), (kind, way, octets), (offered, called), on))
 
 
-def _labelled(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Said:
-    """What went on in each silence."""
-    said = Said(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int8) for _ in range(2)))
-    if stage.max(initial=0) > 0 and (talk.way != 0).any() and len(gaps.begin):
-        take_turns(said, gaps, talk, stage, on)
-    said.put(_waiting(gaps, talk, stage, units, on) | gaps.tail, IDLE)  # what ends without payload ends with a signal to all
-    return said
+def _labelled(gaps: Gaps, line_records: LineRecords, stage: Ints, units: Mapping[str, float], on: Line) -> Labels:
+    """Label each gap."""
+    labels = Labels(gaps.begin.copy(), *(np.full(len(gaps.begin), COMPUTE, np.int8) for _ in range(2)))
+    if stage.max(initial=0) > 0 and (line_records.way != 0).any() and len(gaps.begin):
+        take_turns(labels, gaps, line_records, stage, on)
+    # A gap without payload at its end ends with a signal to all.
+    labels.put(_waiting(gaps, line_records, stage, units, on) | gaps.tail, IDLE)
+    return labels
 
 
-def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on: Line) -> Mask:
-    """Silences in a collective in which a rank had given and its peers had not, or was ready and its peer was not.
+def _waiting(gaps: Gaps, line_records: LineRecords, stage: Ints, units: Mapping[str, float], on: Line) -> Mask:
+    """Select gaps in a collective in which a rank has sent and its peers have not, or is ready and its peer is not.
 
-    Without a pipeline a rank may go on working while gradients are reduced: it waits only once it has joined the last time.
+    Without a pipeline a rank may compute while gradients are reduced: it waits only after its last transfer.
     """
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
@@ -133,30 +150,39 @@ def _waiting(gaps: Gaps, talk: Talk, stage: Ints, units: Mapping[str, float], on
     highest(gaps.slot.take(speaks), gaps.end.take(speaks), final)
     silent = np.flatnonzero(~gaps.speaks)
     slot, begin, end = (column.take(silent) for column in (gaps.slot, gaps.begin, gaps.end))
-    final[stage.take(on.rank) >= 0] = NOTHING  # in a pipeline a rank waits whenever it is owed
+    final[stage.take(on.rank) >= 0] = NOTHING  # in a pipeline a rank waits whenever it is owed octets
     over = begin >= final.take(slot)
     for name, unit in units.items():
         kind = PHASES.index(name)
         some = np.flatnonzero(over) if name == "dp" else np.arange(len(over))
         at = begin.take(some), slot.take(some)
-        more = owed(*at, talk.start, talk.slot, talk.sends, talk.octets, talk.kind, kind, on.begin)
+        more = owed(
+            *at,
+            line_records.start,
+            line_records.slot,
+            line_records.sends,
+            line_records.octets,
+            line_records.kind,
+            kind,
+            on.begin,
+        )
         waits = more > unit / 2
-        out[silent[some]] |= waits | _pending(*at, end.take(some), talk, kind) if talk.worded else waits
+        out[silent[some]] |= waits | _pending(*at, end.take(some), line_records, kind) if line_records.has_ready else waits
     return out
 
 
-def _pending(begin: Ints, slot: Ints, end: Ints, talk: Talk, kind: int) -> Mask:
-    """Silences in which ranks that had been ready had not begun to send."""
-    joins = by_ready(talk, talk.sends & (talk.kind == kind))
-    if not (talk.ready[joins] < talk.start[joins]).any():
+def _pending(begin: Ints, slot: Ints, end: Ints, line_records: LineRecords, kind: int) -> Mask:
+    """Select gaps in which ranks that were ready had not started to send."""
+    joins = by_ready(line_records, line_records.sends & (line_records.kind == kind))
+    if not (line_records.ready[joins] < line_records.start[joins]).any():
         return np.zeros(len(begin), np.bool_)
-    at = preceding(talk.ready[joins], begin, True) - 1
+    at = preceding(line_records.ready[joins], begin, True) - 1
     last = joins[at]
-    return np.asarray((at >= 0) & (talk.start[last] >= end) & (talk.slot[last] == slot))
+    return np.asarray((at >= 0) & (line_records.start[last] >= end) & (line_records.slot[last] == slot))
 
 
 def _units(flows: Flows, parallelism: Parallelism) -> dict[str, float]:
-    """Octets of a small message of each kind of traffic, of those that matter; of a record where it is of no more than one."""
+    """Octets of a small message of each kind of traffic; of a whole record if it holds a single message."""
     units: dict[str, float] = {}
     for kind in JOINT:
         rows = [s.rows for s in parallelism.streams if s.kind == kind and len(s.rows)]

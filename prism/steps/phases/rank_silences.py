@@ -1,6 +1,6 @@
-"""Silences of ranks and the talk around them: what the labels of phases are told from.
+"""Find gaps between transfers of each rank, and the records around them; labels of phases are derived from them.
 
-Places are on the line of `interval_lines`, where every rank has a stretch of its own.
+Places are on the line of `interval_lines`, on which each rank has its own stretch.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PP, DP, COMPUTE, IDLE, FORWARD, BACKWARD, OPTIMIZER = (
 Rows = Mask | Places
 
 
-class Talk(NamedTuple):
+class LineRecords(NamedTuple):
     """Both ends of every record on the line, in order of start. `way` is +1 down a pipeline, −1 up, else 0.
 
-    `ready` is when the sender was, `called` when the receiver said that it was if the record waited for that, else `NOTHING`:
-    `start` itself and empty where nobody ever said anything.
+    `ready`: when the sender was ready; `start` if there are no ready messages. `called`: when the receiver sent its ready
+    message, if the record waited for it, else `NOTHING`; empty if there are no ready messages.
     """
 
     start: Ints
@@ -41,16 +41,16 @@ class Talk(NamedTuple):
     called: Ints
 
     @property
-    def worded(self) -> bool:
-        """Whether anybody said when it was ready."""
+    def has_ready(self) -> bool:
+        """Whether there are ready messages."""
         return len(self.called) > 0
 
 
 class Gaps(NamedTuple):
-    """Silences of ranks inside steps, cut where ranks were ready to speak; in order: places on the line, slots.
+    """Gaps of ranks inside steps, split where ranks became ready; in order; places on the line, slots.
 
-    `speaks` says that the rank itself was ready or spoke at the end of one, `called` that it spoke when its peer had, so
-    that it may have waited, `tail` that a step ends with it.
+    `speaks`: the rank itself was ready, or sent, at the end. `called`: it sent when its peer was ready, so it may have waited.
+    `tail`: the step ends with the gap.
     """
 
     begin: Ints
@@ -61,37 +61,37 @@ class Gaps(NamedTuple):
     tail: Mask
 
 
-class Said(NamedTuple):
-    """What went on in each silence: `before` up to a `cut`, then `label`."""
+class Labels(NamedTuple):
+    """The label of each gap: `before` up to a `cut`, then `label`."""
 
     cut: Ints
     before: Bytes
     label: Bytes
 
     def put(self, rows: Rows, label: int) -> None:
-        """One label for whole silences."""
+        """Set one label for whole gaps."""
         self.label[rows], self.before[rows] = label, label
 
     def split(self, rows: Rows, cut: Ints, before: int | Bytes, label: int) -> None:
-        """Two labels for silences, each with its cut."""
+        """Set two labels for gaps, each with its cut."""
         self.cut[rows], self.before[rows], self.label[rows] = cut, before, label
 
 
-def silences(begin: Ints, end: Ints, slot: Ints, talk: Talk, on: Line) -> Gaps:
-    """The silences of the steps, cut where ranks were ready."""
+def silences(begin: Ints, end: Ints, slot: Ints, records: LineRecords, on: Line) -> Gaps:
+    """Find the gaps of the steps, split where ranks became ready."""
     none = np.zeros(len(begin), np.bool_)
     gaps = Gaps(begin, end, slot, none, none, end == on.end[slot])
-    gaps = _cut(gaps, talk) if talk.worded else gaps
-    rows = by_ready(talk, talk.sends)
-    speaks, called = ended(gaps.begin, gaps.end, gaps.slot, rows, talk.start, talk.ready, talk.called, on.end)
+    gaps = _cut(gaps, records) if records.has_ready else gaps
+    rows = by_ready(records, records.sends)
+    speaks, called = ended(gaps.begin, gaps.end, gaps.slot, rows, records.start, records.ready, records.called, on.end)
     return gaps._replace(speaks=speaks, called=called)
 
 
-def _cut(gaps: Gaps, talk: Talk) -> Gaps:
-    """Silences of which nobody knows who ends them, cut where ranks were ready."""
+def _cut(gaps: Gaps, records: LineRecords) -> Gaps:
+    """Split gaps at the times at which ranks became ready."""
     if not len(gaps.begin):
         return gaps
-    early = distinct(talk.ready[talk.sends & (talk.ready < talk.start)])
+    early = distinct(records.ready[records.sends & (records.ready < records.start)])
     at = preceding(gaps.begin, early, False) - 1
     inside = (at >= 0) & (early < gaps.end[at])
     if not inside.any():
@@ -103,14 +103,14 @@ def _cut(gaps: Gaps, talk: Talk) -> Gaps:
     return Gaps(begin[order], np.sort(end), *others)
 
 
-def by_ready(talk: Talk, rows: Mask) -> Places:
-    """The places of some talk in the order in which its senders were ready."""
+def by_ready(records: LineRecords, rows: Mask) -> Places:
+    """Order the selected records by the time at which their senders were ready."""
     own = np.flatnonzero(rows)
-    return own[in_order(talk.ready[own])] if talk.worded else own
+    return own[in_order(records.ready[own])] if records.has_ready else own
 
 
 def following(ready: Ints, gaps: Gaps, on: Line) -> tuple[Ints, Mask]:
-    """For each silence which of those who were ready, in order, was so first after it began, and whether in the same step."""
+    """For each gap, find the first of the sorted `ready` times after its begin, and whether it is in the same step."""
     at = preceding(ready, gaps.begin, True)
     if not len(ready):
         return at, np.zeros(len(at), np.bool_)

@@ -1,1 +1,1 @@
-"""From simulated transfers to flow records, or to packets as each mirror port captures them, less what collection loses."""
+"""Convert simulated transfers to flow records, or to packets as mirror ports capture them, minus collection losses."""

@@ -1,4 +1,4 @@
-"""What collection loses: samples instead of packets, lost records, clocks that disagree, sums instead of messages."""
+"""Simulate imperfect collection: sampling, lost records, clock offsets, aggregation."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
 
 class Collection:
-    """An imperfect collection that ran during `seen`, ns; records may come in parts, by start."""
+    """An imperfect collection that ran during `seen`, ns; records may be added in parts, by start."""
 
     def __init__(self, asked: Degradation, seen: tuple[int, int], rng: np.random.Generator) -> None:
         self.asked, self.seen, self.rng = asked, seen, rng
         self.off: Ints | None = None
 
-    def kept(self, flows: Flows, transits: Transits) -> tuple[Flows, Transits]:
-        """Records and transits as it would give them."""
+    def degrade(self, flows: Flows, transits: Transits) -> tuple[Flows, Transits]:
+        """Return the records and transits that this collection would deliver."""
         asked, rng = self.asked, self.rng
         if asked.keep < 1:
             flows, transits = _cut(flows, transits, *self.seen)
@@ -33,7 +33,7 @@ class Collection:
         if asked.aggregate_s:
             flows = _summed(flows, round(asked.aggregate_s * 1e9))
         if asked.skew_ms:
-            if self.off is None:  # each switch's clock is off by a constant
+            if self.off is None:  # each switch has a constant clock offset
                 off = rng.uniform(-asked.skew_ms, asked.skew_ms, max(len(flows.exporters), 1))
                 self.off = np.rint(off * 1e6).astype(np.int64)
             shift = self.off[flows.exporter]
@@ -42,22 +42,22 @@ class Collection:
 
 
 def window(life: tuple[int, int], keep: float) -> tuple[int, int]:
-    """The middle of a time, the share `keep` of it, ns."""
+    """Compute the middle part of a time range with the share `keep`, ns."""
     edge = round((life[1] - life[0]) * (1 - keep) / 2)
     return life[0] + edge, life[1] - edge
 
 
 def _cut(flows: Flows, transits: Transits, low: int, high: int) -> tuple[Flows, Transits]:
-    """Only what began in a time."""
+    """Select the records that started in a time range."""
     inside = (flows.start_ns >= low) & (flows.start_ns < high)
     seen = (transits.start_ns >= low) & (transits.start_ns < high)
     return flows.take(inside), replace(transits, **{name: getattr(transits, name)[seen] for name in DELAYS})
 
 
 def _sampled(flows: Flows, rate: int, rng: np.random.Generator) -> Flows:
-    """One packet in `rate`: records of which no packet was seen are gone, the others start and end with their samples.
+    """Sample one packet in `rate`: unsampled records vanish, the others start and end with their samples.
 
-    As exporters do, counts are those of the samples; `sampling_rate` says how many packets each stands for.
+    Counts are those of the samples, as exporters report them; `sampling_rate` is the number of packets per sample.
     """
     packets = rng.binomial(np.maximum(flows.packets, 1), 1 / rate)
     rows = np.flatnonzero(packets > 0)
@@ -79,7 +79,7 @@ def _sampled(flows: Flows, rate: int, rng: np.random.Generator) -> Flows:
 
 
 def _summed(flows: Flows, bin_ns: int) -> Flows:
-    """The records of a connection that began in one bin as one."""
+    """Sum the records of a connection that started in one bin."""
     bins: Ints = flows.start_ns // bin_ns
     columns = [getattr(flows, name).astype(np.int64) for name in KEY] + [bins]
     order = np.lexsort(columns)

@@ -1,4 +1,4 @@
-"""What each switch's mirror port would have captured: packets at their times there, less what collection loses."""
+"""Simulate mirror-port captures: packets with their times at each switch, minus collection losses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.partial_records import Table
-from prism.synth.capture.packet_frames import SNAPLEN, Matrix, frames, mirrored, numbers_of
-from prism.synth.capture.packet_trains import by, marked
+from prism.synth.capture.packet_frames import SNAPLEN, Matrix, frames, numbers_of, wrap_erspan
+from prism.synth.capture.packet_trains import marked_packets, take_rows
 from prism.synth.scenario.cluster import Ints, Plant
 from prism.synth.scenario.specification import Degradation
-from prism.synth.training.job_run import FAR
+from prism.synth.training.job_run import FAR_NS
 
 HOPS = (("first", "time"), ("second", "second_time"), ("third", "third_time"))
 NEEDED = (
@@ -23,7 +23,7 @@ NEEDED = (
 
 
 class Captured(NamedTuple):
-    """Frames of one switch by time: ns since the epoch, octets [n, snaplen], how many of them there are, length on the wire."""
+    """Frames of one switch by time: ns since the epoch, octets [n, snaplen], captured octets, length on the wire."""
 
     switch: str
     time_ns: Ints
@@ -33,10 +33,10 @@ class Captured(NamedTuple):
 
 
 class Mirrors:
-    """Turns packets by time into frames by switch and time.
+    """Converts packets by time to frames by switch and time.
 
-    `erspan`: frames come wrapped, one session per switch. `asked`: one packet in `sampling` is mirrored, the share `loss` of
-    them is lost, each switch's clock is off. `seen`: when collection ran, ns since the simulation's start.
+    `erspan`: encapsulate frames, one session per switch. `asked`: mirror one packet in `sampling`, lose the share `loss` of
+    them, shift each switch's clock. `seen`: time of collection, ns since the simulation's start.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Mirrors:
         rng: np.random.Generator,
         *,
         asked: Degradation = Degradation(),  # noqa: B008 - frozen
-        seen: tuple[float, float] = (-FAR, FAR),
+        seen: tuple[float, float] = (-FAR_NS, FAR_NS),
         erspan: bool = False,
         snaplen: int = SNAPLEN,
     ) -> None:
@@ -60,15 +60,15 @@ class Mirrors:
         self.pending: Table = {}
 
     def captured(self, packets: Iterable[tuple[Table, float]]) -> Iterator[Captured]:
-        """Frames, chunk by chunk: each switch's in order of time. `packets` as `Packets.add` gives them."""
+        """Yield frames in chunks, each switch's in order of time. `packets` come from `Packets.add`."""
         for table, until in packets:
             yield from self._flushed(self._sightings(table), until)
-        yield from self._flushed({}, FAR)
+        yield from self._flushed({}, FAR_NS)
 
     def _sightings(self, t: Table) -> Table:
-        """A row per packet and switch that mirrored it."""
+        """Make a row per packet and switch that mirrored it."""
         parts, t = [], t | {"sent": t["time"]}
-        second, third = marked(t)
+        second, third = marked_packets(t)
         able = (t["opcode"] >= 0) & (t["octets"] > 0)
         for (hop, time), queued in zip(HOPS, (np.zeros_like(second), second & able, third & able), strict=True):
             rows = np.flatnonzero((t[hop] >= 0) & (t[time] >= self.seen[0]) & (t[time] < self.seen[1]))
@@ -82,18 +82,18 @@ class Mirrors:
         return rows if kept >= 1 else rows[self.rng.random(len(rows)) < kept]
 
     def _flushed(self, fresh: Table, until: float) -> Iterator[Captured]:
-        """Frames of what no later packet can come before."""
+        """Yield the frames that no later packet can precede."""
         tables = [t for t in (self.pending, fresh) if t]
         if not tables:
             return
         rows = {name: np.concatenate([t[name] for t in tables]) for name in tables[0]}
         over = rows["time"] < until
-        self.pending = by(rows, ~over)
-        rows = by(rows, over)
+        self.pending = take_rows(rows, ~over)
+        rows = take_rows(rows, over)
         order = np.lexsort((rows["time"], rows["switch"]))
         edges = np.searchsorted(rows["switch"][order], np.arange(len(self.plant.switches) + 1))
         for switch, name in enumerate(self.plant.switches):
-            own = by(rows, order[edges[switch] : edges[switch + 1]])
+            own = take_rows(rows, order[edges[switch] : edges[switch + 1]])
             if len(own["time"]):
                 yield Captured(name, own["time"] + self.start_ns + self.skew[switch], *self._frames(own, switch))
 
@@ -105,4 +105,4 @@ class Mirrors:
         number = self.numbers[switch] + np.arange(n)
         self.numbers[switch] += n
         ends = (10 << 24 | 255 << 16) + 1 + switch, (10 << 24 | 9 << 16 | 3 << 8) + 1
-        return mirrored(built, number, ends, (switch + 1) & 0x3FF, self.snaplen)
+        return wrap_erspan(built, number, ends, (switch + 1) & 0x3FF, self.snaplen)

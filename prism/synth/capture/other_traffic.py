@@ -1,4 +1,4 @@
-"""Traffic that is no training: storage, checkpoints, background, monitoring."""
+"""Simulate traffic other than training: storage, checkpoints, background, monitoring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.synth.training.job_run import Attempt
 
 
 def disturbances(spec: Spec, attempts: Sequence[Attempt], plant: Plant, rng: np.random.Generator) -> list[Rows]:
-    """Records of everything that is no training."""
+    """Make the records of all traffic other than training."""
     parts = [rows for done in attempts for rows in (*_reads(done, plant, rng), *_checkpoints(done, plant, rng))]
     until = max(done.over for done in attempts)
     if spec.nuisances.bulk_gbit:
@@ -26,7 +26,7 @@ def disturbances(spec: Spec, attempts: Sequence[Attempt], plant: Plant, rng: np.
 
 
 def _reads(done: Attempt, plant: Plant, rng: np.random.Generator) -> Iterator[Rows]:
-    """Each rank fetches data at the begin of each step, over a connection of its own."""
+    """Simulate data loading: each rank reads at the start of each step over its own connection."""
     job = done.job
     if job.storage_octets and len(done.begins):
         when = done.begins.ravel() + rng.exponential(2e6, done.begins.size)
@@ -36,7 +36,7 @@ def _reads(done: Attempt, plant: Plant, rng: np.random.Generator) -> Iterator[Ro
 
 
 def _checkpoints(done: Attempt, plant: Plant, rng: np.random.Generator) -> Iterator[Rows]:
-    """Rank 0, or every rank, writes to storage while the job pauses."""
+    """Simulate checkpoints: rank 0, or every rank, writes to storage while the job pauses."""
     job = done.job
     for kind, _, begin, end in done.pauses:
         if kind == "ckpt":
@@ -47,7 +47,7 @@ def _checkpoints(done: Attempt, plant: Plant, rng: np.random.Generator) -> Itera
 
 
 def _fetched(src: Ints, dst: Ints, when: Floats, octets: int, pace: float, rng: np.random.Generator) -> Iterator[Rows]:
-    """One short TCP connection per row, seen in the direction of its data; `pace` is ns per octet."""
+    """Make one short TCP connection per row, visible in the direction of its data; `pace` is ns per octet."""
     n = len(src)
     size = np.maximum((octets * rng.uniform(0.9, 1.1, n)).astype(np.int64), 1)
     end = when + 2e5 + size * pace
@@ -61,7 +61,7 @@ def _fetched(src: Ints, dst: Ints, when: Floats, octets: int, pace: float, rng: 
 
 
 def _bulk(asked: Nuisances, attempts: Sequence[Attempt], plant: Plant, until: float, rng: np.random.Generator) -> Rows:
-    """A copy that goes on all the time, a record per half second."""
+    """Simulate a continuous copy, a record per half second."""
     src, dst = plant.outsider("bg1"), plant.outsider("bg0")
     if asked.bulk_inside:
         used = np.concatenate([done.ranks.endpoint for done in attempts])
@@ -77,7 +77,7 @@ def _bulk(asked: Nuisances, attempts: Sequence[Attempt], plant: Plant, until: fl
 
 
 def _monitoring(asked: Nuisances, plant: Plant, until: float, rng: np.random.Generator) -> Rows:
-    """A hub asks every endpoint for its state; each answers."""
+    """Simulate monitoring: a hub polls every endpoint, and each answers."""
     rounds = np.arange(0, until + asked.monitor_more_s * 1e9, asked.monitor_s * 1e9)
     when = (rounds[:, None] + np.sort(rng.uniform(0, 5e7, plant.gpus))).ravel()
     gpu = np.tile(np.arange(plant.gpus), len(rounds))

@@ -1,6 +1,6 @@
-"""Packets to frames, many at once: Ethernet, IPv4, TCP or RoCEv2, and ERSPAN around them.
+"""Build frames from packets, many at once: Ethernet, IPv4, TCP or RoCEv2, optionally in ERSPAN.
 
-Payload is zeros, so that TCP checksums can be right without it; the ICRC is zero. Formats: see `collectors.packets.headers`.
+Payload is zeros, so that TCP checksums are right without it; the ICRC is zero. Formats: see `collectors.packets.headers`.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ _MIRROR = np.dtype(
         ("version_vlan", ">u2"), ("session", ">u2"), ("port", ">u4"),
     ]
 )  # fmt: skip
-WRAP = _MIRROR.itemsize  # octets ERSPAN adds before a frame
-CAPABLE = 2  # ECT(0), RFC 3168 section 5: RoCEv2 senders slow down where they are told to
-REQUEST = 1 << 31  # of an acknowledgment, above the PSN
+WRAP = _MIRROR.itemsize  # octets that ERSPAN adds before a frame
+CAPABLE = 2  # ECT(0), RFC 3168 section 5: RoCEv2 senders react to congestion marks
+REQUEST = 1 << 31  # flag of an acknowledgment request, above the PSN
 
 
 def numbers_of(addresses: Sequence[str]) -> Ints:
-    """IPv4 addresses as numbers."""
+    """Convert IPv4 addresses to numbers."""
     return np.array([int(ipaddress.IPv4Address(a)) for a in addresses], np.int64)
 
 
 def frames(t: Table, addresses: Ints, snaplen: int = SNAPLEN) -> tuple[Matrix, Ints, Ints]:
-    """The first `snaplen` octets of each packet's frame, how many of them there are, and its length on the wire."""
+    """Build the first `snaplen` octets of each packet's frame; return them, their number and the length on the wire."""
     out = np.zeros((len(t["time"]), snaplen), np.uint8)
     wire = np.zeros(len(out), np.int64)
     for protocol, build in ((TCP, _tcp), (UDP, _roce)):
@@ -69,7 +69,7 @@ def frames(t: Table, addresses: Ints, snaplen: int = SNAPLEN) -> tuple[Matrix, I
 
 
 def _network(layout: np.dtype[Any], t: Table, addresses: Ints, protocol: int, above: Ints) -> NDArray[Any]:
-    """Frames of a layout with Ethernet and IPv4 filled in; `above`: octets above IPv4."""
+    """Build frames of a layout with Ethernet and IPv4; `above`: octets above IPv4."""
     f = np.zeros(len(above), layout)
     src, dst = addresses[t["src"]], addresses[t["dst"]]
     f["dst_mac"], f["src_mac"], f["ethertype"] = 0x0200, 0x0200, headers.IPV4
@@ -80,7 +80,7 @@ def _network(layout: np.dtype[Any], t: Table, addresses: Ints, protocol: int, ab
 
 
 def _address(f: NDArray[Any], ends: tuple[Ints, Ints], protocol: int, length: Ints, number: Ints, tos: Ints | int = 0) -> None:
-    """The IPv4 header, with its checksum (RFC 1071)."""
+    """Write the IPv4 header with its checksum (RFC 1071)."""
     f["version_ihl"], f["tos"], f["fragment"], f["ttl"], f["protocol"] = 0x45, tos, 0x4000, 64, protocol
     f["length"], f["identification"], f["src"], f["dst"] = length, number, *ends
     total = 0x4500 + tos + 0x4000 + (64 << 8 | protocol) + length + number + _halves(ends[0]) + _halves(ends[1])
@@ -92,7 +92,7 @@ def _halves(values: Ints) -> Ints:
 
 
 def _folded(total: Ints) -> Ints:
-    """Ones' complement of a sum of 16-bit words."""
+    """Fold a sum of 16-bit words to the ones' complement."""
     total = (total & 0xFFFF) + (total >> 16)
     return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
 
@@ -125,10 +125,10 @@ def _roce(t: Table, addresses: Ints) -> tuple[NDArray[Any], Ints]:
     return f, 34 + above
 
 
-def mirrored(
+def wrap_erspan(
     built: tuple[Matrix, Ints, Ints], number: Ints, ends: tuple[int, int], session: int, snaplen: int = SNAPLEN
 ) -> tuple[Matrix, Ints, Ints]:
-    """Frames in ERSPAN type II from a switch's address to the collector's (`ends`), with the numbers of a session."""
+    """Wrap frames in ERSPAN type II from a switch to the collector (`ends`), with sequence numbers of a session."""
     inner, _, wire = built
     src, dst = np.array(ends[:1]), np.array(ends[1:])
     f = np.zeros(len(inner), _MIRROR)
@@ -136,7 +136,7 @@ def mirrored(
     f["src_host"], f["dst_host"] = src, dst
     _address(f, (src, dst), headers.GRE, WRAP - 14 + wire, number & 0xFFFF)
     f["flags"], f["kind"], f["number"] = headers.GRE_SEQUENCE, headers.ERSPAN, number & 0xFFFFFFFF
-    f["version_vlan"], f["session"] = 0x1000, 0x1800 | session  # trunk: the tag, were there one, is in the frame
+    f["version_vlan"], f["session"] = 0x1000, 0x1800 | session  # trunk: a VLAN tag would be in the frame
     out = np.zeros((len(inner), snaplen), np.uint8)
     out[:, :WRAP] = f.view(np.uint8).reshape(len(inner), WRAP)
     out[:, WRAP:] = inner[:, : snaplen - WRAP]

@@ -1,6 +1,6 @@
-"""Trains to packets in order of time, numbered as their senders would: TCP sequence and acknowledgment, PSN, IP identification.
+"""Convert trains to packets in order of time, with the sender's numbers: TCP sequence, acknowledgment, PSN, IP identification.
 
-Memory holds the packets of a chunk and of the trains that go on behind it, not more, however long the trains are.
+Memory holds one chunk of packets and the trains that continue after it, however long the trains are.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Table, mixed, run_sizes, run_starts, running_max
+from collectors.columns.partial_records import Table, hash_columns, run_sizes, run_starts, running_max
 from collectors.columns.record import ACK, FIN, SYN, TCP
 from collectors.packets.headers import CNP
-from prism.synth.capture.packet_trains import by
+from prism.synth.capture.packet_trains import take_rows
 from prism.synth.scenario.cluster import Ints
 from prism.synth.training.fabric import SEGMENT
-from prism.synth.training.job_run import FAR
+from prism.synth.training.job_run import FAR_NS
 
 FIRST, MIDDLE, LAST, ONLY, ACKNOWLEDGE = 6, 7, 8, 10, 17  # RC WRITEs, IBTA volume 1 table "OpCode field"
-LONG = 4096  # packets of a train that are laid out at once
+LONG = 4096  # packets of a train that are expanded at once
 KEPT = ("src", "dst", "src_port", "dst_port", "protocol", "dst_qp", "link", "way", "first", "second", "third", "up", "down")
 
 
 class Packets:
-    """Lays trains out as packets. `ends_only`: of RDMA messages first and last packets alone; `most` packets at once.
+    """Expands trains to packets. `ends_only`: only first and last packets of RDMA messages; `most` packets at once.
 
     A table of packets has a row per packet: the columns of its train in `KEPT`, `time` at the first switch (ns since the
     simulation's start), at the `second` and `third`, `octets` of payload, `total` of its message, `opcode` (−1 for TCP),
-    `flags`, `sequence`, `acknowledgment` (of an RDMA acknowledgment: how many messages), `ip_id`.
+    `flags`, `sequence`, `acknowledgment` (of an RDMA acknowledgment: number of messages), `ip_id`.
     """
 
     def __init__(self, *, ends_only: bool = False, most: int = 1 << 17) -> None:
@@ -38,36 +38,42 @@ class Packets:
         self.begun: Table = {}
         self.numbering = _Numbering()
 
-    def add(self, trains: Table, until: float = FAR) -> Iterator[tuple[Table, float]]:
-        """Take trains, by start; all trains to come start at `until` or later. Packets by time, and before when all are."""
+    def add(self, trains: Table, until: float = FAR_NS) -> Iterator[tuple[Table, float]]:
+        """Add trains, sorted by start; later trains start at `until` or later.
+
+        Yields packets by time, complete up to a time.
+        """
         fresh = _cut(trains, self.ends_only)
         waiting = {name: np.concatenate([self.waiting[name], fresh[name]]) for name in fresh} if self.waiting else fresh
-        waiting = by(waiting, np.argsort(waiting["start"], kind="stable"))
+        waiting = take_rows(waiting, np.argsort(waiting["start"], kind="stable"))
         while True:
             ready = int(np.searchsorted(waiting["start"], until))
             take = min(ready, int(np.searchsorted(np.cumsum(waiting["count"]), self.most)) + 1)
             edge = min(until, float(waiting["start"][take])) if take < len(waiting["start"]) else until
-            laid = _laid(by(waiting, slice(take)))
-            waiting = by(waiting, slice(take, None))
+            laid = _laid(take_rows(waiting, slice(take)))
+            waiting = take_rows(waiting, slice(take, None))
             rows = {name: np.concatenate([self.begun[name], laid[name]]) for name in laid} if self.begun else laid
             over = rows["time"] < edge
-            self.begun = by(rows, ~over)
-            rows = by(rows, over)
+            self.begun = take_rows(rows, ~over)
+            rows = take_rows(rows, over)
             if len(rows["time"]):
-                yield self.numbering.numbered(by(rows, np.argsort(rows["time"], kind="stable"))), edge
+                yield self.numbering.numbered(take_rows(rows, np.argsort(rows["time"], kind="stable"))), edge
             if take == ready:
                 break
         self.waiting = waiting
 
 
 def _cut(t: Table, ends_only: bool) -> Table:
-    """Trains in pieces of at most `LONG` packets: `at` is the first packet's place in the train, `count` how many there are."""
+    """Cut trains into pieces of at most `LONG` packets.
+
+    Adds `at`, the position of a piece's first packet in the train, and `count`, its number of packets.
+    """
     many = t["packets"]
     brief = (t["protocol"] != TCP) & (many > 2) if ends_only else np.zeros(len(many), np.bool_)
     parts = np.where(brief, 1, -(-many // LONG))
     row = np.repeat(np.arange(len(many)), parts)
     part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
-    out = by(t, row)
+    out = take_rows(t, row)
     out["pace"] = (out["end"] - out["start"]) / np.maximum(out["packets"] - 1, 1)
     out["at"] = part * LONG
     out["brief"] = brief[row]
@@ -80,12 +86,12 @@ def _cut(t: Table, ends_only: bool) -> Table:
 
 
 def _laid(t: Table) -> Table:
-    """A row per packet; a packet that is sent again follows the one it repeats."""
+    """Expand trains to a row per packet; a retransmitted packet follows the original."""
     count, again = t["count"], t["again"]
     row = np.repeat(np.arange(len(count)), count)
     slot = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     out = {name: t[name][row] for name in KEPT}
-    behind = slot * again[row] // count[row]  # repeats up to this slot
+    behind = slot * again[row] // count[row]  # retransmissions up to this slot
     repeat = (slot + 1) * again[row] // count[row] > behind
     place = t["at"][row] + slot - behind - repeat
     brief, many = t["brief"][row], t["packets"][row]
@@ -107,7 +113,7 @@ def _laid(t: Table) -> Table:
 
 
 class _Numbering:
-    """What each connection has sent so far; arrays over (connection, way)."""
+    """Counters of each connection; arrays over (connection, direction)."""
 
     def __init__(self) -> None:
         self.known: dict[int, int] = {}
@@ -115,7 +121,7 @@ class _Numbering:
         self.state = {name: np.zeros((0, 2), np.int64) for name in names}
 
     def numbered(self, t: Table) -> Table:
-        """Packets by time with their numbers and their times at later switches."""
+        """Number packets (sorted by time), and compute their times at later switches."""
         link, way = self.codes(t["link"]), t["way"].astype(np.int64)
         tcp, opens = t["protocol"] == TCP, t["flags"] & (SYN | FIN) > 0
         acknowledges, notifies = t["opcode"] == ACKNOWLEDGE, t["opcode"] == CNP
@@ -124,9 +130,9 @@ class _Numbering:
         order = np.argsort(link, kind="stable")
         own, other = self._counted("sent", advance, link, way, order)
         before = own - advance
-        first = mixed(t["link"], way) & np.uint64(0xFFFFFFFF)
+        first = hash_columns(t["link"], way) & np.uint64(0xFFFFFFFF)
         begin = first.astype(np.int64)
-        far = (mixed(t["link"], 1 - way) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        far = (hash_columns(t["link"], 1 - way) & np.uint64(0xFFFFFFFF)).astype(np.int64)
         sequence = np.where(t["repeat"], before - np.where(tcp, t["octets"], 1), before + t["skipped"])
         t["sequence"] = np.where(acknowledges, far + other - 1, begin + sequence) & np.where(tcp, 0xFFFFFFFF, 0xFFFFFF)
         t["sequence"][notifies] = 0
@@ -137,7 +143,7 @@ class _Numbering:
         return t | self._times(t, link, way)
 
     def codes(self, key: NDArray[np.uint64]) -> Ints:
-        """Numbers of connections."""
+        """Map connections to numbers."""
         keys, place = np.unique(key, return_inverse=True)
         codes = np.array([self.known.setdefault(k, len(self.known)) for k in keys.tolist()], np.int64)
         room = len(self.state["sent"])
@@ -147,7 +153,7 @@ class _Numbering:
         return np.asarray(codes[place.ravel()])
 
     def _counted(self, name: str, advance: Ints, link: Ints, way: Ints, order: NDArray[np.intp]) -> tuple[Ints, Ints]:
-        """What each packet's connection has counted with it, its own way and the other."""
+        """Count along each packet's connection, in its own direction and in the other."""
         state, n = self.state[name], len(link)
         sums = np.empty((2, n), np.int64)
         sorted_link = link[order]
@@ -163,7 +169,7 @@ class _Numbering:
         return sums[way, rows], sums[1 - way, rows]
 
     def _times(self, t: Table, link: Ints, way: Ints) -> Table:
-        """When the second and the third switch see packets: those of one connection do not overtake one another."""
+        """Compute the times at the second and third switch; packets of one connection keep their order."""
         flow = link * 2 + way
         order = np.argsort(flow, kind="stable")
         starts = run_starts(flow[order])

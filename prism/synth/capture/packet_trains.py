@@ -1,4 +1,4 @@
-"""Transfers to trains: runs of packets at even pace, with the connection they go over and what queues delay them.
+"""Convert transfers to trains: runs of packets at a constant rate on a connection, with queueing delays.
 
 A train is a message, a burst, a control message, acknowledgments, or one packet that opens or closes a connection. A table of
 trains has a row per train; times are ns since the simulation's start.
@@ -11,29 +11,29 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.partial_records import Table, mixed, run_starts, running_max
+from collectors.columns.partial_records import Table, hash_columns, run_starts, running_max
 from collectors.columns.record import ACK, PSH, TCP, UDP, Mask
 from collectors.packets.headers import CNP
 from prism.synth.capture.transfer_records import (
     Rows,
+    connection_number,
     connections,
-    joined,
+    control_records,
+    merge_batches,
     messages,
-    number,
-    pieces,
     ports_of,
     queue_of,
-    signals,
+    split_messages,
 )
 from prism.synth.scenario.cluster import Ints, Plant
 from prism.synth.scenario.specification import Job
 from prism.synth.training.fabric import SEGMENT, Batch
 from prism.synth.training.job_run import Attempt
 
-MARKED = 10_000.0  # ns in a queue from which on switches mark packets: congestion experienced
+MARKED = 10_000.0  # ns in a queue above which switches mark packets (congestion experienced)
 NOTICES = 50_000.0  # ns between congestion notifications of a connection (DCQCN: Zhu et al., SIGCOMM 2015, section 3)
 IDLE_HOP = 1300.0  # ns in a switch without a queue
-TCP_ACKS = 1 << 16  # octets a receiver acknowledges at once, as large-receive offload makes it
+TCP_ACKS = 1 << 16  # octets per acknowledgment of a receiver with large-receive offload
 COLUMNS: dict[str, type] = {
     "start": np.float64, "end": np.float64, "src": np.int32, "dst": np.int32, "src_port": np.int32, "dst_port": np.int32,
     "protocol": np.uint8, "dst_qp": np.int64, "octets": np.int64, "packets": np.int64, "again": np.int64, "flags": np.uint8,
@@ -43,30 +43,31 @@ COLUMNS: dict[str, type] = {
 
 
 def departures(done: Attempt) -> list[Rows]:
-    """What one attempt sent, transfer by transfer: rows of `transfer_records` with the queues on the way and the QP of the way
-    back.
+    """Convert the transfers of one attempt to rows of `transfer_records`.
+
+    Adds the queues on the path and the QP of the reverse path.
     """
     if done.job.transport == "rdma":
-        return departures_between(done.job, done.sent, done.told)
-    b, lane = joined(done.sent)
-    return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.told), connections(done)]
+        return rdma_departures(done.job, done.sent, done.messages)
+    b, lane = merge_batches(done.sent)
+    return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.messages), connections(done)]
 
 
-def departures_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
-    """The same of some of a job's transfers over RDMA."""
-    b, lane = joined(sent)
-    row, place = pieces(b, job.message_octets)
+def rdma_departures(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+    """Convert some RDMA transfers of a job in the same way."""
+    b, lane = merge_batches(sent)
+    row, place = split_messages(b, job.message_octets)
     rows = _queued(messages(b, lane, job, row, place), b, row, lane)
-    back = number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
-    said, (t, spoke) = _said(job, told), joined(told)
-    beside = spoke * 64 + 63  # credits go over QPs of their own, so that no message is cut by one
-    ends = {"dst_qp": number(t.dst, t.src, beside), "back_qp": number(t.src, t.dst, beside)}
+    back = connection_number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
+    said, (t, spoke) = _said(job, told), merge_batches(told)
+    beside = spoke * 64 + 63  # credits have their own QPs, so that they do not split messages
+    ends = {"dst_qp": connection_number(t.dst, t.src, beside), "back_qp": connection_number(t.src, t.dst, beside)}
     return [Rows(rows.columns | {"back_qp": back}), Rows(said.columns | ends)]
 
 
 def _said(job: Job, told: Sequence[Batch]) -> Rows:
-    t, lane = joined(told)
-    return _queued(signals(job, told), t, np.arange(len(t.src)), lane)
+    t, lane = merge_batches(told)
+    return _queued(control_records(job, told), t, np.arange(len(t.src)), lane)
 
 
 def _queued(rows: Rows, b: Batch, row: Ints, lane: Ints) -> Rows:
@@ -74,26 +75,26 @@ def _queued(rows: Rows, b: Batch, row: Ints, lane: Ints) -> Rows:
 
 
 def _transfers(b: Batch, lane: Ints) -> Rows:
-    """One row per TCP transfer."""
+    """Make one row per TCP transfer."""
     src_port, dst_port = ports_of(b.src, b.dst, lane)
     full = np.full(len(b.src), PSH | ACK)
     return Rows(
         {
             "start_ns": b.start, "end_ns": b.end, "src": b.src, "dst": b.dst, "src_port": src_port, "dst_port": dst_port,
             "protocol": np.full(len(b.src), TCP), "octets": b.octets, "packets": -(-b.octets // SEGMENT["tcp"]),
-            "retransmits": b.again, "tcp_flags": full, "spine": b.spine,
+            "retransmits": b.retransmits, "tcp_flags": full, "spine": b.spine,
         }
     )  # fmt: skip
 
 
-def trains_of(parts: Sequence[Rows], plant: Plant) -> Table:
-    """All rows as trains with their acknowledgments, by start. RDMA messages of one queue pair go one after the other."""
+def make_trains(parts: Sequence[Rows], plant: Plant) -> Table:
+    """Convert all rows to trains with acknowledgments, by start. RDMA messages of one queue pair follow each other."""
     tables = [_train(part, plant) for part in parts if len(part)]
     if not tables:
         return {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-    t = _in_turn(stacked(tables))
-    t = stacked([t, *_answers(t, plant)])
-    return by(t, np.argsort(t["start"], kind="stable"))
+    t = _in_turn(concatenate(tables))
+    t = concatenate([t, *_answers(t, plant)])
+    return take_rows(t, np.argsort(t["start"], kind="stable"))
 
 
 def _train(rows: Rows, plant: Plant) -> Table:
@@ -105,7 +106,7 @@ def _train(rows: Rows, plant: Plant) -> Table:
     here = np.where(udp, c.get("back_qp", zero), c.get("src_port", zero))
     there = np.where(udp, c.get("dst_qp", zero), c.get("dst_port", zero))
     ends = np.where(low, here, there), np.where(low, there, here)
-    link = mixed(np.minimum(src, dst), np.maximum(src, dst), *ends, c["protocol"])
+    link = hash_columns(np.minimum(src, dst), np.maximum(src, dst), *ends, c["protocol"])
     spine = c["spine"].astype(np.int64)
     spine = np.where(spine == -2, plant.spine(src, dst, lane), spine)
     idle = np.full(n, IDLE_HOP)
@@ -123,7 +124,7 @@ def _train(rows: Rows, plant: Plant) -> Table:
 
 
 def _hops(plant: Plant, src: Ints, dst: Ints, spine: Ints) -> Table:
-    """Places in `plant.switches` of what packets cross, in order, −1 where there is no more."""
+    """Return places in `plant.switches` of the switches on the path, in order, −1 after the last."""
     first, third = plant.leaf[src], plant.leaf[dst]
     second = np.where(spine == first, -1, spine)
     third = np.where((third == first) | (third == spine), -1, third)
@@ -131,7 +132,7 @@ def _hops(plant: Plant, src: Ints, dst: Ints, spine: Ints) -> Table:
 
 
 def _in_turn(t: Table) -> Table:
-    """RDMA messages that overlap on a queue pair are put one behind the other: what is begun is finished first."""
+    """Serialise RDMA messages that overlap on a queue pair."""
     rows = np.flatnonzero(t["protocol"] == UDP)
     rows = rows[np.lexsort((t["end"][rows], t["start"][rows], t["way"][rows], t["link"][rows]))]
     if len(rows):
@@ -145,12 +146,12 @@ def _in_turn(t: Table) -> Table:
 
 
 def _answers(t: Table, plant: Plant) -> tuple[Table, Table]:
-    """Acknowledgments, one per RDMA message and one per `TCP_ACKS` octets, a round trip behind the data; and notifications.
+    """Make acknowledgments, one per RDMA message and one per `TCP_ACKS` octets, a round trip after the data; and notifications.
 
-    These have CNP in the place of flags.
+    Notifications have CNP in the column of flags.
     """
     rows = np.flatnonzero(t["octets"] > 0)
-    d = by(t, rows)
+    d = take_rows(t, rows)
     udp = d["protocol"] == UDP
     many = np.where(udp, 1, -(-d["octets"] // TCP_ACKS))
     behind = d["up"] + d["down"] + plant.cluster.latency_us * 1e3
@@ -164,21 +165,21 @@ def _answers(t: Table, plant: Plant) -> tuple[Table, Table]:
         "octets": zero, "packets": many, "again": zero, "flags": np.where(udp, 0, ACK), "way": 1 - d["way"],
         "up": idle, "down": idle, **_hops(plant, src, dst, spine),
     }  # fmt: skip
-    queued = np.flatnonzero(udp & marked(d)[1])
+    queued = np.flatnonzero(udp & marked_packets(d)[1])
     length = (d["end"] - d["start"])[queued] // NOTICES
     start = (d["start"] + behind)[queued]
     ours = {"start": start, "end": start + length * NOTICES, "packets": length + 1, "flags": np.full(len(queued), CNP)}
-    return told, by(told, queued) | ours
+    return told, take_rows(told, queued) | ours
 
 
-def marked(t: Table) -> tuple[Mask, Mask]:
-    """Which packets are marked when they come to their second, and to their third switch."""
+def marked_packets(t: Table) -> tuple[Mask, Mask]:
+    """Find the packets that carry a congestion mark at their second, and at their third switch."""
     second = t["up"] > MARKED
     return second, second | (t["down"] > MARKED)
 
 
-def stacked(tables: Iterable[Table]) -> Table:
-    """The rows of tables one after the other, in the types of `COLUMNS`, which name what is kept (and `back_qp`)."""
+def concatenate(tables: Iterable[Table]) -> Table:
+    """Concatenate tables, in the types of `COLUMNS`; columns: those of `COLUMNS` and `back_qp`."""
     tables = list(tables)
     kinds: dict[str, type] = COLUMNS | {name: np.int64 for name in ("back_qp",) if all(name in t for t in tables)}
     return {
@@ -186,6 +187,6 @@ def stacked(tables: Iterable[Table]) -> Table:
     }
 
 
-def by(t: Table, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
-    """The given rows of a table."""
+def take_rows(t: Table, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Table:
+    """Select rows of a table."""
     return {name: column[rows] for name, column in t.items()}

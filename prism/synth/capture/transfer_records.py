@@ -1,4 +1,4 @@
-"""Transfers to flow records: RDMA messages one by one, TCP in bursts, control messages, connections that open and close."""
+"""Convert transfers to flow records: RDMA messages, TCP bursts, control messages, opening and closing connections."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prism.synth.scenario.specification import Job
 from prism.synth.training.fabric import SEGMENT, Batch, Floats
 from prism.synth.training.job_run import Attempt
 
-UNIT = 1 << 16  # octets a host hands to its NIC at once
-BIN = 50_000_000  # ns, of transits
+UNIT = 1 << 16  # octets that a host passes to its NIC at once
+BIN = 50_000_000  # bin of transits, ns
 KNOWN = {c.name for c in COLUMNS} | {"spine"}
 
 
@@ -30,53 +30,53 @@ class Rows:
         return len(self.columns["start_ns"])
 
 
-def rows_of(done: Attempt) -> list[Rows]:
-    """The records of one attempt."""
+def attempt_records(done: Attempt) -> list[Rows]:
+    """Make the records of one attempt."""
     if done.job.transport == "tcp":
-        return [_bursts(done), signals(done.job, done.told), connections(done)]
-    return rows_between(done.job, done.sent, done.told)
+        return [_bursts(done), control_records(done.job, done.messages), connections(done)]
+    return rdma_records(done.job, done.sent, done.messages)
 
 
-def rows_between(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
-    """The records of some of a job's transfers over RDMA, where each message is one, whatever came before."""
-    b, lane = joined(sent)
-    return [messages(b, lane, job, *pieces(b, job.message_octets)), signals(job, told)]
+def rdma_records(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+    """Make the records of some RDMA transfers of a job. Each message is one record, independent of earlier ones."""
+    b, lane = merge_batches(sent)
+    return [messages(b, lane, job, *split_messages(b, job.message_octets)), control_records(job, told)]
 
 
-def joined(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
-    """All batches as one, and the lane of each row."""
+def merge_batches(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
+    """Merge batches to one; return it with the lane of each row."""
     if not batches:
         none, no = np.zeros(0, np.int64), np.zeros(0)
         return Batch(no, no, none, none, none, 0, none, none, np.zeros((0, 2)), none), none
-    names = ("start", "end", "src", "dst", "octets", "again", "spine", "queue", "turn")
+    names = ("start", "end", "src", "dst", "octets", "retransmits", "spine", "queue", "turn")
     whole = {name: np.concatenate([getattr(b, name) for b in batches]) for name in names}
     lanes = np.repeat([b.lane for b in batches], [len(b.start) for b in batches])
     return Batch(lane=0, **whole), lanes
 
 
-def pieces(b: Batch, most: int) -> tuple[Ints, Ints]:
-    """Transfers in messages of at most so many octets: which transfer each message is of, and its place in it."""
+def split_messages(b: Batch, most: int) -> tuple[Ints, Ints]:
+    """Split transfers into messages of at most `most` octets; return the transfer of each message, and its position in it."""
     count = np.maximum(-(-b.octets // most), 1)
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def queue_of(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Ints:
-    """Number of the queue pair each message goes over, below 62 in its lane: channels in turn, their queue pairs in turn."""
+    """Number the queue pair of each message, below 62 in its lane: channels in turn, their queue pairs in turn."""
     if job.queues == 1:
         return lane[row] * 64 + place % job.channels
     return lane[row] * 64 + (b.turn[row].astype(np.int64) + place) % (job.channels * job.queues)
 
 
 def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
-    """One record per RDMA message (`pieces`), over the job's channels in turn."""
+    """Make one record per RDMA message (`split_messages`), over the job's channels in turn."""
     most = job.message_octets
     count = np.maximum(-(-b.octets // most), 1)
     octets = np.minimum(most, b.octets[row] - place * most)
     per = (b.end - b.start)[row] / np.maximum(b.octets[row], 1)
     start = b.start[row] + place * most * per
     end = start + octets * per
-    again = b.again[row] * (place + 1) // count[row] - b.again[row] * place // count[row]
+    again = b.retransmits[row] * (place + 1) // count[row] - b.retransmits[row] * place // count[row]
     return Rows(
         {
             "start_ns": start,
@@ -85,7 +85,7 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
             "dst": b.dst[row],
             "protocol": np.full(len(row), UDP),
             "dst_port": np.full(len(row), 4791),
-            "dst_qp": number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
+            "dst_qp": connection_number(b.dst[row], b.src[row], queue_of(b, lane, job, row, place)),
             "octets": octets,
             "packets": -(-octets // SEGMENT["rdma"]),
             "messages": np.ones(len(row), np.int64),
@@ -97,11 +97,11 @@ def messages(b: Batch, lane: Ints, job: Job, row: Ints, place: Ints) -> Rows:
 
 
 def _bursts(done: Attempt) -> Rows:
-    """Transfers on one connection that follow one another closely are one burst, as `collectors.flows.bursts` cuts them.
+    """Merge close transfers of a connection to bursts, as `collectors.flows.bursts` does.
 
-    A pause is one that takes longer than sending eight units does; up to two units' time counts as sending.
+    A pause is longer than the time to send eight units; up to the time of two units counts as sending.
     """
-    b, lane = joined(done.sent)
+    b, lane = merge_batches(done.sent)
     order = np.lexsort((b.start, b.dst, b.src, lane))
     start, end, octets = b.start[order], b.end[order], b.octets[order]
     key = np.stack([lane, b.src, b.dst])[:, order]
@@ -131,7 +131,7 @@ def _bursts(done: Attempt) -> Rows:
             "octets": octets,
             "packets": -(-octets // SEGMENT["tcp"]),
             "messages": np.zeros(len(firsts), np.int64),
-            "retransmits": total(b.again[order]),
+            "retransmits": total(b.retransmits[order]),
             "tcp_flags": np.full(len(firsts), PSH | ACK),
             "busy_ns": total(end - b.start[order] + gap),
             "spine": b.spine[order][firsts],
@@ -139,9 +139,9 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def signals(job: Job, told: Sequence[Batch]) -> Rows:
-    """One record per control message."""
-    b, lane = joined(told)
+def control_records(job: Job, told: Sequence[Batch]) -> Rows:
+    """Make one record per control message."""
+    b, lane = merge_batches(told)
     tcp = job.transport == "tcp"
     ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)
@@ -154,7 +154,7 @@ def signals(job: Job, told: Sequence[Batch]) -> Rows:
             "src_port": ports[0] if tcp else zero,
             "dst_port": ports[1] if tcp else zero + 4791,
             "protocol": zero + (TCP if tcp else UDP),
-            "dst_qp": zero if tcp else number(b.dst, b.src, lane * 64),
+            "dst_qp": zero if tcp else connection_number(b.dst, b.src, lane * 64),
             "octets": b.octets,
             "packets": zero + 1,
             "messages": zero + 1,
@@ -165,8 +165,8 @@ def signals(job: Job, told: Sequence[Batch]) -> Rows:
 
 
 def connections(done: Attempt) -> Rows:
-    """Every connection that was used opens when the job begins and closes when the first of its ends does."""
-    b, lane = joined([*done.sent, *done.told])
+    """Open every used connection at the start of the job, and close it when the first of its ends closes."""
+    b, lane = merge_batches([*done.sent, *done.messages])
     used = np.unique(np.stack([lane, np.minimum(b.src, b.dst), np.maximum(b.src, b.dst)], axis=1), axis=0)
     lane, low, high = used.T if len(used) else np.zeros((3, 0), np.int64)
     closes = np.zeros(int(done.ranks.endpoint.max()) + 1)
@@ -189,21 +189,21 @@ def connections(done: Attempt) -> Rows:
     )  # fmt: skip
 
 
-def number(a: Ints, b: Ints, lane: Ints) -> Ints:
-    """A number that belongs to a connection, below 2^24."""
+def connection_number(a: Ints, b: Ints, lane: Ints) -> Ints:
+    """Compute a constant number of a connection, below 2^24."""
     mixed = (a * 2654435761 + b * 40503 + lane * 2246822519 + 12345) & 0xFFFFFFFF
     return np.asarray((mixed ^ (mixed >> 13)) % ((1 << 24) - 100) + 64)
 
 
 def ports_of(src: Ints, dst: Ints, lane: Ints) -> tuple[Ints, Ints]:
-    """TCP ports at source and destination of a pair's connection."""
+    """Compute the TCP ports of a pair's connection at source and destination."""
     low, high = np.minimum(src, dst), np.maximum(src, dst)
-    one, other = number(low, high, lane) % 28000 + 32768, number(high, low, lane + 1000) % 28000 + 32768
+    one, other = connection_number(low, high, lane) % 28000 + 32768, connection_number(high, low, lane + 1000) % 28000 + 32768
     return np.where(src == low, one, other), np.where(src == low, other, one)
 
 
 def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tuple[str, ...], int] | None = None) -> Flows:
-    """All records as Flows, by start, with exporters and paths. `ways`: codes of paths that are known, which may grow."""
+    """Convert records to Flows, by start, with exporters and paths. `ways`: known codes of paths, may grow."""
     names = sorted({name for part in parts for name in part.columns} & KNOWN)
     columns: dict[str, NDArray[Any]] = {}
     for name in names:
@@ -236,8 +236,8 @@ def flows_of(parts: Sequence[Rows], plant: Plant, start_ns: int, ways: dict[tupl
 
 
 def transits_of(attempts: Sequence[Attempt], plant: Plant, start_ns: int) -> Transits:
-    """Delay from leaf to spine and from spine to leaf, by time bin."""
-    b, _ = joined([x for done in attempts for x in (*done.sent, *done.told)])
+    """Measure delays from leaf to spine and from spine to leaf, by time bin."""
+    b, _ = merge_batches([x for done in attempts for x in (*done.sent, *done.messages)])
     over = b.spine >= 0
     parts = []
     for hop, ends in enumerate(((plant.leaf[b.src], b.spine), (b.spine, plant.leaf[b.dst]))):

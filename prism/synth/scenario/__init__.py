@@ -1,1 +1,1 @@
-"""What is simulated: the specification and presets, the cluster, the places of ranks, the pipeline schedule."""
+"""Describe the simulated scenario: specification and presets, cluster, places of ranks, pipeline schedule."""

@@ -1,4 +1,4 @@
-"""Hosts, leaves, spines and addresses; the path of a pair."""
+"""Build hosts, leaves, spines and addresses, and find the path of a pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from prism.synth.scenario.specification import Cluster
 
 Ints = NDArray[np.int64]
-OUTSIDERS = ("store", "bg0", "bg1", "monitor")  # hosts that are in no topology
+OUTSIDERS = ("store", "bg0", "bg1", "monitor")  # hosts that are not in the topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,25 +21,25 @@ class Plant:
     cluster: Cluster
     addresses: tuple[str, ...]
     names: tuple[str, ...]
-    host: Ints  # of each endpoint; outsiders have one of their own
+    host: Ints  # of each endpoint; each outsider has its own
     gpu: Ints
-    leaf: Ints  # place in switches; the spine for the store, which hangs there
+    leaf: Ints  # index in switches; the spine for the storage server
     switches: tuple[str, ...]  # leaves, then spines
     leaves: int
 
     @property
     def gpus(self) -> int:
-        """How many endpoints are GPUs."""
+        """Number of GPU endpoints."""
         return self.cluster.hosts * self.cluster.gpus
 
     def outsider(self, name: str) -> int:
-        """Code of a host that is in no topology."""
+        """Return the code of a host outside the topology."""
         return self.gpus + OUTSIDERS.index(name)
 
     def spine(self, src: Ints, dst: Ints, flow: Ints) -> Ints:
-        """Place of the spine each pair's flow crosses, by a hash as ECMP does; −1 where they share a switch.
+        """Choose the spine of each pair's flow by a hash, as ECMP does; −1 if they share a switch.
 
-        Two pairs may share a spine while another one idles: that is ECMP.
+        Two pairs may share a spine while another is idle, as with real ECMP.
         """
         mixed = (src * 2654435761 + dst * 40503 + flow * 2246822519) & 0xFFFFFFFF
         mixed = ((mixed ^ (mixed >> 15)) * 2246822519) & 0xFFFFFFFF
@@ -49,7 +49,7 @@ class Plant:
         return np.where(self.leaf[src] == self.leaf[dst], -1, chosen)
 
     def topology(self) -> dict[str, Any]:
-        """The topology document: GPUs' endpoints and links."""
+        """Build the topology document: GPU endpoints and links."""
         places = range(self.gpus)
         return {
             "endpoints": {
@@ -64,12 +64,12 @@ class Plant:
         }
 
     def links(self) -> list[list[str]]:
-        """Every leaf to every spine."""
+        """List the links from every leaf to every spine."""
         return [[leaf, spine] for leaf in self.switches[: self.leaves] for spine in self.switches[self.leaves :]]
 
 
 def build(cluster: Cluster) -> Plant:
-    """The plant of a cluster."""
+    """Build a cluster."""
     n = cluster.hosts * cluster.gpus
     host, gpu = np.divmod(np.arange(n), cluster.gpus)
     block = host // cluster.hosts_per_leaf

@@ -1,4 +1,4 @@
-"""Pipeline schedules as levels: lists of tasks that depend only on earlier levels, so each level can be simulated at once.
+"""Pipeline schedules as levels: lists of tasks that depend only on earlier levels, so that a level is simulated at once.
 
 Sources: GPipe (Huang et al., 2019); 1F1B and interleaved 1F1B of Megatron-LM (Narayanan et al., SC 2021, section 2.2).
 """
@@ -20,7 +20,7 @@ class Task(NamedTuple):
 
 
 def levels(schedule: Schedule, stages: int, micro: int, chunks: int) -> list[list[Task]]:
-    """All tasks of a step. Raises ValueError where interleaving is asked for and stages do not divide micro-batches."""
+    """Compute all tasks of a step. Raises ValueError for interleaving if stages do not divide micro-batches."""
     chunks = chunks if schedule == "interleaved" and stages > 1 else 1
     if chunks > 1 and micro % stages:
         raise ValueError(f"interleaving needs a number of micro-batches ({micro}) that is a multiple of the stages ({stages})")
@@ -48,7 +48,7 @@ def _ready(task: Task, last: int, done: dict[tuple[bool, int, int], int]) -> boo
 
 
 def order(schedule: Schedule, stage: int, stages: int, micro: int, chunks: int) -> list[Task]:
-    """The tasks of one stage in the order it does them."""
+    """List the tasks of one stage in their order."""
     total = micro * chunks
     forward = [_task(k, False, stage, stages, chunks) for k in range(total)]
     backward = [_task(k, True, stage, stages, chunks) for k in range(total)]

@@ -1,4 +1,4 @@
-"""Simulations by name. Octets and times are scaled so that a step takes about half a second."""
+"""Named simulations. Octets and times are scaled so that a step takes about half a second."""
 
 from __future__ import annotations
 

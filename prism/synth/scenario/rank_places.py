@@ -1,4 +1,4 @@
-"""Which rank sits where and who shares a group."""
+"""Place ranks on endpoints and into groups."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from prism.synth.scenario.cluster import Plant
 from prism.synth.scenario.specification import Job
 
 Ints = NDArray[np.int64]
-SHOWN = 4  # GPUs that an error names
+SHOWN = 4  # GPUs named in an error
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The ranks of a job: their endpoints, their stage, and their groups, each as ints[groups, members].
+    """Ranks of a job: their endpoints, stages and groups, each as ints[groups, members].
 
-    With CP, gradients are reduced over `dp` × `cp` ranks: those are the `dp` groups. `ep` groups lie inside `dp` groups, `edp`
-    groups hold the ranks with the same experts.
+    With CP, gradients are reduced over `dp` × `cp` ranks: those are the `dp` groups. `ep` groups are parts of `dp` groups;
+    `edp` groups contain the ranks with the same experts.
     """
 
     endpoint: Ints
@@ -33,13 +33,13 @@ class Ranks:
     edp: Ints
 
     def named(self) -> dict[str, list[list[int]]]:
-        """Groups of two or more, as truth.json has them."""
+        """List groups of two or more ranks, as in truth.json."""
         kinds = {"tp": self.tp, "dp": self.dp, "pp": self.pp, "ep": self.ep, "edp": self.edp, "cp": self.cp}
         return {kind: own.tolist() if own.shape[1] > 1 else [] for kind, own in kinds.items()}
 
 
-def lay_out(job: Job, plant: Plant) -> Ranks:
-    """Ranks of a job on the plant. Raises ValueError where they do not fit."""
+def place_ranks(job: Job, plant: Plant) -> Ranks:
+    """Place the ranks of a job. Raises ValueError if they do not fit."""
     grid = np.arange(job.world).reshape(job.pp, job.dp, job.cp, job.tp)
     if job.dp % job.ep:
         raise ValueError(f"job {job.name}: ep {job.ep} does not divide dp {job.dp}")
@@ -72,7 +72,7 @@ def _endpoints(job: Job, plant: Plant) -> Ints:
 
 
 def check_apart(jobs: Sequence[Job], ranks: Sequence[Ranks], plant: Plant) -> None:
-    """Raises ValueError where two jobs have the same GPU; it names both, the GPUs and what moves one of them."""
+    """Check that no two jobs share a GPU. Raises ValueError with both jobs, the GPUs and the field that moves one of them."""
     owner = np.full(plant.gpus, -1)
     for number, (job, mine) in enumerate(zip(jobs, ranks, strict=True)):
         taken = mine.endpoint[owner[mine.endpoint] >= 0]

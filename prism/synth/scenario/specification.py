@@ -1,6 +1,6 @@
-"""What a simulation is asked for. Every field has a default; ranks count from 0 in Megatron's order (TP fastest, PP last).
+"""Specification of a simulation. Every field has a default; ranks count from 0 in Megatron's order (TP fastest, PP last).
 
-The types say which numbers make sense; `specification_file` holds what people write against them.
+The types define valid numbers; `specification_file` checks files against them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Way = Literal["both", "out", "in"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which numbers a field takes: from `least` (itself left out where `above`) to `most`."""
+    """Valid range of a field: from `least` (excluded if `above`) to `most`."""
 
     least: float = 0.0
     most: float = 1e15
@@ -36,9 +36,9 @@ Share = Annotated[float, Bounds(0, 1)]
 class Cluster:
     """Hosts with one NIC per GPU under two tiers of switches.
 
-    `rails`: GPU g of the hosts of one block goes to the block's leaf g; else a host goes to one leaf whole. A block is
-    `hosts_per_leaf` hosts. `uplink_gbit` is one leaf–spine link, None as fast as all NICs below it together. `buffer_octets`
-    is what a congested hop queues at most.
+    `rails`: GPU g of the hosts of one block connects to the block's leaf g; else all NICs of a host connect to one leaf. A
+    block is `hosts_per_leaf` hosts. `uplink_gbit`: rate of one leaf–spine link; None: as fast as all NICs below it together.
+    `buffer_octets`: maximum queue of a congested hop.
     """
 
     hosts: Annotated[int, Bounds(1, 60_000)] = 8
@@ -58,27 +58,27 @@ class Job:
     """One training job. Octets and times are those of one rank.
 
     Places: ranks fill the job's slots (`gpus_used` GPUs of each host from `first_host` on, from GPU `first_gpu` on) host by
-    host; `scattered` puts consecutive ranks on different hosts, so that TP is on the wire. `begin_s` is when it starts.
+    host; `scattered` puts consecutive ranks on different hosts, so that TP uses the network. `begin_s` is the start.
 
     A step is data loading, `accumulation` × `micro` micro-batches forward and backward (`forward_ms`, `backward_ms` each, of a
     stage; the first and last stage take `uneven` times as long), the reduction of `gradient_octets` in `buckets` (overlapped
-    with the last backward where `overlap`), the optimizer. `zero1` reduce-scatters gradients and gathers parameters after the
+    with the last backward if `overlap`), the optimizer. `zero1` reduce-scatters gradients and gathers parameters after the
     optimizer. `tensor_octets` > 0 is reduced over TP `tensor_calls` times per micro-batch and direction; `context_octets` goes
-    around CP rings `cp` − 1 times; `expert_octets` is what a rank sends away per all-to-all (two per direction and micro-batch
-    and MoE layer), unevenly by `expert_spread`. `fsdp` gathers and scatters `gradient_octets` / `layers` per layer instead.
-    Where senders wait for readiness, a stage asks for its next input when it has sent its last result, or, `batched`, at once.
-    `algorithm` is that of the gradient reduction.
+    around CP rings `cp` − 1 times; `expert_octets` is a rank's volume per all-to-all (two per direction, micro-batch and MoE
+    layer), unevenly by `expert_spread`. `fsdp` gathers and scatters `gradient_octets` / `layers` per layer instead. If senders
+    wait for readiness, a stage requests its next input after sending its last result, or, `batched`, at once. `algorithm` is
+    that of the gradient reduction.
 
     `lengths` is the lognormal spread of the steps' sequence lengths, which all ranks share, `micro_lengths` that of the
-    micro-batches in a step: work and the activations exchanged grow with them. `tied_octets` > 0 is reduced between first and
-    last stage after the gradients (tied embeddings). A pair's messages go over `queues` queue pairs in turn on each channel.
-    With `stall_chance` a rank's data comes about `stall_ms` late. After step `pause_after` the job sleeps for `pause_s`.
+    micro-batches in a step: work and activations grow with them. `tied_octets` > 0 is reduced between first and last stage
+    after the gradients (tied embeddings). A pair's messages use `queues` queue pairs in turn on each channel. With
+    `stall_chance` a rank's data comes about `stall_ms` late. After step `pause_after` the job sleeps for `pause_s`.
 
     `jitter` is the lognormal spread of a piece of work, `uneven_ranks` that of ranks' speeds; with `spike_chance` a piece takes
-    `spike_factor` times as long; `foreign` is the share of steps in which a host's other load stretches work by up to half.
+    `spike_factor` times as long; `foreign` is the share of steps in which other load of a host stretches work by up to half.
     Every `evaluate_every` steps the job evaluates for `evaluate_s`; every `checkpoint_every` it writes `checkpoint_octets` per
     writer (rank 0, or all with `checkpoint_all`) to storage. `storage_octets` are read per rank and step. `world_reduce` ends a
-    step with a tiny all-reduce over all ranks. `retransmit` is the healthy share of packets that is sent again.
+    step with a tiny all-reduce over all ranks. `retransmit` is the share of retransmitted packets without a fault.
     """
 
     name: str = "A"
@@ -148,18 +148,18 @@ class Job:
 
     @property
     def world(self) -> int:
-        """How many ranks."""
+        """Number of ranks."""
         return self.dp * self.pp * self.tp * self.cp
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong in a job's steps `first` … `stop` − 1 (None: to the end).
+    """A fault in a job's steps `first` … `stop` − 1 (None: to the end).
 
     compute_slow: `ranks` work `factor` times as long. nic_throttle: their NICs run at 1 / `factor` of their rate (one `way` or
     both). nic_loss: the share `loss` of the packets through their NICs is lost, which slows transfers `factor` times.
     uplink_throttle: the uplinks of leaf `switch` run at 1 / `factor`. hang: the ranks stop for `seconds` in step `first`.
-    crash: they exit in step `first`; the job comes back `restart_s` later (None: never).
+    crash: they exit in step `first`; the job restarts `restart_s` later (None: never).
     """
 
     kind: FaultKind
@@ -177,11 +177,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Nuisances:
-    """Traffic that is no training: hosts that are no members of any job, storage, monitoring.
+    """Traffic other than training: hosts outside any job, storage, monitoring.
 
-    `bulk_gbit` flows between two hosts outside the topology under different leaves (or, `bulk_inside`, between two endpoints of
-    the topology that no job uses). A `monitor` sends `monitor_octets` to every endpoint each `monitor_s`, and goes on for
-    `monitor_more_s` when all jobs are over.
+    `bulk_gbit` flows between two hosts outside the topology under different leaves (or, `bulk_inside`, between two unused
+    endpoints of the topology). A `monitor` sends `monitor_octets` to every endpoint each `monitor_s`, until `monitor_more_s`
+    after the last job.
     """
 
     bulk_gbit: Amount = 0.0
@@ -194,8 +194,10 @@ class Nuisances:
 
 @dataclass(frozen=True)
 class Degradation:
-    """What collection loses: one packet in `sampling` is seen; the share `loss` of records is lost; each switch's clock is off
-    by up to `skew_ms`; records of a flow are summed over `aggregate_s`; only the share `keep` of the time, its middle, is seen.
+    """Losses of collection: one packet in `sampling` is seen; the share `loss` of records is lost.
+
+    `skew_ms`: maximum clock offset of a switch. `aggregate_s`: records of a flow are summed over it. `keep`: share of the time,
+    its middle, that is collected.
     """
 
     sampling: Count = 1

@@ -1,6 +1,6 @@
-"""What people write to ask for a simulation: YAML or JSON with the fields of `spec`, and settings like jobs.0.dp=16.
+"""Parse specifications: YAML or JSON with the fields of `specification`, and settings like jobs.0.dp=16.
 
-Whatever cannot be meant is a ValueError of one line that names the place: `spec.yaml: jobs[0].dpp: unknown field, …`.
+Invalid input is a ValueError of one line that names the place: `spec.yaml: jobs[0].dpp: unknown field, …`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from collectors.files.documents import Object, load_json, load_yaml
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.pipeline_schedule import levels
-from prism.synth.scenario.rank_places import check_apart, lay_out
+from prism.synth.scenario.rank_places import check_apart, place_ranks
 from prism.synth.scenario.specification import Bounds, Fault, Job, Spec
 
 NOTHING = ("", "null", "~", "none")
@@ -24,7 +24,7 @@ TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 
 class _Place(NamedTuple):
-    """Where a value stands: the document's name and the way to it."""
+    """Position of a value: the document's name and the path to it."""
 
     name: str
     way: tuple[str | int, ...] = ()
@@ -38,16 +38,16 @@ class _Place(NamedTuple):
 
 
 def parse(text: str, name: str) -> Spec:
-    """The spec in a text; `name` is its file, for the format (.json, else YAML) and for errors."""
+    """Parse a specification; `name` is its file, for the format (.json, else YAML) and for errors."""
     text = text.removeprefix("\ufeff")
     document = load_json(text, name) if name.lower().endswith(".json") else load_yaml(text, name)
-    return checked(_record(Spec, {} if document is None else document, _Place(name)), name)
+    return check_consistency(_record(Spec, {} if document is None else document, _Place(name)), name)
 
 
-def overridden(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec:
-    """A spec with settings PLACE=VALUE, such as jobs.0.dp=16 or faults.0={kind: hang, ranks: [2]}, one after the other.
+def apply_settings(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec:
+    """Apply settings PLACE=VALUE in order, such as jobs.0.dp=16 or faults.0={kind: hang, ranks: [2]}.
 
-    One past the end of a list adds to it. `name` is for errors.
+    An index one past the end of a list appends to it. `name` is for errors.
     """
     if not settings:
         return spec
@@ -57,11 +57,11 @@ def overridden(spec: Spec, settings: Sequence[str], name: str = "--set") -> Spec
         if not equals or not place.strip():
             raise ValueError(f"{name} {setting}: must be PLACE=VALUE, such as jobs.0.dp=16")
         _put(document, place.strip().split("."), load_yaml(value, f"{name} {setting}"), _Place(f"{name} {setting}"))
-    return checked(_record(Spec, document, _Place(name)), name)
+    return check_consistency(_record(Spec, document, _Place(name)), name)
 
 
 def _put(document: Any, way: list[str], value: Any, place: _Place) -> None:
-    """Put a value where a way through records and lists leads."""
+    """Set a value at a path through records and lists."""
     for number, step in enumerate(way):
         last = number == len(way) - 1
         if isinstance(document, tuple | list):
@@ -93,7 +93,7 @@ def _unknown(key: str, known: Iterable[str]) -> str:
 
 
 def _record(kind: type[Any], given: Any, place: _Place) -> Any:
-    """A dataclass from an object with its fields."""
+    """Build a dataclass from an object with its fields."""
     if not isinstance(given, dict):
         raise place.wrong(f"must be an object with fields, not {_shown(given)}")
     if isinstance(given, Object) and given.twice is not None:
@@ -110,7 +110,7 @@ def _record(kind: type[Any], given: Any, place: _Place) -> Any:
 
 
 def _value(kind: Any, given: Any, place: _Place) -> Any:
-    """A value of a field's type. Texts are read as what is needed, as YAML gives them."""
+    """Convert a value to a field's type. YAML texts are converted as needed."""
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _bounded(_value(parts[0], given, place), parts[1], place)
@@ -170,8 +170,8 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def checked(spec: Spec, name: str) -> Spec:
-    """The spec, if its parts fit one another. Raises ValueError that names the place where they do not."""
+def check_consistency(spec: Spec, name: str) -> Spec:
+    """Check that the parts of a specification fit together. Raises ValueError with the place."""
     place = _Place(name)
     if not spec.jobs:
         raise place.at("jobs").wrong("needs at least one job")
@@ -187,7 +187,7 @@ def checked(spec: Spec, name: str) -> Spec:
         if job.mode == "fsdp" and job.world != job.dp:
             raise where.wrong("mode fsdp has no pp, tp and cp")
         try:
-            ranks.append(lay_out(job, plant))
+            ranks.append(place_ranks(job, plant))
             levels(job.schedule, job.pp, job.micro, job.chunks)
         except ValueError as error:
             raise where.wrong(str(error)) from None

@@ -1,1 +1,1 @@
-"""Steps of simulated training: operations, collectives, faults, and transfers on the fabric."""
+"""Simulate steps of training: operations, collectives, faults, and transfers on the fabric."""

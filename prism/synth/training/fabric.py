@@ -1,7 +1,7 @@
-"""Transfers on the wire: when each begins and ends, given readiness, rates, shares of links and what is wrong with them.
+"""Simulate transfers on the fabric: start and end, given readiness, rates, shared links and faults.
 
-Transfers that are handed over together share the links they cross while they overlap (processor sharing); those handed over
-apart are taken not to meet, but for what their callers put in order. Within a host nothing is on the wire.
+Transfers that are submitted together share links while they overlap (processor sharing). Separately submitted transfers are
+assumed not to meet, unless their callers serialise them. Transfers within a host are not on the network.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from prism.synth.scenario.specification import Fault, Job
 
 Floats = NDArray[np.float64]
 SEGMENT = {"rdma": 4096, "tcp": 1448}  # octets of payload in a full packet
-NEVER = 1e15  # ns; what is as late does not happen
+NEVER_NS = 1e15  # ns; later events do not happen
 
 
 @dataclass
 class Window:
-    """A fault of the network and when it holds, ns since the simulation's start; `endpoints` where it is about NICs."""
+    """A network fault and its time, ns since the simulation's start; `endpoints`: of affected NICs."""
 
     fault: Fault
     endpoints: Ints
     leaf: int
     begin: float
-    end: float = NEVER
+    end: float = NEVER_NS
 
 
 @dataclass
 class Batch:
-    """Transfers as they were on the wire; times in ns, arrays of one length. A `lane` has connections of its own."""
+    """Completed transfers; times in ns, arrays of one length. A `lane` has its own connections."""
 
     start: Floats
     end: Floats
@@ -40,17 +40,17 @@ class Batch:
     dst: Ints
     octets: Ints
     lane: int
-    again: Ints
+    retransmits: Ints
     spine: Ints
     queue: Floats  # ns waited at the leaf's uplink, and at the spine's downlink: float64[n, 2]
-    turn: Ints  # how many messages the pair had sent before, modulo its queue pairs
+    turn: Ints  # number of earlier messages of the pair, modulo its queue pairs
 
 
 @dataclass
 class Fabric:
-    """What carries one job's transfers. `windows` holds the faults of the network, open or closed.
+    """The network of one job's transfers. `windows`: network faults, open or closed.
 
-    `epoch` is added to lanes: the connections of a job that came back are new ones.
+    `epoch` is added to lanes: a restarted job has new connections.
     """
 
     plant: Plant
@@ -58,12 +58,12 @@ class Fabric:
     rng: np.random.Generator
     windows: list[Window] = field(default_factory=list)
     sent: list[Batch] = field(default_factory=list)
-    told: list[Batch] = field(default_factory=list)
+    messages: list[Batch] = field(default_factory=list)
     epoch: int = 0
     turns: dict[tuple[int, int, int], int] = field(default_factory=dict)
 
     def move(self, lane: int, src: Ints, dst: Ints, octets: Ints, ready: Floats) -> tuple[Floats, Floats]:
-        """Begin and end, ns, of transfers between endpoints that are ready at `ready`; octets of each."""
+        """Transfer `octets` between endpoints that are ready at `ready`; return start and end, ns."""
         plant, cluster = self.plant, self.plant.cluster
         inside = plant.host[src] == plant.host[dst]
         spine = plant.spine(src, dst, np.full(len(src), lane))
@@ -80,7 +80,7 @@ class Fabric:
         wait = cluster.latency_us * 1e3 * (1 + (spine >= 0)) * (0.8 + self.rng.exponential(0.2, len(src)))
         start = ready + np.where(inside, 1e3, wait)
         end = start + octets * 8 / bound * slow
-        real = ~inside & (end < NEVER)
+        real = ~inside & (end < NEVER_NS)
         packets = octets // SEGMENT[self.job.transport] + 1
         again = self.rng.binomial(packets, np.minimum(lossy + self.job.retransmit, 0.5))
         queue = np.stack([self._queued(up, rate, octets), self._queued(down, rate, octets)], axis=1)
@@ -99,21 +99,21 @@ class Fabric:
         self.sent.append(Batch(*whole, turn))
         return start, end
 
-    def tell(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
-        """Send small messages; when they arrive."""
+    def send_messages(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
+        """Send small messages; return their arrival times."""
         arrives = when + self.plant.cluster.latency_us * 1e3 * (1 + self.rng.exponential(0.3, len(src)))
-        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER / 2)
+        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER_NS / 2)
         n = int(real.sum())
         sizes, none = np.full(n, octets, np.int64), np.zeros(n, np.int64)
         spine = self.plant.spine(src, dst, np.full(len(src), lane))
         idle = np.full((n, 2), 1e3)
-        self.told.append(
+        self.messages.append(
             Batch(when[real], when[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
         )
         return np.asarray(arrives)
 
     def _turns(self, lane: int, src: Ints, dst: Ints, octets: Ints) -> Ints:
-        """Whose turn it is of each pair's queue pairs, counted in messages."""
+        """Count each pair's messages to choose its queue pair."""
         turn = np.zeros(len(src), np.int64)
         if self.job.queues > 1:
             many = -(-octets // self.job.message_octets)
@@ -128,7 +128,7 @@ class Fabric:
     def _troubled(
         self, window: Window, who: tuple[Ints, Ints, Floats], rates: tuple[Floats, Floats, Floats, Floats]
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Rates out and in, how much slower, and the share lost, with a fault of NICs in force."""
+        """Apply a NIC fault to rates out and in, slowdown and loss share."""
         (src, dst, ready), (out, into, slow, lossy) = who, rates
         fault = window.fault
         now = (ready >= window.begin) & (ready < window.end)
@@ -142,7 +142,7 @@ class Fabric:
         return out, into, slow, lossy
 
     def _uplinks(self, src: Ints, dst: Ints, spine: Ints, octets: Ints, ready: Floats, rate: Floats) -> tuple[Floats, Floats]:
-        """What the leaf–spine links leave to each transfer, Gbit/s up and down; infinite where it is no bottleneck."""
+        """Compute the share of leaf–spine links for each transfer, Gbit/s up and down; infinite if it is no bottleneck."""
         plant, cluster = self.plant, self.plant.cluster
         full = cluster.uplink_gbit or cluster.nic_gbit * cluster.hosts_per_leaf * (1 if cluster.rails else cluster.gpus)
         shares = []
@@ -165,7 +165,7 @@ class Fabric:
 
     @staticmethod
     def _at_once(where: Ints, octets: Ints | Floats, ready: Floats, rate: Floats) -> Floats:
-        """How many of the transfers that go through one place overlap each one, itself included."""
+        """Count the transfers through one place that overlap each one, itself included."""
         if len(where) < 2 or np.bincount(where).max() < 2:
             return np.ones(len(where))
         longest = 1 << 40
@@ -178,7 +178,10 @@ class Fabric:
         return np.asarray(np.maximum(behind, 1), dtype=np.float64)
 
     def _queued(self, share: Floats, rate: Floats, octets: Ints) -> Floats:
-        """How long the last packets of a transfer queue before a hop, ns: a full buffer where the hop is the bottleneck."""
+        """Compute the queueing delay of the last packets of a transfer at a hop, ns.
+
+        The buffer is full if the hop is the bottleneck.
+        """
         idle = self.rng.exponential(600.0, len(rate)) + 700.0
         full = np.minimum(self.plant.cluster.buffer_octets, octets) * 8 / np.where(np.isfinite(share), share, 1.0)
         return np.asarray(idle + np.where(share < 0.95 * rate, full * (0.6 + 0.3 * self.rng.random(len(rate))), 0.0))

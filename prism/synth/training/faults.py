@@ -1,4 +1,4 @@
-"""How long work takes: jitter, spikes, uneven ranks, other load, and ranks that are slow or stop."""
+"""Simulate durations of work: jitter, spikes, uneven ranks, other load, slow and stopped ranks."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 
 from prism.synth.scenario.cluster import Ints
 from prism.synth.scenario.specification import Fault, Job
-from prism.synth.training.fabric import NEVER, Floats
+from prism.synth.training.fabric import NEVER_NS, Floats
 
 
 @dataclass
 class Stall:
-    """A rank that stops in the middle of a step, and when it did, ns (unknown before it has)."""
+    """A rank that stops inside a step, and the time of the stop, ns (unknown before)."""
 
     fault: Fault
     pending: bool = True
-    begin: float = NEVER
+    begin: float = NEVER_NS
 
     @property
     def length(self) -> float:
-        """For how long, ns."""
-        return NEVER if self.fault.kind == "crash" else self.fault.seconds * 1e9
+        """Duration, ns."""
+        return NEVER_NS if self.fault.kind == "crash" else self.fault.seconds * 1e9
 
 
 @dataclass
@@ -41,15 +41,15 @@ class Work:
         self.usual = np.exp(self.rng.normal(0, job.uneven_ranks, job.world))
         self.usual = self.usual[np.arange(job.world) // job.tp * job.tp]  # TP partners share each piece of work
         self.factor = self.usual
-        self.length = 1.0  # of the step's sequences, against the usual
+        self.length = 1.0  # sequence length of the step, relative to the usual
         self.stalls = [Stall(f) for f in self.faults if f.kind in ("hang", "crash")]
 
     def begin(self, step: int) -> None:
-        """Settle how fast each rank is in this step."""
+        """Draw the speed of each rank in this step."""
         self.step = step
         factor = self.usual.copy()
         for fault in self.faults:
-            if fault.kind == "compute_slow" and fault.first <= step < (NEVER if fault.stop is None else fault.stop):
+            if fault.kind == "compute_slow" and fault.first <= step < (NEVER_NS if fault.stop is None else fault.stop):
                 factor[list(fault.ranks)] *= fault.factor
         if self.job.foreign:
             loaded = np.unique(self.host)[self.rng.random(len(np.unique(self.host))) < self.job.foreign]
@@ -59,27 +59,27 @@ class Work:
             self.length = float(np.exp(self.rng.normal(0, self.job.lengths)))
 
     def lengths(self, n: int) -> Floats:
-        """How long the sequences of n micro-batches are, against the usual."""
+        """Draw the sequence lengths of n micro-batches, relative to the usual."""
         spread = self.job.micro_lengths
         return np.asarray(self.length * np.exp(self.rng.normal(0, spread, n)) if spread else np.full(n, self.length))
 
-    def loaded(self) -> Floats:
-        """How long each rank waits for its data, ns."""
-        took, job = self.took(np.arange(self.job.world), self.job.load_ms), self.job
+    def data_wait(self) -> Floats:
+        """Draw the data waiting time of each rank, ns."""
+        took, job = self.work_time(np.arange(self.job.world), self.job.load_ms), self.job
         if not job.stall_chance:
             return took
         late = self.rng.random(job.world) < job.stall_chance
         return np.asarray(took + late * job.stall_ms * 1e6 * self.rng.uniform(0.5, 1.5, job.world))
 
-    def took(self, ranks: Ints, ms: Floats | float) -> Floats:
-        """How long a piece of `ms` of undisturbed work takes each of the given ranks, ns."""
+    def work_time(self, ranks: Ints, ms: Floats | float) -> Floats:
+        """Compute the duration of a piece of `ms` of undisturbed work for the given ranks, ns."""
         n, job = len(ranks), self.job
         noise = np.exp(self.rng.normal(0, job.jitter, n))
         noise = np.where(self.rng.random(n) < job.spike_chance, noise * job.spike_factor, noise)
         return np.asarray(np.asarray(ms) * 1e6 * noise * self.factor[ranks])
 
     def stalled(self, ranks: Ints, begun: Floats, ended: Floats) -> tuple[Floats, float]:
-        """What pieces of work last longer because a rank stops in them, ns, and after which share of its piece it does."""
+        """Compute the extra time of pieces in which a rank stops, ns, and the share of its piece before the stop."""
         extra, at = np.zeros(len(ranks)), 1.0
         for stall in self.stalls:
             if stall.pending and stall.fault.first == self.step:

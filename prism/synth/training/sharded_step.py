@@ -1,4 +1,4 @@
-"""A step of fully sharded training: parameters are gathered layer by layer, gradients scattered.
+"""Simulate a step of fully sharded training: gather parameters layer by layer, scatter gradients.
 
 Sources: Rajbhandari et al., "ZeRO" (SC 2020), stage 3; PyTorch FSDP2 (`fully_shard`), which gathers one layer ahead.
 """
@@ -12,28 +12,28 @@ from prism.synth.training.training_step import LANES, Clock, Trainer
 
 
 class ShardedTrainer(Trainer):
-    """Simulates the steps of a job whose every layer is sharded over its data-parallel group."""
+    """Simulates the steps of a job whose layers are all sharded over its data-parallel group."""
 
     def step(self, clock: Clock) -> None:
         """Gather and compute forward, gather, compute and scatter backward, optimize."""
         job = self.job
         for micro in range(job.accumulation):
             self.lengths = self.work.lengths(1)
-            line = clock.now.copy()  # when a rank's communication stream is free
+            line = clock.now.copy()  # time at which a rank's communication stream is free
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
-            clock.heard(line)
-        clock.work("optimizer", self.work.took(np.arange(job.world), job.optimizer_ms))
+            clock.wait_until(line)
+        clock.work("optimizer", self.work.work_time(np.arange(job.world), job.optimizer_ms))
 
     def _gather(self, line: Floats, asked: Floats) -> Floats:
         size = self.job.gradient_octets // self.job.layers
         return self.talk.reduce(LANES["dp"], self.ranks.dp, size, np.maximum(line, asked), self.job.algorithm, half=True)
 
     def _compute(self, clock: Clock, kind: str, needs: Floats, *, stall: bool = False) -> None:
-        clock.heard(needs)
+        clock.wait_until(needs)
         everyone, begun = np.arange(self.job.world), clock.now
         ms = self.job.forward_ms if kind == "forward" else self.job.backward_ms
-        clock.work(kind, self.work.took(everyone, ms * float(self.lengths[0]) / self.job.layers))
+        clock.work(kind, self.work.work_time(everyone, ms * float(self.lengths[0]) / self.job.layers))
         clock.now = clock.now + (self.work.stalled(everyone, begun, clock.now)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:
@@ -54,5 +54,5 @@ class ShardedTrainer(Trainer):
             if layer + 1 < self.job.layers:
                 line = self._gather(line, asked)
             self._compute(clock, "backward", have, stall=stall and layer == self.job.layers // 2)
-            line = self._gather(line, clock.now)  # the scatter of gradients moves as much
+            line = self._gather(line, clock.now)  # the scatter of gradients has the same volume
         return line

@@ -1,18 +1,18 @@
-// Elements. Text is always text: nothing here, nor elsewhere, reads HTML from data.
+// Create elements. Text is always inserted as text: no module parses HTML from data.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-const slots = new WeakMap(); // element → what it was given: {attributes, style, handlers, key, part}
+const slots = new WeakMap(); // element → its state: {attributes, style, handlers, key, part}
 
 /**
- * An HTML element. Attributes: `onclick` and the like are handlers, `style` an object, null and false are left out; `key`, which is not
- * shown, identifies an element among its siblings when they are drawn again.
+ * Creates an HTML element. Attributes: `onclick` etc. are handlers, `style` is an object, null and false are left out; `key` is not
+ * rendered and identifies an element among its siblings in updates.
  */
 export function h(tag, attributes = {}, ...children) {
   return furnish(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element. */
+/** Creates an SVG element. */
 export function svg(tag, attributes = {}, ...children) {
   return furnish(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -31,15 +31,15 @@ function furnish(element, attributes, children) {
   return element;
 }
 
-/** What `h` gave an element: {attributes, style, handlers, key, part}; undefined for an element that it did not make. */
+/** State of an element that `h` made: {attributes, style, handlers, key, part}; undefined for other elements. */
 export const slotOf = (element) => slots.get(element);
 
-/** What is shown of children: no null, undefined or false; lists within lists are opened. */
+/** Flattens children to nodes, without null, undefined and false. */
 export const nodes = (children) => children.flat(4).filter((child) => child !== null && child !== undefined && child !== false);
 
 /**
- * Gives an element what `now` names and takes away what only `was` named. What others set (an unfolded <details>, a typed text) stays.
- * A handler is looked up when its event comes, so that a newer one replaces it without another listener.
+ * Sets what `now` names and removes what only `was` names. Other changes (an open <details>, typed text) stay. Handlers are looked up when
+ * an event comes, so that a newer one replaces it without another listener.
  */
 export function dress(element, was, now) {
   for (const name of Object.keys(was.attributes)) if (!(name in now.attributes)) element.removeAttribute(name);
@@ -53,8 +53,8 @@ export function dress(element, was, now) {
 const heard = (event) => slots.get(event.currentTarget)?.handlers[event.type]?.(event);
 
 /**
- * A table: columns are {name, label, number?, cell(row)}; `sorted` {name, down}; `onsort(name)`; `key(row)` identifies a row; `href(row)` for
- * the first cell; `marked(row)` a severity; `counted` {rows, begin} where these are some rows of a longer table.
+ * Creates a table. columns: {name, label, number?, cell(row)}; `sorted` {name, down}; `onsort(name)`; `key(row)` identifies a row;
+ * `href(row)` for the first cell; `marked(row)` a severity; `counted` {rows, begin} if the rows are part of a longer table.
  */
 export function table(columns, rows, { caption, sorted, onsort, key, href, marked, counted } = {}) {
   const heads = columns.map((column) => {
@@ -75,19 +75,19 @@ export function table(columns, rows, { caption, sorted, onsort, key, href, marke
   return h("div", { class: "scroll" }, h("table", { "aria-rowcount": counted ? counted.rows + 1 : null }, caption ? h("caption", {}, caption) : null, head, h("tbody", {}, body)));
 }
 
-/** A section with a heading, an optional note beside it, and what is in it. */
+/** Creates a section with a heading, an optional note, and content. */
 export function section(title, { id, note, tools, wide } = {}, ...children) {
   const heading = h("header", {}, h("h2", {}, title), note ? h("p", { class: "note" }, note) : null, tools ?? null);
   return h("section", { id, class: wide ? "wide" : null, "aria-label": title }, heading, ...children);
 }
 
-/** Facts as a list of terms: [[term, value], …]; those without a value are left out. */
+/** Creates a list of facts: [[term, value], …]; entries without a value are left out. */
 export function facts(pairs) {
   const told = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return h("dl", { class: "facts" }, told.map(([term, value]) => h("div", { key: term }, h("dt", {}, term), h("dd", {}, value))));
 }
 
-/** What is said where there is nothing to show. */
+/** Creates the text for an empty list. */
 export function empty(text, ...more) {
   return h("p", { class: "empty" }, text, ...more);
 }

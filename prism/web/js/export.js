@@ -1,10 +1,10 @@
-// What is shown, as a file: lists as CSV or Parquet from the service, pictures as PNG.
+// Save visible data as files: lists as CSV or Parquet from the service, pictures as PNG.
 
 import { h } from "./dom.js";
 
 const FORMS = { CSV: ["text/csv", "csv"], Parquet: ["application/vnd.apache.parquet", "parquet"] };
 
-/** Buttons that save a list of the service; nothing in a report without one. */
+/** Buttons that save a list of the service; nothing in a report without a service. */
 export function exports(source, path, query = {}) {
   if (!source.live) return null;
   const name = path.split("/").filter(Boolean).join("-");
@@ -18,7 +18,7 @@ export function exports(source, path, query = {}) {
   } }, label)));
 }
 
-/** A button that saves the tables of a section as they are shown, as CSV: of what no list of the service holds. */
+/** A button that saves the visible tables of a section as CSV, for data without a list in the service. */
 export function sheet(id) {
   return h("button", { type: "button", class: "link", "aria-label": `Save ${id} as CSV`, onclick: () => {
     const tables = [...(document.getElementById(id)?.querySelectorAll("table") ?? [])];
@@ -28,10 +28,10 @@ export function sheet(id) {
 }
 
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-/** What no spreadsheet takes for a formula (OWASP, CSV injection). */
+/** Escapes text that a spreadsheet would compute (OWASP, CSV injection). */
 const inert = (text) => (/^[=+@\t\r]|^-(?!\d)/.test(text) ? `'${text}` : text);
 
-/** A button that saves the pictures inside an element, one under the other with their heading, as PNG; for screen readers it has `name`. */
+/** A button that saves the pictures inside an element as one PNG with their heading; `name` is for screen readers. */
 export function png(box, name) {
   return h("button", { type: "button", class: "link", "aria-label": `Save ${name} as PNG`, onclick: () => {
     const found = [...box().querySelectorAll("canvas:not(.ramp), svg.graph")].map(sized).filter((one) => one.wide && one.tall);
@@ -58,7 +58,7 @@ export function png(box, name) {
 const HEAD = 30;
 const shade = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
 
-/** How large a picture is, in pixels of the screen. */
+/** Returns the size of a picture in screen pixels. */
 function sized(element) {
   if (element instanceof HTMLCanvasElement) return { element, wide: element.width, tall: element.height };
   const ratio = Math.min(3, window.devicePixelRatio || 1);
@@ -66,7 +66,7 @@ function sized(element) {
   return { element, wide: Math.round(width * ratio), tall: Math.round(height * ratio) };
 }
 
-/** Draws the lines, circles and names of an SVG picture as the page shows them. */
+/** Draws the lines, circles and labels of an SVG picture as on the page. */
 function drawn(context, picture, { wide, at }) {
   context.save();
   context.translate(0, at);
@@ -90,7 +90,7 @@ function drawn(context, picture, { wide, at }) {
   context.restore();
 }
 
-/** Hands a file to the browser. */
+/** Passes a file to the browser. */
 export function save(blob, name) {
   const url = URL.createObjectURL(blob);
   const anchor = h("a", { href: url, download: name });

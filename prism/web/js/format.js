@@ -1,14 +1,14 @@
-// Numbers and times in words. Times come as text of int64 ns, which only BigInt holds.
+// Format numbers and times. Times are text of int64 ns, which only BigInt can hold.
 
 const THIN = "\u202f";
 
-/** ms between two times. */
+/** Returns ms between two times. */
 export const between = (start, end) => Number(BigInt(end) - BigInt(start)) / 1e6;
 
-/** A time `ms` after another, as text of ns. */
+/** Adds `ms` to a time; text of ns. */
 export const later = (start, ms) => String(BigInt(start) + BigInt(Math.round(ms * 1e6)));
 
-/** A duration with about three digits. */
+/** Formats a duration with about three digits. */
 export function duration(ms) {
   if (ms === null || ms === undefined || !Number.isFinite(ms)) return "–";
   const size = Math.abs(ms);
@@ -22,18 +22,18 @@ export function duration(ms) {
   return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
 }
 
-/** The zone in which times are shown: the reader's own, or UTC where that was chosen. */
+/** Returns the time zone of the pages: the reader's own, or UTC if selected. */
 export function zone() {
   let chosen = null;
   try {
     chosen = localStorage.getItem("prism-zone");
   } catch {
-    // storage may be refused
+    // storage may be unavailable
   }
   return chosen ?? Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC";
 }
 
-/** A point of time in the reader's zone; `brief` without date and zone. */
+/** Formats a time in the selected zone; `brief` without date and zone. */
 export function moment(ns, { brief = false } = {}) {
   if (!ns || ns === "0") return "–";
   const date = new Date(Number(BigInt(ns) / 1_000_000n));
@@ -45,30 +45,30 @@ export function moment(ns, { brief = false } = {}) {
   return brief ? time : `${date.toLocaleDateString("sv-SE")} ${time} ${offset(date)}`;
 }
 
-/** How far the reader's zone is from UTC at a time: +02:00. */
+/** Returns the offset of the reader's zone from UTC at a time: +02:00. */
 function offset(date) {
   const minutes = -date.getTimezoneOffset();
   const [hours, rest] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
   return `${minutes < 0 ? "−" : "+"}${String(hours).padStart(2, "0")}:${String(rest).padStart(2, "0")}`;
 }
 
-/** What is said behind a time of day: its zone. */
+/** Zone after a time of day. */
 export const zoned = () => (zone() === "UTC" ? " UTC" : "");
 
-/** How long after `zero` that was: +9.5 s. */
+/** Formats a time since `zero`: +9.5 s. */
 export function since(zero, ns) {
   const exact = between(zero, ns);
-  const ms = Math.abs(exact) < 50 ? 0 : exact; // a job may begin a moment before the first whole record
+  const ms = Math.abs(exact) < 50 ? 0 : exact; // a job may start a moment before the first complete record
   return `${ms < 0 ? "−" : "+"}${duration(Math.abs(ms))}`;
 }
 
-/** A whole number with thin spaces between thousands. */
+/** Formats a whole number with thin spaces between thousands. */
 export function count(n) {
   if (n === null || n === undefined) return "–";
   return Math.round(n).toString().replace(/\B(?=(\d{3})+$)/g, THIN);
 }
 
-/** Octets with a binary-free unit: kB, MB, GB, TB. */
+/** Formats octets with decimal units: kB, MB, GB, TB. */
 export function octets(n) {
   if (n === null || n === undefined) return "–";
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -77,35 +77,35 @@ export function octets(n) {
   return `${place ? value.toFixed(value < 10 ? 1 : 0) : value} ${units[place]}`;
 }
 
-/** A share 0 … 1 in percent. */
+/** Formats a share 0 … 1 in percent. */
 export const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(share * 100)}${THIN}%`);
 
-/** What slowness cost all GPUs: GPU-seconds, or hours of them. */
+/** Formats the cost for all GPUs: GPU-seconds or GPU-hours. */
 export function lost(seconds) {
   if (!seconds || seconds < 0.5) return "–";
   return seconds < 3600 ? `${count(seconds)} GPU-s` : `${(seconds / 3600).toFixed(seconds < 36_000 ? 1 : 0)} GPU-h`;
 }
 
-/** Sizes of the parallel dimensions: DP 2 × PP 4. */
+/** Formats sizes of the parallel dimensions: DP 2 × PP 4. */
 export function layout(sizes) {
   const named = ["dp", "pp", "tp", "ep", "cp"].filter((kind) => sizes[kind] > 1).map((kind) => `${kind.toUpperCase()} ${sizes[kind]}`);
   return named.join(" × ") || "not known";
 }
 
-/** How sure a share of 0 … 1 is, in words. */
+/** Describes a confidence of 0 … 1 in words. */
 export function sureness(confidence) {
   if (confidence >= 0.9) return "sure";
   if (confidence >= 0.7) return "likely";
   return confidence >= 0.5 ? "unsure" : "a guess";
 }
 
-/** leaf2 before leaf10. */
+/** Sorts leaf2 before leaf10. */
 export const natural = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
-/** `slow_rank` as words. */
+/** Formats `slow_rank` as words. */
 export const words = (name) => name.replaceAll("_", " ");
 
-/** Names in a row, the rest counted. */
+/** Lists names; the rest is counted. */
 export function names(ids, most = 3, joint = ", ") {
   return ids.slice(0, most).join(joint) + (ids.length > most ? ` and ${count(ids.length - most)} more` : "");
 }

@@ -1,15 +1,15 @@
-// What an update in place must not take from its reader: a click that has begun, the focus, a text selection.
+// Keep the reader's state in updates: a click in progress, the focus, a text selection.
 
 const LOOK_MS = 100;
 
-/** Resolves once no button of the pointer is pressed in `main`: what is being clicked or dragged must not move. */
+/** Resolves once no pointer button is pressed in `main`, because clicked or dragged elements must not move. */
 export async function released(main) {
   while (main.querySelector(":active")) await new Promise((go) => { setTimeout(go, LOOK_MS); });
 }
 
 /**
- * Remembers focus and text selection inside an element; returns what restores them where moved elements or changed texts lost them.
- * The focus of a link that is gone goes to another link to the same page, else to the page as a whole.
+ * Remembers focus and text selection inside an element; returns a function that restores them. If a focused link is gone, the focus goes
+ * to another link to the same page, else to the page as a whole.
  */
 export function kept(element) {
   const focused = document.activeElement;

@@ -1,9 +1,12 @@
-// The keyboard: g and a letter goes to a page, / filters, j and k walk through rows, ? says so.
+// Keyboard: g and a letter opens a page, / filters, j and k move through rows, ? shows help.
 
 import { h } from "./dom.js";
 import { link } from "./state.js";
 
-/** Listens; returns a function that opens the help. places: [[name, label, key]]; `theme()` changes the theme, `pause()` stops or resumes live updates. */
+/**
+ * Listens for keys; returns a function that opens the help. places: [[name, label, key]]; `theme()` changes the theme, `pause()` stops or
+ * resumes live updates.
+ */
 export function listenKeys(places, { theme, pause }) {
   const lines = [
     ...places.map(([, label, key]) => [`g ${key}`, label]),
@@ -59,7 +62,7 @@ export function listenKeys(places, { theme, pause }) {
   return help;
 }
 
-/** The focus goes to the first link of the next or the previous row. */
+/** Moves the focus to the first link of the next or the previous row. */
 function walk(by) {
   const rows = [...document.querySelectorAll("main [data-row]")];
   if (!rows.length) return;

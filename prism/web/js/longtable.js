@@ -1,14 +1,14 @@
-// Tables of very many rows: only those that are in sight are in the page. The others keep their place, so that the scroll bar tells the truth.
+// Tables of very many rows: only visible rows are in the page. The others keep their space, so that the scroll bar is right.
 
 import { h, table } from "./dom.js";
 import { count } from "./format.js";
 import { part, redraw } from "./patch.js";
 
-const PLAIN = 60; // rows up to which a table is an ordinary one
-const ROW = 37; // height of a row, px, until one was measured
-const SPARE = 12; // rows above and below what is in sight
+const PLAIN = 60; // rows up to which a plain table is used
+const ROW = 37; // height of a row, px, before the first measurement
+const SPARE = 12; // extra rows above and below the visible ones
 
-/** A table as `table` makes it, of any length. `label` names it for screen readers; up to `plain` rows it is an ordinary one. */
+/** A table like `table`, of any length. `label` is for screen readers; up to `plain` rows it is a plain table. */
 export function longTable(columns, rows, options = {}) {
   if (rows.length <= (options.plain ?? PLAIN)) return table(columns, rows, options);
   return part({ class: "long", tabindex: 0, role: "region", "aria-label": `${options.label ?? "Table"}, ${count(rows.length)} rows, scrolls` }, mountLong, { columns, rows, options });

@@ -1,4 +1,4 @@
-// The dashboard: pages of what a service knows.
+// The dashboard of a service.
 
 import { alerts } from "./pages/alerts.js";
 import { compare } from "./pages/compare.js";

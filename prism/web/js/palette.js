@@ -1,4 +1,4 @@
-// Colours of data, by theme. Heat rises in luminance alone, so it can be told apart without hue; phases are Okabe and Ito's.
+// Colours of data, by theme. Heat differs in luminance alone, so it is readable without hue; phases use Okabe and Ito's colours.
 
 const HEAT = {
   light: ["#eef0f2", "#fbe3b5", "#f6b35c", "#dd6b2f", "#a32a2f", "#4d1029"],
@@ -26,27 +26,27 @@ const PHASES = {
   unknown: { light: "#9aa0a6", dark: "#868d95", label: "unknown", ink: "#101214" },
   idle: { light: "#e9ebee", dark: "#2b3036", label: "idle", ink: { light: "#5c636b", dark: "#a6adb5" }, hatched: true },
 };
-/** The order in which phases are listed: work, traffic, waiting. */
+/** Order of phases in lists: work, traffic, waiting. */
 export const PHASE_ORDER = Object.keys(PHASES);
 
 const WORK = new Set(["forward", "backward", "compute", "optimizer", "idle", "unknown"]);
 
-/** The theme now. */
+/** Returns the current theme. */
 export const theme = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
 
-/** Colour, ink and label of a phase; those of `unknown` for a word that is new. */
+/** Returns colour, ink and label of a phase; those of `unknown` for an unknown word. */
 export function phase(word) {
   const found = PHASES[word] ?? PHASES.unknown;
   return { colour: found[theme()], ink: found.ink[theme()] ?? found.ink, label: found.label, hatched: Boolean(found.hatched), traffic: !WORK.has(word) };
 }
 
-/** The colours of a phase as style.css takes them: one for each theme. */
+/** Returns the colours of a phase for style.css: one per theme. */
 export function tints(word) {
   const { light, dark } = PHASES[word] ?? PHASES.unknown;
   return { "--light": light, "--dark": dark };
 }
 
-/** 256 colours as [r, g, b], from little to much. `name`: heat, volume, or deviation, of which the middle is none. */
+/** Returns 256 colours as [r, g, b] from low to high. `name`: heat, volume, or deviation (neutral in the middle). */
 export function ramp(name) {
   const stops = ({ volume: VOLUME, deviation: DEVIATION }[name] ?? HEAT)[theme()].map(rgb);
   return Array.from({ length: 256 }, (_, place) => {
@@ -58,8 +58,8 @@ export function ramp(name) {
 
 const rgb = (hex) => [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
 
-/** A colour that style.css declares. */
+/** Returns a colour declared in style.css. */
 export const token = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-/** Severities: a sign beside the colour. */
+/** Sign of each severity, beside its colour. */
 export const SIGNS = { critical: "■", warning: "▲", info: "○" };

@@ -1,19 +1,19 @@
-// Updates in place: what is drawn again becomes the elements that are there. Same elements stay the same objects, so that focus, selection,
-// scroll position, a tip and what was typed or unfolded stay too.
+// Update pages in place: new elements are merged into existing ones. Existing elements stay the same objects, which preserves focus,
+// selection, scroll position, tooltips, typed text and opened details.
 
 import { dress, h, nodes, slotOf } from "./dom.js";
 import { kept } from "./keep.js";
 
-const heirs = new WeakMap(); // element that was drawn again → the element in the page that took over what it shows
+const heirs = new WeakMap(); // new element → the existing element that took over its content
 
-/** The element in the page that shows what this one was made for: itself, or the one that took it over. */
+/** Returns the element in the page for a given one: itself, or the one that took over its content. */
 export function live(element) {
   let found = element;
   while (heirs.has(found)) found = heirs.get(found);
   return found;
 }
 
-/** Makes `children` (all newly made) the content of an element, or of the one that took it over. */
+/** Replaces the content of an element (or of its successor) with `children`, all newly made. */
 export function redraw(element, ...children) {
   const target = live(element);
   const fresh = document.createDocumentFragment();
@@ -24,8 +24,8 @@ export function redraw(element, ...children) {
 }
 
 /**
- * An element that looks after its own content. `mount(root, props)` runs once it is in the page, fills `root`, and returns
- * {update(props), …}: where a part is drawn again with the same `mount`, the one that is there gets the new props.
+ * An element that manages its own content. `mount(root, props)` runs once it is in the page, fills `root`, and returns {update(props), …}:
+ * a redrawn part with the same `mount` gets the new props instead.
  */
 export function part(attributes, mount, props) {
   const made = h("prism-part", attributes);
@@ -33,7 +33,7 @@ export function part(attributes, mount, props) {
   return made;
 }
 
-/** Calls a method that the `mount` of a part returned; nothing where it is not in the page yet. */
+/** Calls a method that the `mount` of a part returned; does nothing before the part is in the page. */
 export const call = (element, name, ...args) => slotOf(live(element)).part.made?.[name](...args);
 
 customElements.define("prism-part", class extends HTMLElement {
@@ -43,13 +43,13 @@ customElements.define("prism-part", class extends HTMLElement {
   }
 });
 
-/** Runs what a part does. Where that fails, the part says so, the rest of the page goes on, and the next update mounts it anew. */
+/** Runs code of a part. If it fails, the part shows the error, the rest of the page continues, and the next update mounts it again. */
 function guarded(root, act) {
   try {
     return act() ?? null;
   } catch (error) {
     console.error(error);
-    root.replaceChildren(h("p", { class: "failure" }, "▲ This part of the page cannot be drawn. Reload the page; if it fails again, report what the browser's console says."));
+    root.replaceChildren(h("p", { class: "failure" }, "▲ This part of the page cannot be drawn. Reload the page; if it fails again, report the text of the browser's console."));
     slotOf(root).part.made = null;
     return null;
   }
@@ -94,7 +94,7 @@ function patchChildren(parent, fresh) {
   }
 }
 
-/** For each node that is wanted, the old one that becomes it, or null: by key or id, the others in their order. */
+/** Finds for each new node the old one that it replaces, or null: by key or id, the others in order. */
 function matched(olds, wanted) {
   const keyed = new Map();
   const plain = [];
@@ -129,9 +129,9 @@ function alike(old, node) {
   return Boolean(was && now) && was.part?.mount === now.part?.mount;
 }
 
-/** Where a longest rising run of numbers is (-1: no number), so that all that is not in it, as little as can be, is moved. */
+/** Finds a longest increasing subsequence (-1: no number), so that as few nodes as possible are moved. */
 function rising(places) {
-  const ends = []; // ends[n]: where the least number is that ends a rising run of n + 1
+  const ends = []; // ends[n]: index of the smallest number that ends an increasing subsequence of n + 1
   const before = [];
   places.forEach((place, at) => {
     if (place < 0) return;

@@ -1,4 +1,4 @@
-// A report in one file: the same pages, of answers that are in the file.
+// A report in one file: the same pages, with embedded answers.
 
 import { finding, findings } from "./pages/findings.js";
 import { job } from "./pages/job.js";

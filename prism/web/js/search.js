@@ -1,14 +1,14 @@
-// One box that finds jobs, users, hosts, racks, addresses, switches and findings by a part of their name.
+// Search box for jobs, users, hosts, racks, addresses, switches and findings by a part of their name.
 
 import { h } from "./dom.js";
 import { redraw } from "./patch.js";
 import { link } from "./state.js";
 
-const PATIENCE_MS = 120; // between what is typed and the question
+const PATIENCE_MS = 120; // ms between typing and the request
 const MOST = 12;
 const NAMES = { endpoint: "address" };
 
-/** Where a result leads to. */
+/** Returns the target of a result. */
 export function whither(one) {
   if (one.type === "job") return link(["jobs", one.id]);
   if (one.type === "finding") return link(["findings", one.id]);
@@ -49,7 +49,7 @@ export function searchBox(source) {
     [state.items, state.at] = [items, -1];
     draw(wrong);
   }
-  function hide() { // what is in the list stays: a link in it may have the focus
+  function hide() { // the list keeps its content: a link in it may have the focus
     list.hidden = true;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");

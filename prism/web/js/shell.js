@@ -1,4 +1,4 @@
-// What is around every page: name, places, state of the connection, theme, help; and the page itself, updated in place when it ages.
+// The frame of every page: name, navigation, connection state, theme, help; and the page itself, updated in place.
 
 import { empty, h } from "./dom.js";
 import { count, duration, moment, zoned } from "./format.js";
@@ -10,17 +10,17 @@ import { searchBox } from "./search.js";
 import { diagnosedFirst, spanPicker, spanShown } from "./span.js";
 import { here, link, note } from "./state.js";
 
-const STALE_S = 120; // an analysis that came so long ago is said to be stale, unless windows are longer
-const PATIENCE_MS = 150; // boards that follow one another sooner are shown together
+const STALE_S = 120; // s without a new analysis until the page is marked stale, unless windows are longer
+const PATIENCE_MS = 150; // boards within this time are shown together
 
 /**
- * Runs the pages. `pages`: {name: page(context)}, where a page returns {title, node, steady}: `steady` where it shows nothing of the board; `places`: [[name, label, key]].
- * `source` as in source.js.
+ * Runs the pages. `pages`: {name: page(context)}, where a page returns {title, node, steady}: `steady` if it shows nothing of the board;
+ * `places`: [[name, label, key]]. `source` as in source.js.
  */
 export function run(source, pages, places) {
   const main = h("main", { id: "main", tabindex: -1 });
   const status = h("p", { class: "status" });
-  const news = h("p", { class: "unseen", role: "status" }); // for screen readers: new findings alone, not each new board
+  const news = h("p", { class: "unseen", role: "status" }); // for screen readers: new findings only, not each new board
   const notice = h("div", { class: "notices" });
   const nav = h("nav", { "aria-label": "Pages" });
   const help = listenKeys(places, { theme: turn, pause });
@@ -37,7 +37,7 @@ export function run(source, pages, places) {
     main.focus();
   }
 
-  /** Stops live updates of every page until it is called again, which shows what is newest. */
+  /** Stops live updates of every page; a second call resumes them with the newest data. */
   function pause() {
     if (!source.live) return;
     [shown.paused, shown.held] = [shown.paused === null ? Date.now() : null, 0];
@@ -54,8 +54,8 @@ export function run(source, pages, places) {
     if (asked && shown.paused !== null) return undefined;
     const visit = (shown.visit += 1);
     const address = location.hash;
-    if (shown.paused !== null) [shown.paused, shown.held] = [Date.now(), 0]; // another page is as new as its first sight
-    const again = asked && shown.place === where(); // what was never drawn is not drawn again
+    if (shown.paused !== null) [shown.paused, shown.held] = [Date.now(), 0]; // another page is as new as its first display
+    const again = asked && shown.place === where(); // a page that was never drawn is not updated
     const { parts, query } = here();
     const name = pages[parts[0] ?? "overview"] ? (parts[0] ?? "overview") : "missing";
     redraw(nav, places.map(([place, label]) => h("a", { href: link(place === "overview" ? [] : [place]), "aria-current": place === placeOf(name) ? "page" : null }, label)));
@@ -76,7 +76,7 @@ export function run(source, pages, places) {
     }
     shown.stop ??= listen();
     tell();
-    if (again && shown.steady) return undefined; // it shows nothing of the board, and what somebody chose there stays
+    if (again && shown.steady) return undefined; // it shows nothing of the board, and user input on it stays
     let page;
     try {
       page = await (pages[name] ?? missing)({ ...context, board });
@@ -88,7 +88,7 @@ export function run(source, pages, places) {
     if (again) await released(main);
     if (visit !== shown.visit) return undefined;
     if (again && shown.paused !== null) return hold(1);
-    if (again && location.hash !== address) return show({ again }); // something else was chosen meanwhile
+    if (again && location.hash !== address) return show({ again }); // the user selected something else meanwhile
     put(main, page, again);
     [shown.place, shown.steady, shown.drawn] = [where(), page.steady, visit];
     main.removeAttribute("aria-busy");
@@ -118,21 +118,21 @@ export function run(source, pages, places) {
     redraw(status, words);
     const said = [];
     if (stale) said.push(h("p", { key: "stale", class: "notice stale" }, `▲ Stale: the newest analysis is ${duration(age * 1000)} old. Look at `, h("a", { href: link(["health"]) }, "Health"), "."));
-    if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. What is shown is what was known last."));
+    if (!connected) said.push(h("p", { key: "lost", class: "notice lost" }, "▲ The service does not answer. The page shows the last known state."));
     if (shown.paused !== null) said.push(h("p", { key: "paused", class: "notice paused" }, `❚❚ Paused: this page is as it was at ${moment(String(BigInt(shown.paused) * 1_000_000n), { brief: true })}${zoned()}${held}.${shown.held ? " Newer results have come since." : ""} Press p to resume.`));
     if (replay) said.push(h("p", { key: "replay", class: "notice" }, here().query.from ? `This is what ran from ${moment(here().query.from)} to ${moment(here().query.to)}, diagnosed again. ` : `This is replay ${replay}, not what runs now. `, h("a", { href: "#/" }, "Back to the newest")));
     redraw(notice, said);
     redraw(clock, `◷ ${spanShown()}`);
   }
 
-  /** Says new findings to screen readers, one by its title; never the same words twice, which would not be heard. */
+  /** Announces new findings to screen readers, a single one by its title; never the same text twice, which would not be read. */
   async function announce(opened) {
     if (!opened.length) return;
     let title = "";
     try {
       if (opened.length === 1) title = `: ${(await source.get(`/findings/${encodeURIComponent(opened[0].id)}`)).finding.title}`;
     } catch {
-      // it may be gone already; its number is said
+      // it may be gone already; announce its number
     }
     news.textContent = "";
     setTimeout(() => { news.textContent = `${count(opened.length)} new ${opened.length === 1 ? "finding" : "findings"}${title}`; }, PATIENCE_MS);
@@ -163,7 +163,7 @@ export function run(source, pages, places) {
   return show();
 }
 
-/** Which page this is, whatever is chosen on it. */
+/** Returns the name of the current page, without its parameters. */
 function where() {
   const { parts, query } = here();
   return [query.replay ?? "", ...parts].join("/");
@@ -178,7 +178,7 @@ async function boardOf(source, shown) {
     shown.locked = false;
   } catch (error) {
     const { replay, from, to } = here().query;
-    if (error.status === 404 && replay && from && to) { // its result is no longer kept: it is made again
+    if (error.status === 404 && replay && from && to) { // its result is no longer stored: diagnose again
       note({ replay: null });
       window.dispatchEvent(new HashChangeEvent("hashchange"));
     }
@@ -188,7 +188,7 @@ async function boardOf(source, shown) {
   return shown.board;
 }
 
-/** Puts a page in place; where it was there before, its elements stay and only what is new of them changes. */
+/** Displays a page; if it is displayed already, only its changes are applied. */
 function put(main, page, again) {
   document.title = `${page.title} · Prism`;
   if (again) return redraw(main, page.node);
@@ -196,7 +196,7 @@ function put(main, page, again) {
   return window.scrollTo(0, 0);
 }
 
-/** Fills a box with what `draw` makes of its data, once that is there, unless a later page was put; what went wrong is said in its place. */
+/** Fills a box with `draw(data)` once the data arrived, unless another page is displayed; shows an error instead. */
 async function filled(box, promise, draw, wanted) {
   let made;
   try {
@@ -214,14 +214,14 @@ function failure(error) {
 
 const missing = () => ({ title: "Not there", node: empty("There is no such page. ", h("a", { href: "#/" }, "To the overview")) });
 
-/** Changes between light and dark, and remembers it. */
+/** Switches between light and dark, and stores the choice. */
 function turn() {
   const root = document.documentElement;
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
   try {
     localStorage.setItem("prism-theme", root.dataset.theme);
   } catch {
-    // storage may be refused
+    // storage may be unavailable
   }
   document.dispatchEvent(new CustomEvent("themechange"));
 }
@@ -230,7 +230,7 @@ const button = (sign, label, act) => h("button", { type: "button", class: "icon"
 
 const mark = () => h("span", { class: "mark", "aria-hidden": "true" });
 
-/** The line under a page's title: what was read, up to when. */
+/** The line under a page's title: input and its end. */
 export function reach(board) {
   if (!board) return "";
   const { source } = board;

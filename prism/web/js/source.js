@@ -1,6 +1,6 @@
-// Where the pages get their data: the service that sent them, by REST and server-sent events.
+// Get the data of the pages: from the service, by REST and server-sent events, or from the report file.
 
-/** What went wrong, in words that can be shown. */
+/** An error with a text for users. */
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -8,10 +8,10 @@ export class Refused extends Error {
   }
 }
 
-const NEWEST = ["/diagnoses", "/compare", "/remarks", "/actions", "/notifications"]; // these know no replay
-const OWN = /^\/(replays|incidents)/; // nor what lies below these
+const NEWEST = ["/diagnoses", "/compare", "/remarks", "/actions", "/notifications"]; // these have no replay
+const OWN = /^\/(replays|incidents)/; // nor do paths below these
 
-/** The service. `get(path, query)` gives JSON; `listen({board, replay, state})` calls back until it is closed. */
+/** The service. `get(path, query)` fetches JSON; `listen({board, replay, state})` calls back until it is closed. */
 export function service(base = "api/v1", replay = () => null) {
   const address = (path, query = {}) => {
     const asked = { ...(replay() && !OWN.test(path) && !NEWEST.includes(path) ? { replay: replay() } : {}), ...query };
@@ -19,16 +19,16 @@ export function service(base = "api/v1", replay = () => null) {
     const text = new URLSearchParams(known).toString();
     return `${base}${path}${text ? `?${text}` : ""}`;
   };
-  let index = null; // what the service offers
+  let index = null; // index of the service
   return {
     live: true,
-    /** Whether the service keeps things of a name, as its index says. */
+    /** Checks whether the service offers a collection, by its index. */
     has: async (name) => {
       index ??= sent(base).then(answered);
       return name in (await index).links;
     },
     get: async (path, query) => answered(await sent(address(path, query))),
-    /** Where traces are opened; null where they are downloaded. */
+    /** Address of Perfetto; null if traces are downloaded. */
     perfetto: async () => {
       index ??= sent(base).then(answered);
       return (await index).perfetto ?? null;
@@ -56,7 +56,7 @@ export function service(base = "api/v1", replay = () => null) {
   };
 }
 
-/** Answers that are in the page already, by path, and by what is measured; else the page holds all there is. */
+/** Embedded answers by path and measure; all other data is missing. */
 export function embedded(documents) {
   return {
     live: false,

@@ -1,4 +1,4 @@
-// The time machine: live, or a stretch of the past that is diagnosed again; the stretch is part of the address.
+// Time machine: live, or a past time range that is diagnosed again; the range is part of the address.
 
 import { h } from "./dom.js";
 import { moment, zone } from "./format.js";
@@ -8,14 +8,14 @@ import { here, link, past } from "./state.js";
 const POLL_MS = 500;
 const QUICK = [[15, "15 min"], [60, "1 hour"], [360, "6 hours"], [1440, "1 day"]];
 
-/** What the button says of where one is. */
+/** Text of the button for the current range. */
 export function spanShown() {
   const { from, to, replay } = here().query;
   if (from && to) return `${moment(from, { brief: true })} – ${moment(to, { brief: true })}`;
   return replay ? "replay" : "live";
 }
 
-/** A dialog that chooses the stretch; returns what opens it. `newest()` is the time of the newest analysis, text of ns. */
+/** A dialog that chooses the range; returns a function that opens it. `newest()`: time of the newest analysis, text of ns. */
 export function spanPicker(newest) {
   const said = h("p", { class: "bad", role: "alert", hidden: true });
   const from = h("input", { type: "datetime-local", id: "span-from", step: 1, required: true });
@@ -76,7 +76,10 @@ export function spanPicker(newest) {
   };
 }
 
-/** Has the stretch in the address diagnosed, and puts its result into the address; shows how far it is in `main`. False where nothing is to be done. */
+/**
+ * Requests the diagnosis of the range in the address, and adds its result to the address; shows progress in `main`. Returns false if there
+ * is nothing to do.
+ */
 export async function diagnosedFirst(source, main, wanted) {
   const { from, to, replay, hints } = here().query;
   if (!from || !to || replay || !source.live) return false;

@@ -1,5 +1,5 @@
-// A job's trace, in one click: opened in Perfetto where the service names one, else saved.
-// As Perfetto documents deep links: PING until it answers PONG, then the trace.
+// Open a job's trace with one click: in Perfetto if the service names one, else saved. Perfetto's protocol for deep links: PING until it
+// answers PONG, then the trace.
 
 import { h } from "./dom.js";
 import { save } from "./export.js";
@@ -13,7 +13,7 @@ export function traceButton(source, id) {
   return h("button", { type: "button", class: "link", id: "trace", onclick: async (event) => {
     const button = event.currentTarget;
     const where = await source.perfetto();
-    const other = where ? window.open(where) : null; // before the trace is there: later no window may be opened
+    const other = where ? window.open(where) : null; // before the trace arrives: browsers block windows that open later
     button.textContent = "Trace …";
     try {
       const file = await source.file(`/jobs/${encodeURIComponent(id)}/trace`, {}, "application/json");

@@ -4,7 +4,7 @@ import pickle
 import numpy as np
 
 from collectors.addresses.address_book import AddressBook
-from collectors.addresses.address_list import AddressList, GrowingAddresses, kept, unchanging
+from collectors.addresses.address_list import AddressList, GrowingAddresses, frozen_addresses, select_addresses
 
 HALVES = np.array([[0, 0xFFFF << 32 | 0x0A000001 + i] for i in range(4)], np.uint64)
 TEXTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4")
@@ -36,14 +36,14 @@ def test_texts_are_made_once_and_only_where_they_are_read():
 def test_some_are_kept_in_order():
     mask = np.array([True, False, True, False])
     found = AddressList(HALVES)
-    assert kept(found, mask) == kept(TEXTS, mask) == TEXTS[::2]
+    assert select_addresses(found, mask) == select_addresses(TEXTS, mask) == TEXTS[::2]
     assert found.texts() == TEXTS
-    assert kept(found, mask) == TEXTS[::2]
+    assert select_addresses(found, mask) == TEXTS[::2]
 
 
 def test_what_grows_is_taken_as_it_is_now():
     book = AddressBook()
     book.codes(*HALVES[:3].T)
-    found = unchanging(book.endpoints)
+    found = frozen_addresses(book.endpoints)
     book.codes(*HALVES.T)
-    assert (found, unchanging(book.endpoints), unchanging(list(TEXTS))) == (TEXTS[:3], TEXTS, TEXTS)
+    assert (found, frozen_addresses(book.endpoints), frozen_addresses(list(TEXTS))) == (TEXTS[:3], TEXTS, TEXTS)

@@ -69,20 +69,20 @@ def test_gre():
 
 @pytest.mark.skipif(not shutil.which("tcpdump"), reason="tcpdump is not installed")
 def test_expressions_are_compiled_by_tcpdump():
-    program = bpf.compiled("udp dst port 4791", 128)
+    program = bpf.compile_filter("udp dst port 4791", 128)
     assert run(program, roce(7)) == 128
     assert run(program, frames.ethernet(frames.ipv4(frames.tcp(b"x" * 50)))) == 0
     with pytest.raises(ValueError, match="filter 'udp dst prt 5'"):
-        bpf.compiled("udp dst prt 5", 128)
+        bpf.compile_filter("udp dst prt 5", 128)
     with pytest.raises(ValueError, match="filter '-w/tmp/x'"):
-        bpf.compiled("-w/tmp/x", 128)
+        bpf.compile_filter("-w/tmp/x", 128)
 
 
 def test_without_tcpdump(monkeypatch):
     monkeypatch.setenv("PATH", "/no/such")
     with pytest.raises(ValueError, match="needs tcpdump"):
-        bpf.compiled("udp", 128)
+        bpf.compile_filter("udp", 128)
 
 
 def test_instructions_are_eight_octets():
-    assert bpf.packed([(6, 1, 2, 3)]) == socket.htons(0x0600).to_bytes(2, "little") + b"\1\2\3\0\0\0"
+    assert bpf.pack_program([(6, 1, 2, 3)]) == socket.htons(0x0600).to_bytes(2, "little") + b"\1\2\3\0\0\0"

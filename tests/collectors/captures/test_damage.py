@@ -1,4 +1,4 @@
-from collectors.captures.damage import FRACTION, MOST, Damage
+from collectors.captures.damage import FRACTION, MAX_LINES, Damage
 
 
 def test_few_lines_whatever_the_file():
@@ -14,7 +14,7 @@ def test_few_lines_whatever_the_file():
     assert damage.lines[1] == (
         "a.pcap: offset 0: damaged length of a packet record: 9,999 octets, but the next one starts after 60"
     )
-    assert damage.lines[2 * MOST :] == [
+    assert damage.lines[2 * MAX_LINES :] == [
         "a.pcap: damage at 995 more places, 39,800 octets skipped",
         "a.pcap: damaged lengths of 995 more packet records",
         "a.pcap: 1,200 packets with a fraction of a second over one second; read with a corrected time",

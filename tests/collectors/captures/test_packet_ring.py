@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from collectors.captures.bpf import compiled, keep_all, roce_ends
+from collectors.captures.bpf import compile_filter, keep_all, roce_ends
 from collectors.captures.packet_ring import Ring, link_type_of
 
 
@@ -85,7 +85,7 @@ def test_what_found_the_ring_full_is_counted(udp):
 
 def compiled_or_all(port):
     try:
-        return compiled(f"udp dst port {port}", 256)
+        return compile_filter(f"udp dst port {port}", 256)
     except ValueError:
         pytest.skip("tcpdump is not installed")
 

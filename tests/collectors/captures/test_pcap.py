@@ -111,7 +111,7 @@ def test_cut_off_anywhere(tmp_path: Path, name: str, octets: bytes) -> None:
     assert between <= (2 * len(PACKETS) if name == "plain" else 0)
 
 
-REST, UNREAD = "what is before it was read", "the rest of the file is not read"
+REST, UNREAD = "the records before it were read", "the rest of the file is not read"
 
 
 def test_the_warning_names_file_and_offset(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.collectors.builders.captures import pcap as sound
 
 
 def test_growing_keeps_what_is_left_and_gets_more():
-    stream = Stream(compression.opened(io.BytesIO(bytes(range(256)) * 100)))
+    stream = Stream(compression.open_octets(io.BytesIO(bytes(range(256)) * 100)))
     grow(stream, 0, 10)
     first = stream.end
     grow(stream, 5, 10)

@@ -14,7 +14,7 @@ RUN = Path(__file__).parents[3] / "pcaps" / "two_jobs"
 
 
 def read(path):
-    return file_types.opened(path).flows()
+    return file_types.open_records(path).flows()
 
 
 @pytest.mark.parametrize("first", ["a.csv", "a.jsonl.gz", "a.parquet"])

@@ -23,7 +23,7 @@ def test_convert(tmp_path):
     result = run("convert", tmp_path / "a.csv", tmp_path / "b.parquet")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "wrote 9 flow records\nskipped: columns are missing: 1\n"
-    assert rows_of(file_types.opened(tmp_path / "b.parquet").flows()) == rows_of(flows(0, 9))
+    assert rows_of(file_types.open_records(tmp_path / "b.parquet").flows()) == rows_of(flows(0, 9))
 
 
 def test_columns(tmp_path):

@@ -1,13 +1,17 @@
-from collectors.clickhouse.engine_errors import refused
+from collectors.clickhouse.engine_errors import store_error
 
 
 def test_an_error_is_one_line_with_its_code():
-    error = refused(RuntimeError("Failed: Code: 243. DB::Exception: Cannot reserve 1.00 MiB. (NOT_ENOUGH_SPACE)"), "here")
+    error = store_error(RuntimeError("Failed: Code: 243. DB::Exception: Cannot reserve 1.00 MiB. (NOT_ENOUGH_SPACE)"), "here")
     assert str(error) == "here: Cannot reserve 1.00 MiB (code 243)"
     assert error.transient
-    assert not refused(RuntimeError("Code: 60. DB::Exception: Table x doesn't exist. Stack trace:\n\n0. a\n"), "here").transient
-    assert "\n" not in str(refused(RuntimeError("many\nlines"), "here"))
+    assert not store_error(
+        RuntimeError("Code: 60. DB::Exception: Table x doesn't exist. Stack trace:\n\n0. a\n"), "here"
+    ).transient
+    assert "\n" not in str(store_error(RuntimeError("many\nlines"), "here"))
 
 
 def test_credentials_are_named():
-    assert str(refused(RuntimeError("DB::Exception: Wrong password for user default."), "x", 193)).startswith("x: wrong user")
+    assert str(store_error(RuntimeError("DB::Exception: Wrong password for user default."), "x", 193)).startswith(
+        "x: wrong user"
+    )

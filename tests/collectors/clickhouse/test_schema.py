@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collectors.clickhouse.drivers import StoreError, Table, TableColumn
-from collectors.clickhouse.schema import MOST, Tables
+from collectors.clickhouse.schema import MAX_ROWS, Tables
 
 LOG = Table("log", (TableColumn("at_ns", "Int64"), TableColumn("batch", "UInt64")), ("at_ns",), time="at_ns", keep_s=3600)
 
@@ -42,7 +42,7 @@ def test_a_part_of_a_batch_is_not_taken_for_it():
 
 def test_an_insert_is_one_block():
     with pytest.raises(ValueError, match="at most"):
-        Answers(0).insert(LOG, {"at_ns": np.zeros(MOST + 1, np.int64)})
+        Answers(0).insert(LOG, {"at_ns": np.zeros(MAX_ROWS + 1, np.int64)})
 
 
 SUMS = Table(

@@ -2,12 +2,12 @@ import ssl
 
 import pytest
 
-from collectors.clickhouse.server_address import masked, parsed
+from collectors.clickhouse.server_address import mask_password, parse_url
 from collectors.clickhouse.store_error import StoreError
 
 
 def test_what_is_not_said_is_as_usual():
-    assert parsed("clickhouse://db") == {
+    assert parse_url("clickhouse://db") == {
         "host": "db",
         "port": 9000,
         "user": "default",
@@ -17,7 +17,7 @@ def test_what_is_not_said_is_as_usual():
         "connect_timeout": 5,
         "send_receive_timeout": 60,
     }
-    found = parsed("clickhouses://me:a%2Fb@db/flows?verify=No&send_receive_timeout=0.5&compression=zstd")
+    found = parse_url("clickhouses://me:a%2Fb@db/flows?verify=No&send_receive_timeout=0.5&compression=zstd")
     assert (found["port"], found["user"], found["password"], found["database"]) == (9440, "me", "a/b", "flows")
     assert (found["secure"], found["verify"], found["send_receive_timeout"], found["compression"]) == (True, False, 0.5, "zstd")
 
@@ -42,7 +42,7 @@ def test_what_is_not_said_is_as_usual():
 )
 def test_what_is_wrong_is_named_and_the_password_is_not(rest, said):
     with pytest.raises(StoreError) as caught:
-        parsed(f"clickhouses://me:secret@db{rest}")
+        parse_url(f"clickhouses://me:secret@db{rest}")
     assert str(caught.value).startswith("clickhouses://me@db")
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -53,13 +53,13 @@ def test_what_holds_no_certificates_is_refused(tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text("nothing")
     with pytest.raises(StoreError, match=r"ca\.pem: contains no certificates"):
-        parsed(f"clickhouses://db/prism?ca_certs={path}")
+        parse_url(f"clickhouses://db/prism?ca_certs={path}")
     kept = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     kept.load_default_certs()
     for one in kept.get_ca_certs(binary_form=True)[:1]:
         path.write_text(ssl.DER_cert_to_PEM_cert(one))
-        assert parsed(f"clickhouses://db/prism?ca_certs={path}")["ca_certs"] == str(path)
+        assert parse_url(f"clickhouses://db/prism?ca_certs={path}")["ca_certs"] == str(path)
 
 
 def test_an_address_without_its_password():
-    assert masked("clickhouse://me:a%2Fb@[::1]:9000/prism?verify=no") == "clickhouse://me@[::1]:9000/prism"
+    assert mask_password("clickhouse://me:a%2Fb@[::1]:9000/prism?verify=no") == "clickhouse://me@[::1]:9000/prism"

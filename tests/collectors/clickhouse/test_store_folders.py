@@ -4,7 +4,7 @@ from collectors.clickhouse.drivers import opened
 from collectors.clickhouse.store_error import AbsentError, StoreError
 from collectors.clickhouse.store_folders import absent, check_new, is_stored, resolved
 from collectors.store.spool import Spool
-from collectors.store.store_sink import storing_to
+from collectors.store.store_sink import open_sink
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_new_store_needs_a_folder_of_its_own(service, tmp_path):
         check_new(tmp_path)
 
 
-@pytest.mark.parametrize("make", [opened, lambda where: storing_to(f"chdb:{where}")])
+@pytest.mark.parametrize("make", [opened, lambda where: open_sink(f"chdb:{where}")])
 def test_nothing_is_made_in_a_folder_of_something_else(make, tmp_path):
     for name in ("a", "b", "c", "d", "e"):
         (tmp_path / name).touch()

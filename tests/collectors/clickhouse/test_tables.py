@@ -1,6 +1,16 @@
 import pytest
 
-from collectors.clickhouse.tables import Cluster, StoreError, Table, TableColumn, added, batch_number, bound, create, plain_form
+from collectors.clickhouse.tables import (
+    Cluster,
+    StoreError,
+    Table,
+    TableColumn,
+    batch_number,
+    column_additions,
+    create,
+    fill_parameters,
+    plain_form,
+)
 
 LOG = Table(
     "log",
@@ -44,12 +54,12 @@ def test_a_cluster_has_replicas_and_a_table_over_them():
 
 
 def test_earlier_versions_get_what_came_since():
-    assert added(LOG, 1, plain=True) == (("new", "ALTER TABLE log ADD COLUMN new UInt8"),)
-    assert added(LOG, 2, plain=True) == ()
+    assert column_additions(LOG, 1, plain=True) == (("new", "ALTER TABLE log ADD COLUMN new UInt8"),)
+    assert column_additions(LOG, 2, plain=True) == ()
 
 
 def test_on_a_cluster_replicas_get_it_before_the_table_over_them():
-    (_, replicas), (name, spread) = added(LOG, 1, plain=False, cluster=Cluster("c"))
+    (_, replicas), (name, spread) = column_additions(LOG, 1, plain=False, cluster=Cluster("c"))
     assert replicas == "ALTER TABLE log_local ON CLUSTER 'c' ADD COLUMN IF NOT EXISTS new UInt8"
     assert (name, spread) == ("new", "ALTER TABLE log ON CLUSTER 'c' ADD COLUMN IF NOT EXISTS new UInt8")
 
@@ -66,11 +76,14 @@ def test_a_server_too_old_is_refused():
 
 def test_values_are_bound_as_literals():
     values = {"a": "it's\\", "b": -1, "c": ["x", "y"], "d": []}
-    assert bound("{a:String} -{b:Int64} {c:Array(String)} {d:Array(UInt8)}", values) == "'it\\'s\\\\' -(-1) ('x', 'y') (NULL)"
+    assert (
+        fill_parameters("{a:String} -{b:Int64} {c:Array(String)} {d:Array(UInt8)}", values)
+        == "'it\\'s\\\\' -(-1) ('x', 'y') (NULL)"
+    )
     with pytest.raises(KeyError):
-        bound("{e:String}", values)
+        fill_parameters("{e:String}", values)
     with pytest.raises(TypeError):
-        bound("{a:String}", {"a": object()})
+        fill_parameters("{a:String}", {"a": object()})
 
 
 def test_a_token_has_one_number():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from collectors.columns.losses import COLUMNS, Losses, joined
+from collectors.columns.losses import COLUMNS, Losses, concatenate_losses
 
 
 def losses(*rows, exporters=("s1", "s2"), endpoints=("a", "b", "c")):
@@ -26,9 +26,9 @@ def test_names_that_no_row_uses_are_left_out():
 
 def test_parts_with_dictionaries_of_their_own_are_one():
     one, other = losses((1, 0, 0, 1, 259, 1)), losses((2, 0, 1, -1, -1, 9), exporters=("s2",), endpoints=("b", "a"))
-    assert named(joined([one, Losses.empty(), other])) == [(1, "s1", "a", "b", 259, 1), (2, "s2", "a", "-", -1, 9)]
-    assert joined([one]) is one
-    assert len(joined([])) == len(joined([Losses.empty()])) == 0
+    assert named(concatenate_losses([one, Losses.empty(), other])) == [(1, "s1", "a", "b", 259, 1), (2, "s2", "a", "-", -1, 9)]
+    assert concatenate_losses([one]) is one
+    assert len(concatenate_losses([])) == len(concatenate_losses([Losses.empty()])) == 0
 
 
 def test_rows_are_taken_and_moved():

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.columns.partial_records import Pieces, mixed, positions, reduce_runs, run_sizes, run_starts, running_max
+from collectors.columns.partial_records import Pieces, hash_columns, positions, reduce_runs, run_sizes, run_starts, running_max
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 100)), max_size=60), st.integers(1, 20))
@@ -43,6 +43,6 @@ def test_runs():
 
 def test_mixed_tells_rows_apart():
     n = np.arange(100_000)
-    keys = mixed(n // 1000, n % 1000)
+    keys = hash_columns(n // 1000, n % 1000)
     assert len(np.unique(keys)) == len(n)
-    assert np.array_equal(keys[5:9], mixed(n[5:9] // 1000, n[5:9] % 1000))
+    assert np.array_equal(keys[5:9], hash_columns(n[5:9] // 1000, n[5:9] % 1000))

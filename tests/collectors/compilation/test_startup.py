@@ -11,14 +11,15 @@ if __name__ == "__main__":
     warming.Warming.start = lambda _: print("warming", file=sys.stderr)
     if "large" in sys.argv or "later" in sys.argv:
         compiled.MANY = 0
-    from collectors.packets.frame_batch import Batch
-    from collectors.aggregation.batch_decoder import Decoder
+    import numpy as np
+    from collectors.columns.grouping import grouped
+    some = np.zeros(3, np.int64)
     with begin("prism-collect", quiet="quiet" in sys.argv):
         if "later" not in sys.argv:
-            Decoder().decode(Batch.of([(0, b"", 0)]))
-            Decoder().decode(Batch.of([(0, b"", 0)]))
+            grouped(some, 1)
+            grouped(some, 1)
     if "later" in sys.argv:
-        Decoder().decode(Batch.of([(0, b"", 0)]))
+        grouped(some, 1)
 """
 
 

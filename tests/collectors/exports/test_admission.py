@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.exports.admission import LIMITED, NOT_ALLOWED, SECOND, TOO_MANY, Admission, networks
+from collectors.exports.admission import LIMITED, NOT_ALLOWED, SECOND, TOO_MANY, Admission, parse_networks
 
 START = 1_795_000_000 * SECOND
 
@@ -33,22 +33,22 @@ def test_without_a_list_everybody_is_allowed_and_with_an_empty_one_nobody():
 
 
 def test_a_list_of_networks():
-    admission = Admission(allowed=networks(["10.0.0.0/8", " fd00::/8 ", "192.0.2.1"]))
+    admission = Admission(allowed=parse_networks(["10.0.0.0/8", " fd00::/8 ", "192.0.2.1"]))
     assert admit(admission, [ONE, TWO, SIX, TWO], START).rows.tolist() == [0, 2]
     assert admission.refused == {NOT_ALLOWED: 2}
     with pytest.raises(ValueError, match=r"10\.0\.0\.1/8"):
-        networks(["10.0.0.1/8"])
+        parse_networks(["10.0.0.1/8"])
 
 
 def test_ipv4_inside_ipv6_is_ipv4():
-    admitted = admit(Admission(allowed=networks(["10.0.0.1"])), [bytes(10) + b"\xff\xff" + ONE], START)
+    admitted = admit(Admission(allowed=parse_networks(["10.0.0.1"])), [bytes(10) + b"\xff\xff" + ONE], START)
     assert admitted.senders == ("10.0.0.1",)
 
 
 def test_another_list_holds_from_then_on():
     admission = Admission()
     admit(admission, [ONE, TWO], START)
-    admission.reload(networks(["192.0.2.0/24"]), rate=None)
+    admission.reload(parse_networks(["192.0.2.0/24"]), rate=None)
     assert admit(admission, [ONE, TWO, ONE], START).rows.tolist() == [1]
     admission.reload(None, rate=None)
     assert admit(admission, [ONE, TWO], START).rows.tolist() == [0, 1]
@@ -68,7 +68,7 @@ def test_exporters_are_bounded_and_silent_ones_make_room():
 
 
 def test_forged_senders_take_no_memory():
-    admission = Admission(allowed=networks(["10.0.0.0/8"]), most=4)
+    admission = Admission(allowed=parse_networks(["10.0.0.0/8"]), most=4)
     for i in range(40):
         admit(admission, [address(f"203.{i}.{j // 256}.{j % 256}") for j in range(4096)], START)
     assert len(admission._verdicts) <= 1 << 16

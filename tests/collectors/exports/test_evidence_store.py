@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from collectors.columns.record import Transits
 from collectors.exports.evidence import Counters, Delays, Drops, Evidence, Notices
-from collectors.exports.evidence_store import Witness, Witnessed, dropped, together, waits
+from collectors.exports.evidence_store import EvidenceBuffer, EvidenceConverter, drop_losses, merge_transits, switch_delays
 
 BIN = 50
 
@@ -21,7 +21,7 @@ def drops(n, reason=1):
 
 
 def test_each_kind_is_given_out_once_in_order():
-    testimony = Witnessed()
+    testimony = EvidenceBuffer()
     testimony.add([drops(2), delays([(1, 0, 5)])])
     testimony.add([drops(3, reason=2)])
     found = testimony.drain()
@@ -32,7 +32,7 @@ def test_each_kind_is_given_out_once_in_order():
 
 
 def test_the_newest_are_kept_and_the_others_counted():
-    testimony = Witnessed(most=10)
+    testimony = EvidenceBuffer(most=10)
     for i in range(5):
         testimony.add([drops(4, reason=i)])
     assert [int(part.reason[0]) for part in testimony.drain().drops] == [3, 4]
@@ -42,7 +42,7 @@ def test_the_newest_are_kept_and_the_others_counted():
 
 
 def test_nothing_is_lost_between_threads():
-    testimony, got, done = Witnessed(), [], threading.Event()
+    testimony, got, done = EvidenceBuffer(), [], threading.Event()
 
     def ask():
         while not done.is_set():
@@ -61,7 +61,7 @@ def test_nothing_is_lost_between_threads():
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 1), st.integers(-1, 90)), max_size=30), st.integers(0, 30))
 def test_delays_by_switch_and_bin(rows, cut):
     exporters = ["s9"]
-    found = waits([delays(rows[:cut]), delays(rows[cut:], ("s1", "s2"))], exporters, bin_ns=BIN)
+    found = switch_delays([delays(rows[:cut]), delays(rows[cut:], ("s1", "s2"))], exporters, bin_ns=BIN)
     expected = {}
     for time, switch, delay in rows:
         if delay >= 0:
@@ -82,8 +82,8 @@ def test_delays_by_switch_and_bin(rows, cut):
 
 def test_switches_keep_their_codes_from_one_time_to_the_next():
     exporters = []
-    first = waits([delays([(0, 1, 5)])], exporters)
-    second = waits([delays([(0, 0, 7), (0, 1, 5)], ("s7", "s2"))], exporters)
+    first = switch_delays([delays([(0, 1, 5)])], exporters)
+    second = switch_delays([delays([(0, 0, 7), (0, 1, 5)], ("s7", "s2"))], exporters)
     assert first.exporters == ("s1", "s2")
     assert second.exporters == ("s1", "s2", "s7")
     assert second.sender.tolist() == [1, 2]
@@ -97,18 +97,18 @@ def seen(*rows):
 
 
 def test_drops_by_who_where_why_and_bin():
-    found = dropped(
+    found = drop_losses(
         seen((10, 0, 1, 259), (120, 0, 1, 259), (11, 0, 1, 259), (12, 1, 1, 259), (13, 0, 0, 259), (14, 0, -1, 260))
     )
     assert len(found) == 4  # one bin
-    found = dropped(seen((10, 0, 1, 259), (120, 0, 1, 259), (11, 0, 1, 259)), bin_ns=BIN)
+    found = drop_losses(seen((10, 0, 1, 259), (120, 0, 1, 259), (11, 0, 1, 259)), bin_ns=BIN)
     rows = zip(found.start_ns.tolist(), found.end_ns.tolist(), found.packets.tolist(), strict=True)
     assert list(rows) == [(0, 50, 2), (100, 150, 1)]
     assert [(found.endpoints[a], found.endpoints[b]) for a, b in zip(found.src, found.dst, strict=True)] == [("b", "a")] * 2
 
 
 def test_a_witness_tells_of_delays_drops_and_what_counters_grew_by():
-    witness = Witness()
+    witness = EvidenceConverter()
     interface = {"exporter": [0], "interface": [4]}
     for errors in (3, 8):
         counted = Counters.build({"time_ns": [errors], **interface, "in_errors": [errors]}, exporters=("s1",))
@@ -120,18 +120,18 @@ def test_a_witness_tells_of_delays_drops_and_what_counters_grew_by():
 
 def test_what_several_told_is_together():
     one, other = (
-        Witness().transits(Evidence([], [delays([(1, 1, 5)])], [seen((10, 0, 1, 259))])),
-        waits([delays([(60, 0, 7)])], []),
+        EvidenceConverter().transits(Evidence([], [delays([(1, 1, 5)])], [seen((10, 0, 1, 259))])),
+        switch_delays([delays([(60, 0, 7)])], []),
     )
-    both = together([one, Transits.empty(), other])
+    both = merge_transits([one, Transits.empty(), other])
     assert [both.exporters[code] for code in both.sender] == ["s2", "s1"]
     assert (both.delay_ns.tolist(), both.bin_ns, len(both.losses)) == ([5, 7], one.bin_ns, 1)
     assert both.sender.dtype == both.receiver.dtype == np.int32
-    assert len(together([])) == 0
+    assert len(merge_transits([])) == 0
 
 
 def test_how_deep_queues_were_also_where_no_delay_is_told():
     told = {"time_ns": [0, 1, 60, 61], "exporter": [0] * 4, "delay_ns": [7, -1, -1, -1], "depth": [-1, 30, 9, 40]}
-    found = waits([Delays.build(told, exporters=("s1",))], [], bin_ns=BIN)
+    found = switch_delays([Delays.build(told, exporters=("s1",))], [], bin_ns=BIN)
     assert (found.packets.tolist(), found.delay_ns.tolist(), found.depth.tolist()) == ([1, 0], [7, 0], [30, 40])
-    assert together([found, waits([delays([(60, 0, 7)])], [], bin_ns=BIN)]).depth.tolist() == [30, 40, -1]
+    assert merge_transits([found, switch_delays([delays([(60, 0, 7)])], [], bin_ns=BIN)]).depth.tolist() == [30, 40, -1]

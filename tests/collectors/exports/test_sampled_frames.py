@@ -17,7 +17,7 @@ NOTICE = frames.ethernet(frames.ipv4(frames.roce(0x81, bytes(16)), 17, dst="10.0
 
 
 def test_frames_to_columns(monkeypatch):
-    monkeypatch.setattr(sampled_frames, "MOST_FRAMES", 2)  # several at once
+    monkeypatch.setattr(sampled_frames, "MAX_FRAMES", 2)  # several at once
     book = Frames()
     found = decode(book, [WRITE, frames.ethernet(bytes(40), 0x0806), NOTICE])
     assert found.rows.tolist() == [0, 2]

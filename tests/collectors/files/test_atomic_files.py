@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-from collectors.files.atomic_files import written
+from collectors.files.atomic_files import atomic_path
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):
@@ -11,7 +11,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
     target.write_text("old")
 
     def fail():
-        with written(str(target)) as name:
+        with atomic_path(str(target)) as name:
             assert name.endswith(".out.csv.gz")
             open(name, "w").close()
             raise RuntimeError("full")
@@ -19,7 +19,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert target.read_text() == "old"
-    with written(str(target)) as name, open(name, "w") as file:
+    with atomic_path(str(target)) as name, open(name, "w") as file:
         file.write("new")
     assert target.read_text() == "new"
     assert os.listdir(tmp_path) == ["out.csv.gz"]
@@ -27,5 +27,5 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
 
 
 def test_what_is_no_regular_file_is_written_directly():
-    with written("/dev/null") as name:
+    with atomic_path("/dev/null") as name:
         assert name == "/dev/null"

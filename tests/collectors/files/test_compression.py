@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.captures.pcap import read
-from collectors.files.compression import Stream, Unpacked, opened, unpacked
+from collectors.files.compression import Stream, Unpacked, decompress, open_octets
 from collectors.packets.frame_batch import PAD
 from tests.collectors.builders.captures import (
     COMPRESSIONS,
@@ -74,7 +74,7 @@ def test_up_to_three_layers_in_pieces_of_any_size(layers: list[str], octets: byt
     for layer in layers:
         packed = COMPRESSIONS[layer](packed)
     pieces = (packed[at : at + size] for at in range(0, len(packed), size))
-    assert b"".join(unpacked(pieces)) == plain
+    assert b"".join(decompress(pieces)) == plain
 
 
 def window(stream: Stream) -> bytes:
@@ -96,7 +96,7 @@ def test_a_window_forgets_and_grows() -> None:
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 40), max_size=20))
 def test_a_window_shows_the_file(octets: bytes, needs: list[int]) -> None:
-    stream, at = Stream(opened(io.BytesIO(octets))), 0
+    stream, at = Stream(open_octets(io.BytesIO(octets))), 0
     for need in needs:
         used = min(need, stream.end)
         at += used
@@ -107,7 +107,7 @@ def test_a_window_shows_the_file(octets: bytes, needs: list[int]) -> None:
 
 
 def test_a_window_keeps_what_came_before_damage() -> None:
-    stream = Stream(opened(io.BytesIO(gzip.compress(b"x" * 1000)[:-9])))
+    stream = Stream(open_octets(io.BytesIO(gzip.compress(b"x" * 1000)[:-9])))
     stream.advance(0, 2000)
     assert stream.end > 0
     assert isinstance(stream.damage, EOFError)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.formats.arrow_values import integers, listed, moment
+from collectors.formats.arrow_values import integers, parse_time, to_list
 
 S = 10**9
 
@@ -68,28 +68,28 @@ def test_scales():
     ],
 )
 def test_moments(text, ns):
-    assert moment(text) == ns
-    assert read([text, "5"], scale=S, words=moment) == [ns, 5 * S]
+    assert parse_time(text) == ns
+    assert read([text, "5"], scale=S, words=parse_time) == [ns, 5 * S]
     assert read([text]) == ["bad"]
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "0000-00-00 00:00:00.000", "1970-13-01 00:00:00", "9999-01-01 00:00:00"])
 def test_what_is_no_time(text):
-    assert read([text or "x", "1"], scale=S, words=moment) == ["bad", S]
+    assert read([text or "x", "1"], scale=S, words=parse_time) == ["bad", S]
 
 
 @given(st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)))
 def test_any_time_comes_back(when):
     since = when.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     ns = ((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) * 1000
-    assert moment(when.isoformat(" ", "microseconds")) == ns
-    assert read([when.isoformat("T", "microseconds")] * 2, scale=S, words=moment) == [ns] * 2
+    assert parse_time(when.isoformat(" ", "microseconds")) == ns
+    assert read([when.isoformat("T", "microseconds")] * 2, scale=S, words=parse_time) == [ns] * 2
 
 
 @given(st.lists(st.text(alphabet="0123456789.-+eE _x:T", max_size=24) | st.integers(-(2**64), 2**64).map(str), max_size=8))
 def test_a_text_means_the_same_alone_and_among_others(texts):
     for scale in (1, S):
-        for words in (None, moment):
+        for words in (None, parse_time):
             together = read(texts, pa.string(), scale, words)
             assert together == [read([text], pa.string(), scale, words)[0] for text in texts]
 
@@ -101,5 +101,5 @@ def test_many_odd_texts_are_each_read_once():
 
 def test_texts_that_are_none_are_listed_all_the_same():
     octets = pa.array([b"a\xbd", None, b"c"])
-    assert listed(octets.view(pa.string())) == ["a\ufffd", None, "c"]
-    assert listed(pa.array(["a", None])) == ["a", None]
+    assert to_list(octets.view(pa.string())) == ["a\ufffd", None, "c"]
+    assert to_list(pa.array(["a", None])) == ["a", None]

@@ -1,6 +1,6 @@
 import pytest
 
-from collectors.formats.column_mapping import OURS, Place, flags, parse, protocol
+from collectors.formats.column_mapping import OURS, Place, parse, parse_flags, parse_protocol
 
 GOOD = "{start_ns: a, end_ns: b, src: c, dst: d, octets: e}"
 
@@ -64,8 +64,8 @@ def test_present_and_spans():
 
 
 def test_words():
-    assert [protocol(name) for name in ("TCP", "udp", "ICMP6", "unknown_transport")] == [6, 17, 58, 0]
-    assert [flags(text) for text in ("...AP.SF", "........", "0x1b", "CEUAPRSF")] == [27, 0, 27, 255]
-    for word in (protocol, flags):
+    assert [parse_protocol(name) for name in ("TCP", "udp", "ICMP6", "unknown_transport")] == [6, 17, 58, 0]
+    assert [parse_flags(text) for text in ("...AP.SF", "........", "0x1b", "CEUAPRSF")] == [27, 0, 27, 255]
+    for word in (parse_protocol, parse_flags):
         with pytest.raises(ValueError, match="nonsense"):
             word("nonsense")

@@ -8,7 +8,7 @@ import zstandard
 
 from collectors.captures import pcap
 from collectors.formats import file_types
-from collectors.formats.file_types import Kind, kind, opened, read_columns
+from collectors.formats.file_types import Kind, open_records, read_columns, recognise_file
 from collectors.packets.plain_decoder import DecodeError
 from collectors.writers.record_files import write
 from tests.collectors.builders.packets import rows_of
@@ -26,19 +26,19 @@ def test_dumps_are_told_and_read(tmp_path, name):
     write(tmp_path / name, flows(0, 20))
     other = tmp_path / "x"
     os.rename(tmp_path / name, other)  # the name does not matter
-    assert kind(other) is (Kind.parquet if "parquet" in name else Kind.text)
-    source = opened(other)
+    assert recognise_file(other) is (Kind.parquet if "parquet" in name else Kind.text)
+    source = open_records(other)
     assert rows_of(source.flows()) == rows_of(flows(0, 20))
     assert not source.skipped
-    assert sum(len(part) for part in opened(other)) == 20
+    assert sum(len(part) for part in open_records(other)) == 20
 
 
 def test_captures_and_what_is_not_there(tmp_path):
     pcap.write(tmp_path / "a.pcap", [(0, bytes(60), 60)])
     pcap.write(tmp_path / "b.gz", [(0, bytes(60), 60)])
     for name in ("a.pcap", "b.gz", "no", "\0"):
-        assert kind(tmp_path / name) is Kind.capture
-    assert kind(made(tmp_path, "empty", b"")) is Kind.capture
+        assert recognise_file(tmp_path / name) is Kind.capture
+    assert recognise_file(made(tmp_path, "empty", b"")) is Kind.capture
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def test_captures_and_what_is_not_there(tmp_path):
 )
 def test_what_other_programs_read(tmp_path, head, match):
     with pytest.raises(DecodeError, match=match):
-        kind(made(tmp_path, "odd", head))
+        recognise_file(made(tmp_path, "odd", head))
     assert file_types.HEAD
     if b"snoop" in head:
-        assert kind(tmp_path / "odd", dissected=True) is Kind.capture
+        assert recognise_file(tmp_path / "odd", dissected=True) is Kind.capture
 
 
 def test_a_pipe_is_not_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")  # opening it would wait for a writer
-    assert kind(tmp_path / "pipe") is Kind.capture
+    assert recognise_file(tmp_path / "pipe") is Kind.capture
 
 
 def test_standard_input_is_told_without_taking_it(monkeypatch):
@@ -72,8 +72,8 @@ def test_standard_input_is_told_without_taking_it(monkeypatch):
         buffer = io.BufferedReader(io.BytesIO(octets))
 
     monkeypatch.setattr(sys, "stdin", Stdin)
-    assert kind("-") is Kind.text
-    assert opened("-").flows().octets.tolist() == [5]
+    assert recognise_file("-") is Kind.text
+    assert open_records("-").flows().octets.tolist() == [5]
 
 
 def test_columns_of_a_file(tmp_path):

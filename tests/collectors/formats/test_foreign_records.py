@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 
 from collectors.formats.column_mapping import OURS, Columns, Place
-from collectors.formats.foreign_records import Gatherer, address, lacking
+from collectors.formats.foreign_records import Gatherer, address, describe_missing
 from collectors.packets.plain_decoder import DecodeError
 
 NAMES = ("start_ns", "end_ns", "src", "dst", "octets")
@@ -64,8 +64,8 @@ def test_reasons_name_the_column_as_the_file_does():
 
 
 def test_what_columns_lack():
-    assert lacking(["octets"], ["a", "b"]) == "missing column octets; its columns: a, b; map them with --columns"
-    assert ", c39 and 3 more; " in lacking(["octets"], [f"c{i}" for i in range(43)])
+    assert describe_missing(["octets"], ["a", "b"]) == "missing column octets; its columns: a, b; map them with --columns"
+    assert ", c39 and 3 more; " in describe_missing(["octets"], [f"c{i}" for i in range(43)])
 
 
 def test_bad_texts_are_not_remembered():

@@ -103,9 +103,9 @@ def test_what_is_no_log(tmp_path, text, match):
 
 
 def test_histories():
-    assert zeek.sent("ShADadFfR") == 0x02 | 0x10 | 0x08 | 0x01 | 0x04
-    assert zeek.returned("ShADadFfR") == 0x12 | 0x10 | 0x18 | 0x11
-    assert zeek.sent("^dC") == 0
+    assert zeek.originator_flags("ShADadFfR") == 0x02 | 0x10 | 0x08 | 0x01 | 0x04
+    assert zeek.responder_flags("ShADadFfR") == 0x12 | 0x10 | 0x18 | 0x11
+    assert zeek.originator_flags("^dC") == 0
 
 
 @given(st.data())

@@ -2,7 +2,7 @@ import threading
 import time
 
 from collectors.exports.datagrams import Datagrams
-from collectors.listening.datagram_queue import Inbox, Parcel, joined
+from collectors.listening.datagram_queue import Inbox, Parcel, join_parcels
 
 
 def parcel(*payloads, kind="ipfix", weight=1, sender="10.0.0.1", when=5):
@@ -15,7 +15,7 @@ def contents(p):
 
 
 def test_small_parcels_are_joined_in_order():
-    parcels = joined([parcel(b"a", b"bb", when=1), parcel(b"", when=2), parcel(b"c", when=3)])
+    parcels = join_parcels([parcel(b"a", b"bb", when=1), parcel(b"", when=2), parcel(b"c", when=3)])
     assert [contents(p) for p in parcels] == [[b"a", b"bb", b"", b"c"]]
     assert parcels[0].datagrams.received_ns.tolist() == [1, 1, 2, 3]
     assert parcels[0].datagrams.sender.tolist() == [0] * 4
@@ -23,8 +23,8 @@ def test_small_parcels_are_joined_in_order():
 
 def test_what_differs_stays_apart():
     parcels = [parcel(b"a"), parcel(b"b", kind="sflow"), parcel(b"c", weight=2), parcel(b"d", sender="10.0.0.2"), parcel(b"e")]
-    assert joined(parcels) == parcels
-    assert joined([]) == []
+    assert join_parcels(parcels) == parcels
+    assert join_parcels([]) == []
 
 
 def test_enough_comes_at_once_and_less_after_a_while():

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.listening._fair_shares import UNIT, Shares, level
+from collectors.listening._fair_shares import UNIT, Shares, fair_limit
 
 
 def codes(*slots):
@@ -35,6 +35,6 @@ def test_nothing():
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 300))
 def test_the_level_is_the_largest_that_fits(wanted, most):
     """By a search through all levels."""
-    found = level(np.array(wanted), most)
+    found = fair_limit(np.array(wanted), most)
     fits = [n for n in range(max(wanted) + 1) if sum(min(one, n) for one in wanted) <= most]
     assert found == max(fits)

@@ -3,8 +3,8 @@ import socket
 import numpy as np
 import pytest
 
-from collectors.listening._kernel_throttle import CUT, EASE_NS, LEAST, WAIT_NS, Throttle, cut
-from collectors.listening.udp_sockets import Endpoint, Receiver, bound, drops
+from collectors.listening._kernel_throttle import CUT_DIVISOR, EASE_NS, MIN_CHANCE, WAIT_NS, Throttle, sender_chances
+from collectors.listening.udp_sockets import Endpoint, Receiver, dropped_datagrams, open_socket
 from tests.collectors.builders.toys import send
 
 HERE, THERE = bytes([127, 0, 0, 1]), bytes([127, 0, 0, 2])
@@ -12,7 +12,7 @@ HERE, THERE = bytes([127, 0, 0, 1]), bytes([127, 0, 0, 2])
 
 def opened(host="127.0.0.1"):
     try:
-        return bound(Endpoint("x", host, 0), buffer=4 << 20)[0]
+        return open_socket(Endpoint("x", host, 0), buffer=4 << 20)[0]
     except OSError:
         pytest.skip("this machine has no IPv6")
 
@@ -46,8 +46,8 @@ def test_the_kernel_drops_part_of_what_one_sender_floods(host):
             send(port, [b"x"] * 1000, sender=sender)
         found = received(sock)
         assert found[mapped + HERE] == 1000
-        assert 0 < found[mapped + THERE] < 3 * 1000 / CUT
-        assert drops(sock) == 2000 - sum(found.values())
+        assert 0 < found[mapped + THERE] < 3 * 1000 / CUT_DIVISOR
+        assert dropped_datagrams(sock) == 2000 - sum(found.values())
         throttle.ease((1 << 60) + EASE_NS)
         for i in range(2, 100):
             throttle.ease((1 << 60) + i * 2 * EASE_NS)
@@ -64,7 +64,7 @@ def test_a_flood_over_ipv6_is_cut():
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as client:
             for _ in range(1000):
                 client.sendto(b"x", sock.getsockname()[:2])
-        assert 0 < received(sock)[six] < 3 * 1000 / CUT
+        assert 0 < received(sock)[six] < 3 * 1000 / CUT_DIVISOR
 
 
 def test_one_sender_alone_keeps_all_it_sends():
@@ -75,15 +75,15 @@ def test_one_sender_alone_keeps_all_it_sends():
 
 
 def test_senders_of_as_much_as_others_lose_nothing():
-    assert cut({HERE: 100.0, THERE: 120.0}, 220) == {}
-    assert cut({bytes([i]): 100.0 for i in range(50)}, 5000) == {}
+    assert sender_chances({HERE: 100.0, THERE: 120.0}, 220) == {}
+    assert sender_chances({bytes([i]): 100.0 for i in range(50)}, 5000) == {}
 
 
 def test_several_floods_share_what_is_left():
     sent = {bytes([i]): 10_000.0 if i < 3 else 10.0 for i in range(20)}
-    found = cut(sent, 30_170)
+    found = sender_chances(sent, 30_170)
     assert set(found) == {bytes([i]) for i in range(3)}
-    assert sum(sent[address] * chance for address, chance in found.items()) <= 1.001 * 30_170 / CUT
+    assert sum(sent[address] * chance for address, chance in found.items()) <= 1.001 * 30_170 / CUT_DIVISOR
 
 
 def test_a_cut_that_is_not_enough_goes_on_later_and_what_was_too_much_is_tried_slowly():
@@ -95,7 +95,7 @@ def test_a_cut_that_is_not_enough_goes_on_later_and_what_was_too_much_is_tried_s
         assert throttle.chances[THERE] == first
         pressed(throttle, {HERE: 10, THERE: 60}, now + WAIT_NS)
         second = throttle.chances[THERE]
-        assert LEAST <= second < first
+        assert MIN_CHANCE <= second < first
         steps = []
         for i in range(1, 12):
             throttle.ease(now + WAIT_NS + i * 2 * EASE_NS)

@@ -9,13 +9,13 @@ import pytest
 
 from collectors.exports.admission import CROWDED, Admission
 from collectors.exports.evidence import REASONS
-from collectors.exports.evidence_store import waits
+from collectors.exports.evidence_store import switch_delays
 from collectors.exports.sflow.sflow import SflowDecoder, warm
 from collectors.listening import receiver_threads
 from collectors.listening.datagram_queue import Inbox
 from collectors.listening.listener import FAILED, Listener
 from collectors.listening.receiver_threads import Intake
-from collectors.listening.udp_sockets import Endpoint, bound, pressed
+from collectors.listening.udp_sockets import Endpoint, is_pressed, open_socket
 from collectors.operations.metrics import flat, served
 from collectors.writers.rotating_files import Rotating
 from tests.collectors.builders import frames
@@ -29,7 +29,7 @@ def listening():
     ends = []
 
     def make(*, decoder=None, sink=None, **admission):
-        sock, _ = bound(Endpoint("ipfix", "127.0.0.1", 0), buffer=8 << 20)
+        sock, _ = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=8 << 20)
         inbox, stop = Inbox(), threading.Event()
         sink = Kept() if sink is None else sink
         listener = Listener(
@@ -94,7 +94,7 @@ def test_what_exporters_tell_beside_flows_is_there_to_be_taken(listening):
     assert end() == []
     assert listener.records == 4
     assert (len(listener.drain().delays), flat(listener.counts())["evidence_delays"]) == (1, 4)
-    hops = waits(found.delays, [])
+    hops = switch_delays(found.delays, [])
     assert (hops.exporters, hops.delay_ns.tolist(), hops.packets.sum()) == (("10.9.9.9",), [900] * len(hops), 3)
 
 
@@ -191,7 +191,7 @@ def test_one_exporter_that_floods_does_not_push_out_another(listening, monkeypat
     monkeypatch.setattr(
         receiver_threads, "Receiver", lambda sock, make=receiver_threads.Receiver: make(sock, slots=256, slabs=3)
     )
-    monkeypatch.setattr(receiver_threads, "pressed", lambda sock, share: pressed(sock, share=min(share, 0.25)))
+    monkeypatch.setattr(receiver_threads, "is_pressed", lambda sock, share: is_pressed(sock, share=min(share, 0.25)))
     monkeypatch.setattr(receiver_threads.Throttle, "press", lambda *_: None)
     listener, _, port, end = listening(decoder=Slow())
     listener.inbox.shares.most = 2000

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from collectors.listening.receive_buffers import STRIDE, WIDE
-from collectors.listening.udp_sockets import Endpoint, Receiver, bound
+from collectors.listening.udp_sockets import Endpoint, Receiver, open_socket
 
 UDP_SEGMENT = 103
 
 
 def receiver(*, slots=2048, host="127.0.0.1", joined=True):
-    sock, _ = bound(Endpoint("x", host, 0), buffer=8 << 20, joined=joined)
+    sock, _ = open_socket(Endpoint("x", host, 0), buffer=8 << 20, joined=joined)
     return sock, Receiver(sock, slots=slots)
 
 

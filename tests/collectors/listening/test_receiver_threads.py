@@ -3,11 +3,11 @@ import struct
 
 import pytest
 
-from collectors.exports.admission import LIMITED, Admission, networks
+from collectors.exports.admission import LIMITED, Admission, parse_networks
 from collectors.listening import receiver_threads as module
 from collectors.listening.datagram_queue import Inbox
-from collectors.listening.receiver_threads import Intake, announces
-from collectors.listening.udp_sockets import Endpoint, bound
+from collectors.listening.receiver_threads import Intake, has_templates
+from collectors.listening.udp_sockets import Endpoint, open_socket
 from tests.collectors.builders.toys import send, until
 
 
@@ -17,7 +17,7 @@ def started():
     made = []
 
     def make(*kinds, admission=None, buffer=1 << 20, **knobs):
-        sockets = [(kind, bound(Endpoint(kind, "127.0.0.1", 0), buffer=buffer)[0]) for kind in kinds]
+        sockets = [(kind, open_socket(Endpoint(kind, "127.0.0.1", 0), buffer=buffer)[0]) for kind in kinds]
         inbox = Inbox()
         made.append(Intake(sockets, admission or Admission(), inbox, **knobs))
         return made[-1], inbox, [sock.getsockname()[1] for _, sock in sockets]
@@ -82,7 +82,7 @@ def test_what_is_in_the_kernel_at_the_end_is_still_read(started):
 
 
 def test_only_who_is_allowed(started):
-    admission = Admission(allowed=networks(["127.0.0.2"]))
+    admission = Admission(allowed=parse_networks(["127.0.0.2"]))
     intake, inbox, (port,) = started("ipfix", admission=admission)
     intake.start()
     send(port, [b"no"] * 10, sender="127.0.0.1")
@@ -144,4 +144,4 @@ def test_a_socket_that_fails_is_an_error(started):
     ],
 )
 def test_what_announces_templates(head, expected):
-    assert announces(bytes.fromhex(head)) == expected
+    assert has_templates(bytes.fromhex(head)) == expected

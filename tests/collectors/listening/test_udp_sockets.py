@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, bound, drops, endpoint
+from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, dropped_datagrams, open_socket, parse_endpoint
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, bound, dro
     ],
 )
 def test_places(text, host, port):
-    assert endpoint("sflow", text) == Endpoint("sflow", host, port)
+    assert parse_endpoint("sflow", text) == Endpoint("sflow", host, port)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_places(text, host, port):
 )
 def test_what_is_no_place(text):
     with pytest.raises(ValueError, match="is not an address to listen on"):
-        endpoint("sflow", text)
+        parse_endpoint("sflow", text)
 
 
 def test_a_place_as_text():
@@ -38,7 +38,7 @@ def test_a_place_as_text():
 @pytest.mark.parametrize(("where", "sender"), [("127.0.0.1", "127.0.0.1"), ("::1", "::1"), ("", "127.0.0.1"), ("", "::1")])
 def test_datagrams_come_with_sender_length_and_time(where, sender):
     try:
-        sock, _ = bound(Endpoint("x", where, 0))
+        sock, _ = open_socket(Endpoint("x", where, 0))
         family = socket.AF_INET6 if ":" in sender else socket.AF_INET
         client = socket.socket(family, socket.SOCK_DGRAM)
         client.bind((sender, 0))
@@ -65,7 +65,7 @@ def test_datagrams_come_with_sender_length_and_time(where, sender):
 
 def sent(payloads, **knobs):
     """A receiver on a socket to which these payloads were sent from two addresses in turn."""
-    sock, _ = bound(Endpoint("x", "127.0.0.1", 0))
+    sock, _ = open_socket(Endpoint("x", "127.0.0.1", 0))
     for i, payload in enumerate(payloads):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.bind((f"127.0.0.{1 + i % 2}", 0))
@@ -113,35 +113,35 @@ def test_lingering_waits_for_company_but_not_for_ever():
 
 
 def test_what_the_kernel_drops_is_counted_by_the_socket():
-    sock, granted = bound(Endpoint("x", "127.0.0.1", 0), buffer=65_536)
+    sock, granted = open_socket(Endpoint("x", "127.0.0.1", 0), buffer=65_536)
     with sock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         assert granted == 65_536
-        assert drops(sock) == 0
+        assert dropped_datagrams(sock) == 0
         for _ in range(500):
             client.sendto(bytes(1400), sock.getsockname())
         received, receiver = 0, Receiver(sock)
         while count := receiver.fill():
             received += count
-        assert drops(sock) == 500 - received > 0
+        assert dropped_datagrams(sock) == 500 - received > 0
 
 
 def test_a_big_buffer_is_asked_for():
-    sock, granted = bound(Endpoint("x", "127.0.0.1", 0), buffer=32 * MIB)
+    sock, granted = open_socket(Endpoint("x", "127.0.0.1", 0), buffer=32 * MIB)
     sock.close()
     assert 0 < granted <= 32 * MIB
 
 
 def test_a_port_that_is_taken_is_named():
-    sock, _ = bound(Endpoint("x", "127.0.0.1", 0))
+    sock, _ = open_socket(Endpoint("x", "127.0.0.1", 0))
     with sock:
         port = sock.getsockname()[1]
         with pytest.raises(OSError, match="in use") as caught:
-            bound(Endpoint("x", "127.0.0.1", port))
+            open_socket(Endpoint("x", "127.0.0.1", port))
     assert caught.value.filename == f"127.0.0.1:{port}"
 
 
 def test_a_closed_socket_is_an_error():
-    sock, _ = bound(Endpoint("x", "127.0.0.1", 0))
+    sock, _ = open_socket(Endpoint("x", "127.0.0.1", 0))
     sock.close()
     with pytest.raises(OSError, match="file descriptor"):
         Receiver(sock, slots=4).fill()

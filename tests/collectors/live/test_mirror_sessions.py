@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.exports.admission import NOT_ALLOWED, networks
+from collectors.exports.admission import NOT_ALLOWED, parse_networks
 from collectors.live._mirror_sessions import NO_MIRROR, NO_SESSION, TOO_MANY, Mirrors, named_switches
 from collectors.packets import headers
 from collectors.packets.frame_batch import Batch
@@ -50,10 +50,10 @@ def test_switches_are_told_by_address_and_session():
 
 
 def test_sources_can_be_limited():
-    mirrors = Mirrors({}, allowed=networks(["192.0.2.1"]))
+    mirrors = Mirrors({}, allowed=parse_networks(["192.0.2.1"]))
     assert split(mirrors, erspan(), erspan(source="192.0.2.2"), erspan(source="fd00::9")) == {"192.0.2.1": [0]}
     assert mirrors.skipped == {NOT_ALLOWED: 2}
-    mirrors.reload(networks(["fd00::/8"]))
+    mirrors.reload(parse_networks(["fd00::/8"]))
     assert split(mirrors, erspan(), erspan(source="fd00::9")) == {"fd00::9": [1]}
 
 

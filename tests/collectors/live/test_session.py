@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from collectors.exports.admission import networks
+from collectors.exports.admission import parse_networks
 from collectors.live import session
 from collectors.operations import logs
 from collectors.operations.metrics import Count
@@ -34,7 +34,7 @@ def test_lists_of_networks(tmp_path):
     (tmp_path / "allow").write_text("192.0.2.0/24\n")
     assert session.allow_list(None, None) is None
     assert session.allow_list([], None) == ()
-    assert session.allow_list(["10.0.0.0/8"], str(tmp_path / "allow")) == networks(["10.0.0.0/8", "192.0.2.0/24"])
+    assert session.allow_list(["10.0.0.0/8"], str(tmp_path / "allow")) == parse_networks(["10.0.0.0/8", "192.0.2.0/24"])
     (tmp_path / "allow").write_text("")
     assert session.allow_list(None, str(tmp_path / "allow")) == ()
 

@@ -1,11 +1,11 @@
 import json
 
-from collectors.live._state_keeping import Keeper
+from collectors.live._state_keeping import StateSaver
 
 
 def test_what_changed_is_saved_when_it_is_due(tmp_path):
     path, state = tmp_path / "templates.json", {"a": 1}
-    keeper = Keeper(str(path), lambda: dict(state), every_s=0)
+    keeper = StateSaver(str(path), lambda: dict(state), every_s=0)
     keeper.tick()
     assert json.loads(path.read_text()) == {"a": 1}
     path.unlink()
@@ -18,14 +18,14 @@ def test_what_changed_is_saved_when_it_is_due(tmp_path):
 
 def test_not_before_it_is_due(tmp_path):
     path = tmp_path / "templates.json"
-    Keeper(str(path), lambda: 1, every_s=1000).tick()
+    StateSaver(str(path), lambda: 1, every_s=1000).tick()
     assert not path.exists()
 
 
 def test_a_disk_that_refuses_is_told_of_once(tmp_path, monkeypatch):
     said = []
     monkeypatch.setattr("collectors.live._state_keeping.say", lambda event, **fields: said.append((event, fields["file"])))
-    keeper = Keeper(str(tmp_path / "gone" / "templates.json"), lambda: 1, every_s=0)
+    keeper = StateSaver(str(tmp_path / "gone" / "templates.json"), lambda: 1, every_s=0)
     keeper.save()
     keeper.save()
     assert said == [("templates not saved, trying again", keeper.path)]

@@ -2,7 +2,7 @@ import gc
 import subprocess
 import sys
 
-from collectors.memory.allocator import seldom_collected
+from collectors.memory.allocator import reduce_collections
 
 PROGRAM = """
 import resource, sys
@@ -29,7 +29,7 @@ def test_pages_are_used_again():
 def test_python_looks_for_cycles_seldom():
     before = gc.get_threshold()
     try:
-        seldom_collected(made=5_000, rounds=(7, 9))
+        reduce_collections(made=5_000, rounds=(7, 9))
         assert gc.get_threshold() == (5_000, 7, 9)
     finally:
         gc.set_threshold(*before)

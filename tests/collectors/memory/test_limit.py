@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from collectors.memory.limit import TooMuchError, bounded, is_lack, unbounded
+from collectors.memory.limit import TooMuchError, is_memory_error, memory_limit, without_limit
 
 TAKE = """
 import resource, sys
@@ -34,22 +34,22 @@ def test_what_is_too_much_names_file_limit_and_setting_and_the_limit_ends():
 @pytest.mark.parametrize("error", [MemoryError(), OSError(errno.ENOMEM, "no"), RuntimeError("can't start new thread")])
 def test_other_ways_of_saying_it(error):
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    assert is_lack(error)
+    assert is_memory_error(error)
     told = r"a, b, c and 2 more: need .* 4096 MiB; --upload-memory sets it"
-    with pytest.raises(TooMuchError, match=told), bounded(4096, list("abcde"), setting="--upload-memory"):
+    with pytest.raises(TooMuchError, match=told), memory_limit(4096, list("abcde"), setting="--upload-memory"):
         raise error
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOENT, "no"), RuntimeError("other")])
 def test_other_errors_stay_as_they_are(error):
-    with pytest.raises(type(error)) as caught, bounded(4096):
+    with pytest.raises(type(error)) as caught, memory_limit(4096):
         raise error
     assert caught.value is error
 
 
 def test_nothing_is_bounded_where_nothing_was():
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    with unbounded(64):
+    with without_limit(64):
         pass
     assert resource.getrlimit(resource.RLIMIT_DATA) == before

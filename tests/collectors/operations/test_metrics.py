@@ -3,7 +3,7 @@ import urllib.request
 
 import pytest
 
-from collectors.operations.metrics import PREFIX, Count, Published, flat, keyed, served, summed
+from collectors.operations.metrics import PREFIX, Count, Published, flat, keyed, served, sum_tallies
 
 
 def counts():
@@ -33,7 +33,7 @@ def test_one_line_of_numbers():
 
 
 def test_sums_of_tallies():
-    assert summed({"a": 1, "b": 2}, {}, {"b": 3}) == {"a": 1, "b": 5}
+    assert sum_tallies({"a": 1, "b": 2}, {}, {"b": 3}) == {"a": 1, "b": 5}
 
 
 def test_what_is_published_is_of_one_moment_until_it_is_refreshed():

@@ -21,7 +21,7 @@ from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.frame_batch import Batch
 from collectors.recorded_exports._ip_fragments import INCOMPLETE, OVERLAP
 from collectors.recorded_exports.captured_exports import (
-    MOST_PORTS,
+    MAX_PORTS,
     NO_EXPORT,
     NOT_UDP,
     OTHER_PORT,
@@ -142,8 +142,8 @@ def test_exports_to_any_port_are_known_by_their_content():
     assert extractor.elsewhere == {("IPFIX", 2100): 1, ("sFlow", 7000): 1, ("NetFlow v5", 9000): 1, ("NetFlow v9", 1): 1}
     assert extractor.skipped == {OTHER_PORT: 1}
     _, extractor = found(*(carried(FLOW, port) for port in range(10_000, 10_200)))
-    assert len(extractor.elsewhere) == MOST_PORTS + 1
-    assert extractor.elsewhere["IPFIX", 0] == 200 - MOST_PORTS
+    assert len(extractor.elsewhere) == MAX_PORTS + 1
+    assert extractor.elsewhere["IPFIX", 0] == 200 - MAX_PORTS
 
 
 @given(st.sampled_from([1, 0, 101, 113, 276]), st.binary(max_size=80))

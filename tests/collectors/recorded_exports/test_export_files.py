@@ -35,36 +35,36 @@ def exported(request, tmp_path_factory):
 def test_a_capture_of_exports(exported):
     folder, octets, _ = exported
     path = folder / "leaf0.pcap.gz"
-    assert file_types.kind(path) is Kind.exports
-    source = file_types.opened(path, exporter="leaf0")
+    assert file_types.recognise_file(path) is Kind.exports
+    source = file_types.open_records(path, exporter="leaf0")
     flows = source.flows()
     assert flows.octets.sum() == octets
     assert flows.packets.sum() == 60
     assert len(flows) == 6
     assert {flows.exporters[code] for code in flows.exporter} == {"192.168.0.9"}
     assert dict(source.skipped)["not IP"] == 1
-    assert sum(len(part) for part in file_types.opened(path)) == 6
+    assert sum(len(part) for part in file_types.open_records(path)) == 6
 
 
 @pytest.mark.parametrize("exported", [10], indirect=True)
 def test_an_ipfix_file(exported):
     folder, octets, _ = exported
-    assert file_types.kind(folder / "payloads") is Kind.ipfix
-    flows = file_types.opened(folder / "payloads", exporter="spine7").flows()
+    assert file_types.recognise_file(folder / "payloads") is Kind.ipfix
+    flows = file_types.open_records(folder / "payloads", exporter="spine7").flows()
     assert flows.octets.sum() == octets
     assert {flows.exporters[code] for code in flows.exporter} == {"spine7"}
     cut = (folder / "payloads").read_bytes()[:-5]
     (folder / "cut").write_bytes(cut)
-    source = file_types.opened(folder / "cut", exporter="x")
+    source = file_types.open_records(folder / "cut", exporter="x")
     source.flows()
     (warning,) = source.warnings
     assert warning.startswith(f"{folder}/cut: offset ")
-    assert warning.endswith(": the file ends inside this message; what is before it was read")
+    assert warning.endswith(": the file ends inside this message; the records before it were read")
 
 
 def test_what_is_no_capture_of_exports(tmp_path):
     traffic(tmp_path / "a.pcap")
-    assert file_types.kind(tmp_path / "a.pcap") is Kind.capture
+    assert file_types.recognise_file(tmp_path / "a.pcap") is Kind.capture
     pcap.write(tmp_path / "empty.pcap", [])
     (tmp_path / "b.pcap").write_bytes(b"none\0")
     for name in ("empty.pcap", "b.pcap", "no.pcap"):
@@ -84,8 +84,8 @@ def test_how_exports_came_is_said(tmp_path):
     made = [frames.ethernet(frames.ipv4(frames.udp(messages[0], ports=(1, 2100)), 17, src="192.0.2.9"))]
     made += [frames.ethernet(frames.ipv4(part, 17, src="192.0.2.9", fragment=at)) for part, at in parts]
     pcap.write(path, [(i, frame, len(frame)) for i, frame in enumerate(made)])
-    assert file_types.kind(path) is Kind.exports
-    source = file_types.opened(path)
+    assert file_types.recognise_file(path) is Kind.exports
+    source = file_types.open_records(path)
     assert source.flows().octets.sum() == 950
     usual = "2055, 4739, 9995, 9996, 6343"
     hint = "announce the sampling rate in options records"
@@ -104,15 +104,15 @@ def test_a_capture_by_port_has_the_first_fragments_alone(tmp_path):
     later = frames.ethernet(frames.ipv4(whole[480:], 17, fragment=60))
     for some, kind in (([first], Kind.exports), ([later], Kind.capture)):
         pcap.write(tmp_path / "a.pcap", [(i, frame, len(frame)) for i, frame in enumerate(some)])
-        assert file_types.kind(tmp_path / "a.pcap") is kind
+        assert file_types.recognise_file(tmp_path / "a.pcap") is kind
     pcap.write(tmp_path / "a.pcap", [(0, first, len(first))])
-    source = file_types.opened(tmp_path / "a.pcap")
+    source = file_types.open_records(tmp_path / "a.pcap")
     assert len(source.flows()) == 0
     assert dict(source.skipped) == {"IP fragment: others missing": 1}
 
 
 def test_an_ipfix_file_of_nothing(tmp_path):
     (tmp_path / "a.ipfix").write_bytes(IPFIX * 3)
-    assert file_types.kind(tmp_path / "a.ipfix") is Kind.ipfix
-    (part,) = file_types.opened(tmp_path / "a.ipfix")
+    assert file_types.recognise_file(tmp_path / "a.ipfix") is Kind.ipfix
+    (part,) = file_types.open_records(tmp_path / "a.ipfix")
     assert len(part) == 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.recorded_exports._ip_fragments import INCOMPLETE, MOST_FRAGMENTS, OVERLAP, OVERSIZED, Fragment, Reassembler
+from collectors.recorded_exports._ip_fragments import INCOMPLETE, MAX_FRAGMENTS, OVERLAP, OVERSIZED, Fragment, Reassembler
 
 WHOLE = bytes(range(256)) * 12
 
@@ -68,9 +68,9 @@ def test_a_flood_is_bounded():
     assert (room.pending, room.octets, room.lost) == (100, 140_000, {INCOMPLETE: 4900})
     room, _ = put(*(Fragment(i, 8, False, bytes(1400)) for i in range(5000)), most_octets=14_000)
     assert room.octets <= 14_000
-    room, _ = put(*(Fragment("a", 16 * i, False, bytes(8)) for i in range(MOST_FRAGMENTS + 5)))
+    room, _ = put(*(Fragment("a", 16 * i, False, bytes(8)) for i in range(MAX_FRAGMENTS + 5)))
     room.end()
-    assert (room.octets, room.lost) == (0, {OVERSIZED: MOST_FRAGMENTS + 5})
+    assert (room.octets, room.lost) == (0, {OVERSIZED: MAX_FRAGMENTS + 5})
 
 
 def test_old_fragments_are_given_up():

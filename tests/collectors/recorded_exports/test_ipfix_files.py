@@ -32,12 +32,16 @@ def test_messages_one_after_the_other(tmp_path, pack, batch_octets):
 @pytest.mark.parametrize(
     ("octets", "told", "left"),
     [
-        (FILE[:-30], f"offset {LAST}: the file ends inside this message; what is before it was read", 2),
-        (FILE[: -len(MESSAGES[-1]) + 7], f"offset {LAST}: the file ends inside this message; what is before it was read", 2),
+        (FILE[:-30], f"offset {LAST}: the file ends inside this message; the records before it were read", 2),
+        (
+            FILE[: -len(MESSAGES[-1]) + 7],
+            f"offset {LAST}: the file ends inside this message; the records before it were read",
+            2,
+        ),
         (FILE + b"garbage, no message at all", f"offset {len(FILE)}: no IPFIX message starts here; {UNREAD}", 0),
         (
             gzip.compress(FILE)[:-20],
-            " of the uncompressed data: the file ends inside this message; what is before it was read",
+            " of the uncompressed data: the file ends inside this message; the records before it were read",
             None,
         ),
         (

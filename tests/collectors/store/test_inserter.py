@@ -7,7 +7,7 @@ import pytest
 
 from collectors.clickhouse.drivers import StoreError, opened
 from collectors.clickhouse.server import Server
-from collectors.store.inserter import Inserting
+from collectors.store.inserter import InserterThread
 from collectors.store.spool import DAMAGED, Spool
 from tests.collectors.builders import servers, stores
 
@@ -16,7 +16,7 @@ def test_batches_of_an_earlier_process_go_in_and_damaged_ones_are_counted_once(t
     spool, now = Spool(tmp_path / "spool"), time.time_ns()
     made = [spool.add(stores.flows(100, now_ns=now, first=100 * i)) for i in range(4)]
     (tmp_path / "spool" / made[2].name).write_bytes(b"nothing")
-    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting = InserterThread(str(tmp_path / "store"), spool, keep_s=86_400)
     inserting.stop(60)
     assert inserting.tally["stored"] == 300
     assert spool.dropped == {DAMAGED: 100}
@@ -26,7 +26,7 @@ def test_batches_of_an_earlier_process_go_in_and_damaged_ones_are_counted_once(t
 
 def test_a_batch_over_partitions_is_a_piece_for_each(tmp_path):
     spool, day = Spool(tmp_path / "spool"), 86_400 * 10**9
-    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting = InserterThread(str(tmp_path / "store"), spool, keep_s=86_400)
     inserting.stop(60)
     pieces = inserting._pieces(spool.add(stores.flows(1000, now_ns=time.time_ns(), span_ns=day // 10)))
     assert sum(piece.records for piece in pieces) == 1000
@@ -38,7 +38,7 @@ def test_a_batch_over_partitions_is_a_piece_for_each(tmp_path):
 
 def test_sums_by_pair_are_split_where_their_partitions_are(tmp_path):
     spool = Spool(tmp_path / "spool")
-    inserting = Inserting(str(tmp_path / "store"), spool, keep_s=86_400)
+    inserting = InserterThread(str(tmp_path / "store"), spool, keep_s=86_400)
     inserting.stop(60)
     edge = time.time_ns() // inserting._pairs_ns * inserting._pairs_ns
     pieces = inserting._pieces(spool.add(stores.flows(500, now_ns=edge + 10**9, span_ns=2 * 10**9)))
@@ -63,7 +63,7 @@ def test_a_clock_that_is_set_back_brings_no_batch_twice(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Server, "_put", lossy)
     with servers.running(tmp_path / "server") as server:
-        inserting = Inserting(server.url, spool, keep_s=86_400)
+        inserting = InserterThread(server.url, spool, keep_s=86_400)
         spool.add(stores.flows(100, now_ns=now))
         inserting.wake()
         until = time.monotonic() + 60
@@ -106,7 +106,7 @@ def test_rows_that_the_engine_noted_and_did_not_keep_go_in(tmp_path, lost):
 
 def brought(folder, spool):
     """What is in the spool goes into the embedded store, which is closed then."""
-    Inserting(str(folder / "store"), spool, keep_s=86_400).stop(60)
+    InserterThread(str(folder / "store"), spool, keep_s=86_400).stop(60)
     assert len(spool) == 0
     spool.close()
 
@@ -115,7 +115,7 @@ def test_the_password_of_a_server_is_in_no_log_line_and_not_in_health(tmp_path, 
     pytest.importorskip("clickhouse_driver")
     monkeypatch.setattr("collectors.operations.logs._log.propagate", True)
     spool = Spool(tmp_path / "spool")
-    inserting = Inserting("clickhouse://me:secret@127.0.0.1:1/prism", spool, keep_s=86_400)
+    inserting = InserterThread("clickhouse://me:secret@127.0.0.1:1/prism", spool, keep_s=86_400)
     deadline = time.monotonic() + 30
     while not inserting.errors and time.monotonic() < deadline:
         time.sleep(0.05)

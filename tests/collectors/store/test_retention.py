@@ -24,8 +24,8 @@ def fill(database, now_ns, hours):
     database.create(flow_rows.PAIRS)
     for hour in range(hours):
         flows = stores.flows(10, now_ns=now_ns - hour * HOUR * 10**9)
-        for rows in flow_rows.pieces(flows.start_ns, table.partition_ns).values():
-            columns = flow_rows.rows(flows.take(rows)) | {"batch": [0] * len(rows)}
+        for rows in flow_rows.split_partitions(flows.start_ns, table.partition_ns).values():
+            columns = flow_rows.to_rows(flows.take(rows)) | {"batch": [0] * len(rows)}
             database.insert(table, columns, token=f"{hour}-{rows[0]}")
 
 

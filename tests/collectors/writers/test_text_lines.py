@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.writers._text_lines import Words, lines
+from collectors.writers._text_lines import CodeTexts, lines
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 99_999)
 # Whether a lone carriage return is quoted depends on the version of Python: it is tested by reading it back.
@@ -24,11 +24,11 @@ def test_lines_are_those_of_the_csv_module(rows, texts):
     code = code % len(texts)
     named = [texts[i] for i in code.tolist()]
     expected = plain([first.tolist(), named, second.tolist()])
-    assert lines([first, (code, Words(texts)), second]) == expected
+    assert lines([first, (code, CodeTexts(texts)), second]) == expected
 
 
 def test_a_carriage_return_is_read_back():
-    written = lines([(np.array([0, 1]), Words(["a\rb", "\r\n"])), np.array([1, 2])]).decode()
+    written = lines([(np.array([0, 1]), CodeTexts(["a\rb", "\r\n"])), np.array([1, 2])]).decode()
     assert list(csv.reader(io.StringIO(written, newline=""))) == [["a\rb", "1"], ["\r\n", "2"]]
 
 

@@ -5,7 +5,7 @@ import ipaddress
 import numpy as np
 
 from prism.alerts.alert_labels import alerts
-from prism.alerts.alert_settings import Grouping, Receiver, Secret, Settings, Telling
+from prism.alerts.alert_settings import Grouping, Receiver, Secret, Selection, Settings
 from prism.alerts.notifications import Alert, Notification
 from prism.model import NO_PHASES, Finding, Isolation, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.topology import Endpoint, Topology
@@ -55,7 +55,7 @@ def receiver(name="hook", kind="webhook", url="http://127.0.0.1:9/", **more) -> 
 
 
 def settings(*receivers, **more) -> Settings:
-    more = {"grouping": Grouping(), "telling": Telling(over_s=0), **more}
+    more = {"grouping": Grouping(), "telling": Selection(over_s=0), **more}
     return Settings(receivers=receivers, **more)
 
 

@@ -51,7 +51,7 @@ def test_equal_labels_are_one_alert():
 
 
 def test_links_and_labels_of_the_site():
-    (made,) = alerts(board(case()), added={"cluster": "east", "job": "mine"}, external_url="https://prism.example/")
+    (made,) = alerts(board(case()), extra_labels={"cluster": "east", "job": "mine"}, external_url="https://prism.example/")
     assert made.link == made.annotations["dashboard"] == "https://prism.example/#/findings/c1"
     assert (made.labels["cluster"], made.labels["job"]) == ("east", "job1")  # what names it is not replaced
     assert alerts_of(case())[0].link == ""

@@ -1,6 +1,15 @@
 import pytest
 
-from prism.alerts.alert_texts import about, cost, lasting, moment, since, summary, suspects, worded
+from prism.alerts.alert_texts import (
+    describe_case,
+    describe_cost,
+    describe_duration,
+    describe_job,
+    describe_suspects,
+    format_duration,
+    format_time,
+    summary,
+)
 from prism.findings.advice import CHECKS
 from prism.model import Isolation
 from tests.prism.alerts.stories import NOW, TOPOLOGY, S, case, finding, job
@@ -28,9 +37,9 @@ def test_the_first_line_says_what_is_wrong_with_whom(found, line):
 
 
 def test_an_alert_says_how_bad_it_is_then_what_to_do_then_why():
-    said = worded(case(), job(), TOPOLOGY, started_ns=NOW - 60 * S)
+    said = describe_case(case(), job(), TOPOLOGY, started_ns=NOW - 60 * S)
     assert said["description"].splitlines() == [
-        f"Since {moment(NOW - 60 * S)}, last seen {moment(NOW - 10 * S)}. Lost so far: 25 GPU-seconds. "
+        f"Since {format_time(NOW - 60 * S)}, last seen {format_time(NOW - 10 * S)}. Lost so far: 25 GPU-seconds. "
         "This equals 1.7 of its 8 GPUs idle.",
         "Isolate server5 first: it contains the cause with a probability of 97% (confidence of this finding: 98%).",
         " ".join(CHECKS["slow_rank"]),
@@ -42,36 +51,38 @@ def test_an_alert_says_how_bad_it_is_then_what_to_do_then_why():
 
 
 def test_an_end_says_how_long_it_lasted_and_asks_for_nothing():
-    said = worded(case(state="closed", closed=NOW + 780 * S), job(), TOPOLOGY, started_ns=NOW - 60 * S)
-    assert said["description"].startswith(f"Resolved: lasted 14 min, from {moment(NOW - 60 * S)} to {moment(NOW + 780 * S)}.")
+    said = describe_case(case(state="closed", closed=NOW + 780 * S), job(), TOPOLOGY, started_ns=NOW - 60 * S)
+    assert said["description"].startswith(
+        f"Resolved: lasted 14 min, from {format_time(NOW - 60 * S)} to {format_time(NOW + 780 * S)}."
+    )
     assert "action" not in said
     assert "Isolate" not in said["description"]
 
 
 def test_what_is_not_known_is_not_said():
     found = finding(isolate=Isolation(), confidence=0.0, lost_gpu_s=0.0, slowdown=1.0)
-    said = worded(case(found=found), None, None, started_ns=NOW)
+    said = describe_case(case(found=found), None, None, started_ns=NOW)
     assert said["action"] == "It is not known which host to isolate; start with 10.0.5.1."
     assert not {"cost", "confidence", "suspects", "about_job"} & set(said)
     assert "confidence" not in said["description"]
 
 
 def test_costs_are_in_numbers_people_can_weigh():
-    assert cost(finding(lost_gpu_s=36_000.0), 8) == "Lost so far: 10.0 GPU-hours. This equals 1.7 of its 8 GPUs idle."
-    assert cost(finding("crash", lost_gpu_s=0.0), 8) == "The 8 GPUs of the job may stay idle until this is fixed."
-    assert cost(finding("crash", lost_gpu_s=0.0)) == ""
+    assert describe_cost(finding(lost_gpu_s=36_000.0), 8) == "Lost so far: 10.0 GPU-hours. This equals 1.7 of its 8 GPUs idle."
+    assert describe_cost(finding("crash", lost_gpu_s=0.0), 8) == "The 8 GPUs of the job may stay idle until this is fixed."
+    assert describe_cost(finding("crash", lost_gpu_s=0.0)) == ""
 
 
 def test_suspects_are_the_likely_others():
     isolate = Isolation(("a",), (), 0.6, ((("a",), 0.6), (("b",), 0.3), (("c",), 0.01), (tuple("abcdefgh"), 0.9)))
-    assert suspects(finding(isolate=isolate)) == "b 30%"
-    said = worded(case(found=finding(isolate=isolate)), None, None, started_ns=NOW)
+    assert describe_suspects(finding(isolate=isolate)) == "b 30%"
+    said = describe_case(case(found=finding(isolate=isolate)), None, None, started_ns=NOW)
     assert "\nOther suspects: b 30%.\n" in said["description"]
 
 
 def test_times_that_no_calendar_has_are_no_error():
-    assert moment(10**25) == f"{10**25} ns"
-    assert [lasting(n * S) for n in (-5, 40, 600, 9000)] == ["0 s", "40 s", "10 min", "2 h 30 min"]
-    assert since(case(), 0).startswith("Since 1970-01-01 00:00:00 UTC, last seen ")
-    assert since(case(), NOW) == f"Since {moment(NOW)}."
-    assert about(job().found).startswith("Job job1: 8 ranks")
+    assert format_time(10**25) == f"{10**25} ns"
+    assert [format_duration(n * S) for n in (-5, 40, 600, 9000)] == ["0 s", "40 s", "10 min", "2 h 30 min"]
+    assert describe_duration(case(), 0).startswith("Since 1970-01-01 00:00:00 UTC, last seen ")
+    assert describe_duration(case(), NOW) == f"Since {format_time(NOW)}."
+    assert describe_job(job().found).startswith("Job job1: 8 ranks")

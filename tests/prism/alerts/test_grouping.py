@@ -11,8 +11,8 @@ from tests.prism.alerts.stories import NOW, S, alerts_of, case, finding, notific
 GROUPING = Grouping(wait_s=30, interval_s=300, repeat_s=14400)
 ONE = alerts_of(case())[0]
 A, B = ONE.fingerprint, "b" * 16
-TOLD = Log().after(notification(ONE, state="sent"))
-OVER = TOLD.after(notification(replace(ONE, ended_ns=NOW), name="prism_2", number=1, state="sent"))
+TOLD = Log().with_notification(notification(ONE, state="sent"))
+OVER = TOLD.with_notification(notification(replace(ONE, ended_ns=NOW), name="prism_2", number=1, state="sent"))
 
 
 def ask(now_s, log=TOLD, *, firing=(A,), ended=(), since_s=0.0):
@@ -40,7 +40,7 @@ def ask(now_s, log=TOLD, *, firing=(A,), ended=(), since_s=0.0):
         ({"now_s": 40, "log": OVER}, False, "new group, notified recently", 300),  # what flaps waits
         ({"now_s": 40, "log": OVER, "firing": (B,)}, True, "new group: 1", 30),  # what is new does not
         (
-            {"now_s": 99999, "log": Log().after(notification(ONE))},
+            {"now_s": 99999, "log": Log().with_notification(notification(ONE))},
             False,
             "the last notification is still being delivered",
             None,
@@ -66,9 +66,9 @@ def test_it_is_due_at_the_time_that_was_said_and_not_before(now_s, fresh, firing
 def test_a_log_knows_what_a_receiver_believes():
     assert (set(TOLD.open), TOLD.cases) == ({A}, {"c1": NOW})
     assert not OVER.open
-    assert TOLD.changed(notification(ONE, tries=4)).last.tries == 4
-    assert TOLD.changed(notification(ONE, name="prism_9")) == TOLD
-    assert (TOLD.without(NOW).cases, TOLD.without(NOW + 1).cases) == ({"c1": NOW}, {})
+    assert TOLD.with_state(notification(ONE, tries=4)).last.tries == 4
+    assert TOLD.with_state(notification(ONE, name="prism_9")) == TOLD
+    assert (TOLD.without_cases_before(NOW).cases, TOLD.without_cases_before(NOW + 1).cases) == ({"c1": NOW}, {})
 
 
 def test_groups_are_named_as_alertmanager_names_them():

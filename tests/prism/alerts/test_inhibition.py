@@ -1,6 +1,6 @@
 import pytest
 
-from prism.alerts.inhibition import inhibited
+from prism.alerts.inhibition import explained_cases
 from prism.findings.titles import title
 from tests.prism.alerts.stories import TOPOLOGY, case, finding
 
@@ -31,7 +31,7 @@ HANG = finding("hang", ("10.0.6.1",), severity="critical")
     ],
 )
 def test_who_is_silent_because_of_whom(cause, victim, silent):
-    found = inhibited([case("cause", cause), case("victim", victim)], TOPOLOGY)
+    found = explained_cases([case("cause", cause), case("victim", victim)], TOPOLOGY)
     assert ("victim" in found) == silent
     assert "cause" not in found or not silent
     if silent:
@@ -39,11 +39,11 @@ def test_who_is_silent_because_of_whom(cause, victim, silent):
 
 
 def test_nobody_is_silent_once_the_cause_is_over():
-    assert inhibited([case("cause", NIC, state="closed", closed=1), case("victim", RANK)], TOPOLOGY) == {}
+    assert explained_cases([case("cause", NIC, state="closed", closed=1), case("victim", RANK)], TOPOLOGY) == {}
 
 
 def test_two_never_silence_one_another():
     kinds = [RANK, NIC, LINK, SWITCH, CRASH, HANG]
     for i, one in enumerate(kinds):
         for other in kinds[i:]:
-            assert len(inhibited([case("a", one), case("b", other)])) <= 1
+            assert len(explained_cases([case("a", one), case("b", other)])) <= 1

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.alerts.matchers import Silence, parse_matcher, silence, silenced
+from prism.alerts.matchers import Silence, find_silence, parse_matcher, parse_silence
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from prism.alerts.matchers import Silence, parse_matcher, silence, silenced
     ],
 )
 def test_matchers_fit_as_in_alertmanager(text, labels, fits):
-    assert parse_matcher(text).fits(labels) == fits
+    assert parse_matcher(text).matches(labels) == fits
 
 
 @pytest.mark.parametrize("text", ["", "critical", "=x", "1a=b", "host=~(", "host~x", "x=" + "y" * 2000, "host=~" + "(" * 900])
@@ -34,17 +34,17 @@ def test_any_text_is_a_matcher_or_an_error(text):
         made = parse_matcher(text)
     except ValueError:
         return
-    assert isinstance(made.fits({"a": "b"}), bool)
+    assert isinstance(made.matches({"a": "b"}), bool)
 
 
 def test_a_silence_covers_its_time_and_its_labels_only():
     one = Silence("s1", (parse_matcher("job=x"), parse_matcher("host=~a|b")), 10, 20, "me", "cable")
-    assert silence(one.to_json()) == one
+    assert parse_silence(one.to_json()) == one
     covered = [one.covers(labels, at) for labels in ({"job": "x", "host": "a"}, {"job": "x"}) for at in (9, 10, 19, 20)]
     assert covered == [False, True, True, False] + [False] * 4
     longer = Silence("s2", one.matchers, 0, 100)
-    assert silenced({"job": "x", "host": "b"}, [one, longer], 15) == longer
-    assert silenced({"job": "y"}, [one, longer], 15) is None
+    assert find_silence({"job": "x", "host": "b"}, [one, longer], 15) == longer
+    assert find_silence({"job": "y"}, [one, longer], 15) is None
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_a_silence_covers_its_time_and_its_labels_only():
 )
 def test_what_would_silence_all_or_nothing_is_no_silence(fields):
     with pytest.raises(ValueError, match="silence"):
-        silence(fields)
+        parse_silence(fields)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from prism.alerts.alert_settings import Grouping
 from prism.alerts.notifications import REFRESH
-from prism.alerts.receiver_state import Mailbox
+from prism.alerts.receiver_state import ReceiverState
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, notification, receiver, settings
 
 TOLD = notification(next_ns=NOW)
@@ -10,30 +10,30 @@ SET = settings()
 
 
 def box(*told, to=None):
-    made = Mailbox(to or receiver())
+    made = ReceiverState(to or receiver())
     for one in told:
-        made.told(one)
+        made.record(one)
     return made
 
 
 def test_what_waits_comes_in_order_when_it_is_due():
     later = notification(name="prism_2", group="{}:{}", next_ns=NOW + 5 * S)
     made = box(later, TOLD)
-    assert made.next(NOW - 1) is None
-    assert made.next(NOW) == TOLD
-    made.told(replace(TOLD, state="sent", tries=1))
-    assert made.next(NOW + 4 * S) is None
-    assert made.next(NOW + 5 * S) == later
-    made.awake(NOW)
-    assert made.next(NOW).id == "prism_2"
+    assert made.next_due(NOW - 1) is None
+    assert made.next_due(NOW) == TOLD
+    made.record(replace(TOLD, state="sent", tries=1))
+    assert made.next_due(NOW + 4 * S) is None
+    assert made.next_due(NOW + 5 * S) == later
+    made.retry_all(NOW)
+    assert made.next_due(NOW).id == "prism_2"
 
 
 def test_news_hurry_what_waits_but_not_all_the_time():
     made = box(replace(TOLD, next_ns=NOW + 7200 * S, tries=4))
     made.tried_ns[TOLD.group] = NOW
-    made.hurry(TOLD.group, NOW + 60 * S, SET)
+    made.retry_soon(TOLD.group, NOW + 60 * S, SET)
     assert made.waiting[0].next_ns == NOW + 300 * S
-    made.hurry(TOLD.group, NOW + 900 * S, SET)
+    made.retry_soon(TOLD.group, NOW + 900 * S, SET)
     assert made.waiting[0].next_ns == NOW + 300 * S
 
 
@@ -41,7 +41,7 @@ def test_news_without_an_interval_wait_for_the_first_pause():
     """Else a receiver that answers 503 is tried at every turn, for as long as there is news behind."""
     made = box(replace(TOLD, next_ns=NOW + 7200 * S, tries=4))
     made.tried_ns[TOLD.group] = NOW
-    made.hurry(TOLD.group, NOW + S, replace(SET, grouping=Grouping(interval_s=0)))
+    made.retry_soon(TOLD.group, NOW + S, replace(SET, grouping=Grouping(interval_s=0)))
     assert made.waiting[0].next_ns == NOW + round(SET.retrying.after_s[0] * S)
 
 
@@ -59,16 +59,16 @@ def test_who_is_gone_is_gone_until_it_is_somewhere_else():
 def test_what_nobody_got_is_not_known_after_a_restart():
     dead = replace(TOLD, state="dead", error="HTTP 400", number=6)
     made = box()
-    made.recall(dead)
+    made.restore(dead)
     assert (made.logs[TOLD.group].open, made.logs[TOLD.group].cases, list(made.dead)) == ({}, {}, [dead])
     assert made.logs[TOLD.group].last.number == 6
-    made.recall(replace(TOLD, id="prism_7", number=7, state="sent"))
+    made.restore(replace(TOLD, id="prism_7", number=7, state="sent"))
     assert set(made.logs[TOLD.group].cases) == {"c1"}
 
 
 def test_old_groups_are_forgotten():
     going, over = box(replace(TOLD, state="sent")), box(replace(TOLD, state="sent"))
-    over.told(notification(*[replace(one, ended_ns=NOW) for one in alerts_of(case())], name="prism_2", state="sent"))
+    over.record(notification(*[replace(one, ended_ns=NOW) for one in alerts_of(case())], name="prism_2", state="sent"))
     for one in (going, over):
-        one.forget(NOW + 100_000 * S, SET)
+        one.drop_old_groups(NOW + 100_000 * S, SET)
     assert (list(going.logs), list(over.logs)) == ([TOLD.group], [])

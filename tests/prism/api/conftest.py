@@ -15,7 +15,7 @@ from collectors.columns.record import Flows
 from collectors.operations.metrics import Count
 from prism.alerts.alert_settings import Settings
 from prism.api.server.web_server import served
-from prism.feedback.action_runner import Desk
+from prism.feedback.action_runner import ActionRunner
 from prism.feedback.remark_journal import Journal
 from prism.model import Severity
 from prism.past.uploads import Bounds, Uploads
@@ -54,7 +54,7 @@ def records(made) -> Memory:
 def make_feedback(folder=None, **more) -> Feedback:
     """Remarks and actions in memory; silences in a folder."""
     place = folder or tempfile.mkdtemp()
-    return Feedback(Journal(), Desk(more.pop("hooks", ())), Settings(folder=str(place)), str(place), **more)
+    return Feedback(Journal(), ActionRunner(more.pop("hooks", ())), Settings(folder=str(place)), str(place), **more)
 
 
 def make_service(**fields) -> Service:

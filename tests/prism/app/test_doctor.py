@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.app import doctor
-from prism.app.doctor import CAP_NET_RAW, CHECKS, LEVELS, MIB, Asked, Clock, Facts, Store, examine, worst
+from prism.app.doctor import CAP_NET_RAW, CHECKS, LEVELS, MIB, Clock, Facts, Requirements, Store, examine, worst
 
 GIB = 1 << 30
 GOOD = Facts(
@@ -23,7 +23,7 @@ GOOD = Facts(
     python=(3, 11, 7),
     cache=("/var/cache/prism", True),
 )
-ASKED = Asked(interface="eth1", store="/var/lib/prism", folder="/var/lib/prism", ports=(("udp", 6343),))
+ASKED = Requirements(interface="eth1", store="/var/lib/prism", folder="/var/lib/prism", ports=(("udp", 6343),))
 
 
 def but(**changes):
@@ -80,20 +80,20 @@ def test_what_is_wrong_is_said_with_what_to_do(name, changes, level, said, advic
 @pytest.mark.parametrize("name", ["capabilities", "packet_sockets"])
 def test_who_does_not_capture_needs_no_capability(name):
     facts = but(**{name: 0 if name == "capabilities" else "Operation not permitted", "interface": None})
-    check = told("capture", facts, Asked())
+    check = told("capture", facts, Requirements())
     assert check.level == "fine"
     assert "only prism-collect capture and erspan need it" in check.said
 
 
 def test_what_cannot_be_found_out_is_no_complaint():
-    checks = examine(Facts(), Asked())
+    checks = examine(Facts(), Requirements())
     assert {check.level for check in checks} == {"unknown", "fine"}
     assert worst(checks) == "fine"
 
 
 @given(st.integers(1, 1 << 31), st.floats(1, 1e7), st.floats(0, 10))
 def test_a_machine_that_does_as_it_is_told_has_enough_buffer(granted, rate, pause):
-    asked = Asked(rate=rate, pause_s=pause)
+    asked = Requirements(rate=rate, pause_s=pause)
     check = told("receive buffer", but(granted=granted), asked)
     if check.level == "warning":
         wanted = int(check.advice.split("rmem_max=")[1].split(",")[0])
@@ -103,10 +103,10 @@ def test_a_machine_that_does_as_it_is_told_has_enough_buffer(granted, rate, paus
 
 @given(st.floats(1, 1e6), st.floats(0.1, 400), st.integers(0, 1 << 60))
 def test_a_disk_holds_what_is_said_to_fit(rate, days, free):
-    check = told("disk", but(disk_free=free), Asked(rate=rate, days=days))
+    check = told("disk", but(disk_free=free), Requirements(rate=rate, days=days))
     if check.level == "warning":
         fits = float(check.advice.split(" days")[0].removeprefix("the disk holds "))
-        assert told("disk", but(disk_free=free), Asked(rate=rate, days=fits * 0.9)).level == "fine"
+        assert told("disk", but(disk_free=free), Requirements(rate=rate, days=fits * 0.9)).level == "fine"
 
 
 def test_the_level_of_all_is_that_of_the_worst():

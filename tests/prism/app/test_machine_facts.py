@@ -11,14 +11,14 @@ import pytest
 
 from collectors.clickhouse.drivers import opened
 from prism.app import machine_facts
-from prism.app.doctor import DATAGRAM_OCTETS, MIB, Asked, Facts, Store, examine, store
+from prism.app.doctor import DATAGRAM_OCTETS, MIB, Facts, Requirements, Store, examine, store
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads Linux's /proc")
 
 
 @linux
 def test_the_facts_of_this_machine_can_be_read_and_judged(tmp_path):
-    asked = Asked(folder=str(tmp_path / "not" / "there" / "yet"))
+    asked = Requirements(folder=str(tmp_path / "not" / "there" / "yet"))
     found = machine_facts.read(asked)
     assert found.granted == min(asked.buffer_mib * MIB, found.rmem_max)
     assert found.rmem_default > 0
@@ -57,7 +57,7 @@ def test_a_port_that_somebody_has_is_taken(kind, how):
             other.listen()
         port = other.getsockname()[1]
         assert machine_facts._taken(kind, port) == "Address already in use"
-        assert machine_facts.read(Asked(ports=((kind, port),))).ports == {(kind, port): "Address already in use"}
+        assert machine_facts.read(Requirements(ports=((kind, port),))).ports == {(kind, port): "Address already in use"}
     assert machine_facts._taken(kind, port) == ""
 
 
@@ -73,7 +73,7 @@ def test_compiled_code_is_kept_where_numba_is_told(monkeypatch, tmp_path):
     assert machine_facts._cache() == (str(tmp_path / "cache"), True)
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     folder, writable = machine_facts._cache()
-    assert os.access(machine_facts._there(folder), os.W_OK) == writable
+    assert os.access(machine_facts._existing_folder(folder), os.W_OK) == writable
 
 
 def test_a_file_that_is_not_there_is_no_fact(tmp_path):
@@ -100,7 +100,7 @@ def test_a_store_that_is_away_is_an_error_not_a_traceback():
         found = machine_facts._store(f"clickhouse://127.0.0.1:{closed.getsockname()[1]}/default")
     assert found.error
     assert not found.wrote
-    assert isinstance(machine_facts.read(Asked()), Facts)
+    assert isinstance(machine_facts.read(Requirements()), Facts)
 
 
 def test_a_store_that_another_process_has_is_told_as_such(tmp_path):
@@ -111,5 +111,5 @@ def test_a_store_that_another_process_has_is_told_as_such(tmp_path):
         )
     found = Store(**json.loads(done.stdout))
     assert found.error
-    assert store(Facts(store=found), Asked()).level == "warning"
+    assert store(Facts(store=found), Requirements()).level == "warning"
     assert str(os.getpid()) in found.error

@@ -55,7 +55,7 @@ def running(asked, outbox=None, *, first=None):
         thread.join(60)
         assert not thread.is_alive()
         assert not failed, failed
-        assert not alerts._troubles["turn"]
+        assert not alerts._errors["turn"]
 
 
 def cases_of(body):
@@ -185,7 +185,7 @@ def test_silences_are_heeded_while_it_runs(tmp_path):
         with running(quick(tmp_path, receiver(url=f"{heard.url}/")), first=board(case())) as (alerts, _):
             until(lambda: [one["why"] for one in alerts.listing()["muted"]] == [f"silenced ({made.id})"])
             (tmp_path / "silences.json").write_text("broken")
-            until(lambda: alerts._troubles["silences"])
+            until(lambda: alerts._errors["silences"])
             assert not heard.posts  # what was silenced stays so
             (tmp_path / "silences.json").unlink()
             made = add(tmp_path, [parse_matcher("host=server5")], 0, 2**62)
@@ -222,7 +222,7 @@ def test_while_the_store_is_away_it_tells_and_keeps_it_later(tmp_path):
         running(quick(tmp_path, receiver(url=f"{heard.url}/")), outbox, first=board(case())) as (alerts, _),
     ):
         heard.wait(lambda h: len(h.posts) == 1)
-        until(lambda: alerts._troubles["store"])
+        until(lambda: alerts._errors["store"])
         outbox.gone = False
         until(lambda: [one.state for one in outbox.load()] == ["sent"])
     database.close()
@@ -233,7 +233,7 @@ def test_a_folder_that_cannot_be_written_stops_no_alert(tmp_path):
         asked = quick(tmp_path / "none", receiver(url=f"{heard.url}/"))
         with running(asked, first=board(case())) as (alerts, _):
             heard.wait(lambda h: len(h.posts) == 1)
-            until(lambda: alerts._troubles["listing"])
+            until(lambda: alerts._errors["listing"])
 
 
 def test_secrets_are_not_in_the_log(tmp_path, caplog, monkeypatch):

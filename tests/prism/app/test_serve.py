@@ -59,8 +59,7 @@ def test_a_service_starts_listens_and_ends_when_told(tmp_path):
     assert (tmp_path / "data" / "store").is_dir()
 
 
-@pytest.mark.parametrize("_turn", range(3))
-def test_pages_that_cannot_start_end_a_service_that_stores_cleanly(tmp_path, _turn):
+def test_pages_that_cannot_start_end_a_service_that_stores_cleanly(tmp_path):
     """The thread that inserts ends before its store does: else the engine goes down with the process, now and then."""
     pytest.importorskip("chdb")
     with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.clickhouse.drivers import opened
-from collectors.clickhouse.folder_lock import hold
+from collectors.clickhouse.folder_lock import lock_folder
 from collectors.clickhouse.store_error import AbsentError, InUseError
 from collectors.store import flow_rows
 from collectors.store.retention import Status
@@ -31,7 +31,7 @@ def data(tmp_path):
 
 def test_a_store_that_nobody_has_is_read(data):
     for where in (data, data / "store", f"chdb:{data}"):
-        found = store_status.seen(str(where))
+        found = store_status.tables_of(str(where))
         assert (found.place, found.through) == (str(data / "store"), None)
         assert [(table.name, table.rows) for table in found.tables] == [("flows", 0)]
 
@@ -41,18 +41,18 @@ def test_the_service_that_has_it_is_asked_whatever_it_is_called_and_whoever_may_
     tokens = Tokens(tmp_path / "tokens")
     tokens.create("other", "read")
     service = make_service(tokens=tokens, names=names, owner="mine", store=lambda: [TABLE])
-    held = hold(data / "store", "prism.lock")
+    held = lock_folder(data / "store", "prism.lock")
     with served(service) as port:
         running = Running(f"http://127.0.0.1:{port}", os.getpid(), "data/store", "mine")
         with noted(data / "store", running):
-            found = store_status.seen(str(data))
+            found = store_status.tables_of(str(data))
             assert (found.tables, found.through) == ((TABLE,), running)
         for changed, said in (
-            ({"token": "wrong"}, r"which was asked: http://127\.0\.0\.1:\d+: the service needs a token"),
-            ({"process": os.getpid() + 1}, "it serves no pages that could be asked"),  # of a service that was killed
+            ({"token": "wrong"}, r"its answer: http://127\.0\.0\.1:\d+: the service needs a token"),
+            ({"process": os.getpid() + 1}, "it serves no pages that could answer"),  # of a service that was killed
         ):
             with noted(data / "store", replace(running, **changed)), pytest.raises(InUseError, match=said):
-                store_status.seen(str(data))
+                store_status.tables_of(str(data))
     held.release()
 
 
@@ -60,16 +60,16 @@ def test_a_service_whose_store_is_on_a_server_is_asked_while_it_lives(tmp_path):
     with served(make_service(store=lambda: [TABLE])) as port:
         running = Running(f"http://127.0.0.1:{port}", os.getpid(), "clickhouse://db/prism", "mine")
         with noted(tmp_path, running):
-            found = store_status.seen(str(tmp_path))
+            found = store_status.tables_of(str(tmp_path))
             assert (found.place, found.tables) == ("clickhouse://db/prism", (TABLE,))
         with noted(tmp_path, Running(running.url, 0, running.store, "mine")), pytest.raises(AbsentError):
-            store_status.seen(str(tmp_path))
+            store_status.tables_of(str(tmp_path))
     assert store_status.folder("clickhouse://db/prism", tmp_path) == tmp_path
     assert store_status.folder("chdb:there/store", tmp_path).as_posix() == "there/store"
 
 
 def test_what_changes_a_store_waits_for_the_end_of_the_service(data):
     error = InUseError("in use", os.getpid())
-    assert store_status.kept(str(data / "store"), error) is error
+    assert store_status.refusal(str(data / "store"), error) is error
     with noted(data / "store", Running("http://127.0.0.1:1", os.getpid(), "", "mine")):
-        assert "in use by the service at http://127.0.0.1:1" in str(store_status.kept(str(data / "store"), error))
+        assert "in use by the service at http://127.0.0.1:1" in str(store_status.refusal(str(data / "store"), error))

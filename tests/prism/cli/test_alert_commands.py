@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from prism.cli.alert_commands import seconds
+from prism.cli.alert_commands import parse_seconds
 from prism.cli.main import app
 from tests.prism.alerts.stories import board, case, receiver
 from tests.prism.app.test_notifier import quick, running
@@ -106,7 +106,7 @@ def test_dead_letters_of_a_service_are_listed(prism, tmp_path):
 
 
 def test_durations():
-    assert [seconds(text) for text in ("90s", "90m", "1d12h", "2w")] == [90, 5400, 129_600, 1_209_600]
+    assert [parse_seconds(text) for text in ("90s", "90m", "1d12h", "2w")] == [90, 5400, 129_600, 1_209_600]
     for text in ("", "h", "1", "1h ", "-1h", "1.5h", "1h30"):
         with pytest.raises(ValueError, match="duration"):
-            seconds(text)
+            parse_seconds(text)

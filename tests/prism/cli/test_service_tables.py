@@ -33,7 +33,7 @@ def test_jobs_a_row_each(diagnosis):
 
 def test_findings_and_whom_to_isolate(diagnosis):
     board = told(diagnosis)
-    cases = finding_views.told(board, board.cases)
+    cases = finding_views.case_list(board, board.cases)
     text = printed(service_tables.show_findings, cases)
     assert "Slow rank 10.10.5.1 of job job-1, since 2026-11-20" in text
     assert "; isolate server5 (93%)" in text
@@ -52,7 +52,7 @@ def test_a_job_with_its_slowest_ranks(diagnosis):
 
 def test_names_from_packets_do_nothing_to_the_terminal(diagnosis):
     board = told(diagnosis)
-    (case,) = finding_views.told(board, board.cases[:1])
+    (case,) = finding_views.case_list(board, board.cases[:1])
     case["finding"]["message"] = "\x1b[2J[bold]x[/bold]"
     text = printed(service_tables.show_findings, [case])
     assert "\x1b" not in text

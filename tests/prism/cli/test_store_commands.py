@@ -13,7 +13,7 @@ from collectors.clickhouse.drivers import opened
 from collectors.store import flow_rows
 from collectors.store.store_sink import Storing
 from prism.cli.main import app
-from prism.cli.store_commands import seconds
+from prism.cli.store_commands import parse_seconds
 from prism.service.tokens import Tokens
 from tests.collectors.builders import servers, stores
 from tests.collectors.builders.toys import Child
@@ -155,11 +155,11 @@ def test_what_a_killed_service_left_misleads_nobody(tmp_path):
         note.write_text(note.read_text().replace('"http://127.0.0.1:', '"http://127.0.0.1:1'))
         found = run("status", str(data))
         assert (found.exit_code, found.stdout) == (2, "")
-        assert f"(process {child.process.pid}), which was asked: http://127.0.0.1:1" in found.stderr
+        assert f"(process {child.process.pid}); its answer: http://127.0.0.1:1" in found.stderr
         note.unlink()
         found = run("status", str(data))
         assert f"in use by process {child.process.pid} (" in found.stderr
-        assert "it serves no pages that could be asked" in found.stderr
+        assert "it serves no pages that could answer" in found.stderr
 
 
 def test_a_service_with_a_server_is_asked_by_its_folder(tmp_path):
@@ -194,10 +194,10 @@ def test_the_folder_of_a_service_is_not_made_a_store(tmp_path):
 
 
 def test_times():
-    assert [seconds(text) for text in ("90s", "15m", "12h", "30d")] == [90, 900, 43_200, 2_592_000]
+    assert [parse_seconds(text) for text in ("90s", "15m", "12h", "30d")] == [90, 900, 43_200, 2_592_000]
     for text in ("", "30", "0d", "-1d", "1y"):
         with pytest.raises(ValueError, match="not a duration"):
-            seconds(text)
+            parse_seconds(text)
 
 
 def test_a_table_that_takes_nothing_is_told(where):

@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.counters.counter_rates import Rates
-from prism.counters.port_rhythms import beats, standardised
+from prism.counters.port_rhythms import port_groups, standardised
 
 
 def made(rng, groups, bins=2000):
@@ -16,7 +16,7 @@ def made(rng, groups, bins=2000):
 
 def test_ports_of_two_jobs_on_two_switches():
     own = made(np.random.default_rng(1), [6, 4])
-    found = beats(own)
+    found = port_groups(own)
     jobs = {}
     for group, job in zip(found.groups, found.job, strict=True):
         jobs.setdefault(int(job), set()).update(own.ports[i][1][0] for i in group)
@@ -26,11 +26,11 @@ def test_ports_of_two_jobs_on_two_switches():
 def test_order_and_names_do_not_matter():
     own = made(np.random.default_rng(2), [4, 4])
     turned = Rates(own.ports[::-1], 0, 10**9, own.octets[::-1], own.ingress)
-    sizes = [sorted(len(group) for group in beats(one).groups) for one in (own, turned)]
+    sizes = [sorted(len(group) for group in port_groups(one).groups) for one in (own, turned)]
     assert sizes[0] == sizes[1]
 
 
 def test_idle_and_short_series():
-    assert beats(Rates((), 0, 1, np.zeros((0, 0), np.float32), np.zeros(0))).groups == ()
+    assert port_groups(Rates((), 0, 1, np.zeros((0, 0), np.float32), np.zeros(0))).groups == ()
     flat = standardised(np.ones((2, 50), np.float32))
     assert (flat == 0).all()

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -157,9 +158,15 @@ def test_who_waits_for_a_slow_nic_may_take_turns_elsewhere_then(rank):
     assert [one.ids for one in loud] == [(f"10.10.{rank}.1",)]
 
 
+@cache
+def ring(steps):
+    """What is seen of a ring of 16."""
+    return seen(training(dp=16, steps=steps).flows())
+
+
 def losing(counts):
     """A ring of 16 whose edges send so many packets again in each step, int[16, steps]."""
-    view = seen(training(dp=16, steps=counts.shape[1]).flows())
+    view = ring(counts.shape[1])
     again = np.zeros(len(view.flows), np.int64)
     for key, own in zip(sorted(view.edges), counts, strict=True):
         rows, steps = view.edges[key].rows, view.timeline.steps[view.codes.tolist().index(key[0])]

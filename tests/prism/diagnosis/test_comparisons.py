@@ -1,4 +1,4 @@
-"""What is compared: a job against its own quick steps and against peers."""
+"""Compared values: a job against its own quick steps and against peers."""
 
 from dataclasses import replace
 

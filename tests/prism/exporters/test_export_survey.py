@@ -1,7 +1,7 @@
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.exporters.export_survey import S, Sent, survey, timeout, together
+from prism.exporters.export_survey import S, Sent, active_timeout, merge_surveys, survey
 
 
 def flows(length_ns, *, many=100, **more):
@@ -24,16 +24,16 @@ def test_what_an_exporter_sends_is_seen():
 
 def test_an_active_timeout_is_where_many_records_are_equally_long():
     rng = np.random.default_rng(1)
-    assert timeout(flows(60 * S + rng.integers(0, S, 100))) // S == 60
-    assert timeout(flows(rng.integers(S // 100, S // 2, 100))) == 0
-    spread = timeout(flows(rng.integers(S, 100 * S, 100)))
+    assert active_timeout(flows(60 * S + rng.integers(0, S, 100))) // S == 60
+    assert active_timeout(flows(rng.integers(S // 100, S // 2, 100))) == 0
+    spread = active_timeout(flows(rng.integers(S, 100 * S, 100)))
     assert spread == 0 or spread > 80 * S
-    assert timeout(flows(60 * S, many=5)) == 0
+    assert active_timeout(flows(60 * S, many=5)) == 0
 
 
 def test_surveys_are_put_together():
     made = survey(flows(1000, sampling_rate=[64] * 100), 20 * S)["leaf0"]
     other = survey(flows(1000, sampling_rate=[1] * 100), 19 * S)["leaf0"]
-    both = together(made, other)
+    both = merge_surveys(made, other)
     assert (both.records, both.rates, both.offset_ns) == (200, {64: 100, 1: 100}, min(made.offset_ns, other.offset_ns))
-    assert together(Sent(), made) is made
+    assert merge_surveys(Sent(), made) is made

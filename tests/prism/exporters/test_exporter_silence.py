@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import Transits, concatenated
-from prism.exporters.exporter_silence import REFUTED, UNSURE, Heard, by_some, losses, quiet, weighed
+from prism.exporters.exporter_silence import (
+    MAX_CONFIDENCE_BLIND,
+    MAX_CONFIDENCE_LOST,
+    Heard,
+    find_silent,
+    loss_notes,
+    records_of,
+    weaken,
+)
 from prism.findings.same_finding import loud
 from prism.live.live_analysis import Watch
 from prism.model import Finding, Severity
@@ -42,7 +50,7 @@ def played(flows, heard=lambda _now: {}):
         watch.hear(heard(clock))
         return True
 
-    return watch, list(play(watch, ticks(flows, Transits.empty()), wait=hearing))
+    return watch, list(play(watch, ticks(flows, Transits.empty(), every_s=0.5), wait=hearing))
 
 
 def claims(told):
@@ -106,14 +114,14 @@ def test_a_job_that_falls_silent_where_others_are_heard_hangs():
     watch, told = played(hung(monitor=True))
     assert claims(told) == {("hang", ("10.10.2.1",))}
     assert watch.quiet == {}
-    assert all(case.finding.confidence > UNSURE for case in told[-1].cases if loud(case.finding))
+    assert all(case.finding.confidence > MAX_CONFIDENCE_BLIND for case in told[-1].cases if loud(case.finding))
 
 
 def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_told():
     _, told = played(hung())
     assert claims(told) == {("hang", ("10.10.2.1",))}
     (finding,) = [case.finding for case in told[-1].cases if loud(case.finding)]
-    assert finding.confidence <= UNSURE
+    assert finding.confidence <= MAX_CONFIDENCE_BLIND
     assert "no other traffic was recorded" in finding.evidence["collection"]
 
 
@@ -121,7 +129,7 @@ def test_one_whose_exporter_sends_other_datagrams_hangs_for_sure():
     _, told = played(hung(), lambda now: {"leaf0": Heard(now)})
     assert claims(told) == {("hang", ("10.10.2.1",))}
     (finding,) = [case.finding for case in told[-1].cases if loud(case.finding)]
-    assert finding.confidence > UNSURE
+    assert finding.confidence > MAX_CONFIDENCE_BLIND
     assert "collection" not in finding.evidence
 
 
@@ -131,31 +139,31 @@ def finding(kind="hang"):
 
 def test_an_outage_in_which_datagrams_were_lost_is_hardly_believed():
     lost = {"leaf0": Heard(5 * SECOND, 7, 4 * SECOND), "leaf1": Heard(5 * SECOND)}
-    (told,) = weighed([finding()], lost)
-    assert told.confidence == REFUTED
+    (told,) = weaken([finding()], lost)
+    assert told.confidence == MAX_CONFIDENCE_LOST
     assert "leaf0" in told.evidence["collection"]
-    assert list(weighed([finding("slow_rank")], lost)) == [finding("slow_rank")]
-    assert list(weighed([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
+    assert list(weaken([finding("slow_rank")], lost)) == [finding("slow_rank")]
+    assert list(weaken([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
 
 
 def test_losses_are_told_once():
     before, now = {"a": Heard(1, 2, 1)}, {"a": Heard(5, 4, 3), "b": Heard(5)}
-    (words,) = losses(before, now)
+    (words,) = loss_notes(before, now)
     assert words.startswith("exporter a: 2 datagrams or records were lost until 00:00:00 UTC")
-    assert list(losses(now, now)) == []
+    assert list(loss_notes(now, now)) == []
 
 
 def test_records_by_some_exporters(across):
     flows, _ = across
-    some = by_some(flows, {"leaf0"})
+    some = records_of(flows, {"leaf0"})
     assert {flows.exporters[code] for code in some.exporter} == {"leaf0"}
-    assert by_some(flows, {"nobody"}) is flows
-    assert by_some(flows, set(flows.exporters)) is flows
+    assert records_of(flows, {"nobody"}) is flows
+    assert records_of(flows, set(flows.exporters)) is flows
 
 
 def test_without_jobs_or_exporters_nobody_is_missed(across):
     flows, _ = across
-    assert list(quiet(flows, (), {})) == []
+    assert list(find_silent(flows, (), {})) == []
     bare = concatenated([replace(flows, exporters=(), exporter=np.zeros(len(flows), np.int32))])
-    assert list(quiet(bare, (), {})) == []
+    assert list(find_silent(bare, (), {})) == []
     assert Counter(flows.exporters)["leaf0"] == 1

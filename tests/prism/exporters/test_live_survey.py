@@ -3,7 +3,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from collectors.exports.evidence import Counters
 from prism.exporters.export_survey import S
-from prism.exporters.live_survey import MOST, SPAN_NS, Survey
+from prism.exporters.live_survey import MAX_EXPORTERS, SPAN_NS, Survey
 
 
 def records(name, at_ns, many=3):
@@ -55,6 +55,6 @@ def test_interfaces_have_rates_between_two_counters():
 
 def test_a_crowd_of_senders_takes_no_more_memory():
     survey = Survey()
-    for i in range(MOST + 50):
+    for i in range(MAX_EXPORTERS + 50):
         survey.add(records(f"x{i}", S, many=1), S)
-    assert len(survey.sent()) == MOST
+    assert len(survey.sent()) == MAX_EXPORTERS

@@ -1,13 +1,13 @@
 from dataclasses import replace
 
 from prism.exporters.export_survey import S, Sent
-from prism.exporters.missing_fields import lacks
+from prism.exporters.missing_fields import missing_fields
 
 GOOD = Sent(1000, 10**6, S, 100 * S, 0, S // 100, {1: 1000}, 900, 900, 900, 30)
 
 
 def what(sent, **more):
-    return [one.what for one in lacks(sent, **more)]
+    return [one.what for one in missing_fields(sent, **more)]
 
 
 def test_a_good_exporter_lacks_nothing():
@@ -23,7 +23,7 @@ def test_each_lack_is_said_with_lines_to_configure():
     assert what(replace(GOOD, queues=0)) == ["RoCE without queue pairs"]
     assert what(replace(GOOD, octets=0)) == ["records have no octets"]
     assert what(GOOD, now_ns=400 * S) == ["nothing was received for 300 s"]
-    for one in lacks(replace(GOOD, rates={4096: 1}, timeout_ns=60 * S, queues=0), lost=500):
+    for one in missing_fields(replace(GOOD, rates={4096: 1}, timeout_ns=60 * S, queues=0), lost=500):
         assert one.analysis
         assert all(line for lines in one.lines.values() for line in lines.splitlines())
         assert one.to_json()["lines"] == dict(one.lines)

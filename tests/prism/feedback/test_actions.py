@@ -5,7 +5,7 @@ import pytest
 from prism.alerts.alert_settings import Hook, Secret
 from prism.alerts.receivers.delivery_results import Delivery
 from prism.alerts.receivers.signing import signature
-from prism.feedback.actions import Action, Change, from_rows, landed, post, targets
+from prism.feedback.actions import Action, Change, after_post, from_rows, post, targets
 from tests.prism.alerts.stories import NOW, finding
 
 SECRET = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -24,9 +24,9 @@ def test_the_request_is_signed_and_says_that_it_is_a_dry_run():
 
 def test_an_action_goes_one_way():
     approved = ACTION.changed("approved", 2, "bob")
-    done = landed(approved, Delivery(True, "HTTP 200"), 3)
+    done = after_post(approved, Delivery(True, "HTTP 200"), 3)
     assert [one.state for one in done.trail] == ["proposed", "approved", "done"]
-    assert landed(approved, Delivery(False, "HTTP 500"), 3).state == "failed"
+    assert after_post(approved, Delivery(False, "HTTP 500"), 3).state == "failed"
     assert done.to_json()["trail"][-1] == {"state": "done", "at_ns": "3", "by": "hook", "text": "HTTP 200"}
     for one, state in (
         (ACTION, "done"),

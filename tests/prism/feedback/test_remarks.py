@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.feedback.remarks import LONGEST, Remark, cleaned, labelled, standing, to_json
+from prism.feedback.remarks import MAX_CHARACTERS, Remark, clean_note, labelled_findings, standing, to_json
 
 KNOWN = {
     "finding": {
@@ -27,18 +27,18 @@ def test_the_newest_of_each_counts():
 
 
 def test_marked_findings_are_labelled_data_with_their_evidence():
-    (row,) = labelled(
+    (row,) = labelled_findings(
         [remark("right", 5, known=KNOWN), remark("false", 7, known=KNOWN, text="a new kernel"), remark("note", 8, "c2")]
     )
     assert (row["case"], row["right"], row["confidence"], row["ids"], row["ranks"]) == ("c1", False, 0.9, ["10.0.0.1"], 8)
     assert (row["text"], row["by"], row["job_name"]) == ("a new kernel", "ada", "llama")
-    assert labelled([remark("right", 1)])[0]["confidence"] is None
+    assert labelled_findings([remark("right", 1)])[0]["confidence"] is None
     assert remark("right", 1, known=KNOWN).severity == "warning"
 
 
 @given(st.text(max_size=6000))
 def test_notes_are_bounded_and_without_control_characters(text):
-    found = cleaned(text)
-    assert len(found) <= LONGEST
+    found = clean_note(text)
+    assert len(found) <= MAX_CHARACTERS
     assert all(c.isprintable() or c == "\n" for c in found)
     assert to_json(remark("note", 1, text=found))["text"] == found

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from typing import get_args
 
-from prism.alerts.alert_texts import worded
+from prism.alerts.alert_texts import describe_case
 from prism.findings import advice
 from prism.model import FindingKind, Isolation, Severity
 from prism.tracking.board import told
@@ -38,6 +38,6 @@ def test_page_and_alert_say_the_same(diagnosis):
     board = told(diagnosis)
     for case in board.cases:
         page = finding_views.finding(board, case.id)["advice"]
-        alert = worded(case, board.jobs[0], None, started_ns=case.finding.start_ns)
+        alert = describe_case(case, board.jobs[0], None, started_ns=case.finding.start_ns)
         assert page == advice.steps(case.finding)
         assert all(text in alert["description"] for text in page)

@@ -84,7 +84,7 @@ def known(request, diagnosis):
 def test_a_finding_has_the_same_title_everywhere(known):
     diagnosis, words = known
     board = told(diagnosis, TOPOLOGY)
-    (case,) = finding_views.told(board, board.cases)
+    (case,) = finding_views.case_list(board, board.cases)
     assert case["finding"]["title"] == words  # REST
     shown = html_report.documents(board)
     assert [one["finding"]["title"] for one in shown["/findings"]["items"]] == [words]  # the HTML page

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from prism.incidents.incident import join
+from prism.incidents.incident import join_incident
 from prism.logs.parsing.log_scanner import Kinds, scan
 from prism.logs.patterns.log_diagnosis import LogDiagnosis, diagnose
 from prism.model import Diagnosis, Finding, Severity, Source
@@ -16,7 +16,7 @@ def said(*texts):
 
 
 def test_every_rank_prints_the_time_out_and_flows_say_who():
-    own = join(said(LATE, LATE, LATE, LATE), SEEN, ring(stops=2, ahead=30), None)
+    own = join_incident(said(LATE, LATE, LATE, LATE), SEEN, ring(stops=2, ahead=30), None)
     assert own.endpoints == (NAMES[2],)
     assert own.node == "rank 2"
     assert own.cause == "peer"
@@ -24,7 +24,7 @@ def test_every_rank_prints_the_time_out_and_flows_say_who():
 
 def test_both_agree_and_the_network_was_at_fault():
     more = [{"src": 0, "dst": 1, "retransmits": 9, "octets": 10}]
-    own = join(said(LATE, "step 1\n", LATE, LATE), SEEN, ring(stops=1, ahead=30, more=more), None)
+    own = join_incident(said(LATE, "step 1\n", LATE, LATE), SEEN, ring(stops=1, ahead=30, more=more), None)
     assert own.agrees
     assert own.cause == "network"
     assert own.confidence > 0.95
@@ -32,7 +32,7 @@ def test_both_agree_and_the_network_was_at_fault():
 
 
 def test_a_root_in_the_logs_outweighs_the_order_of_silence():
-    own = join(said("KeyError: 'x'\n", LATE, LATE, LATE), SEEN, ring(stops=3, ahead=30), None)
+    own = join_incident(said("KeyError: 'x'\n", LATE, LATE, LATE), SEEN, ring(stops=3, ahead=30), None)
     assert own.endpoints == (NAMES[0],)
     assert own.agrees is False
     assert own.confidence < 0.8
@@ -40,8 +40,8 @@ def test_a_root_in_the_logs_outweighs_the_order_of_silence():
 
 def test_no_job_and_no_failure():
     empty = replace(SEEN, jobs=())
-    assert join(said("KeyError: 'x'\n"), empty, ring(), None).node == "rank 0"
-    assert not join(said("step 1\n"), SEEN, ring(), None).failed
+    assert join_incident(said("KeyError: 'x'\n"), empty, ring(), None).node == "rank 0"
+    assert not join_incident(said("step 1\n"), SEEN, ring(), None).failed
 
 
 def test_after_a_hang_that_ended_the_silence_before_it_counts():
@@ -56,5 +56,5 @@ def test_after_a_hang_that_ended_the_silence_before_it_counts():
     whole = job()
     whole = replace(whole, job=replace(whole.job, end_ns=5200 * MS))
     said = LogDiagnosis(False)
-    own = join(said, Diagnosis(Source((), 0, 0, {}, 0, 0), (whole,), (hang,)), flows([*rows, *later]), None)
+    own = join_incident(said, Diagnosis(Source((), 0, 0, {}, 0, 0), (whole,), (hang,)), flows([*rows, *later]), None)
     assert own.silence.first == NAMES[1]

@@ -1,7 +1,7 @@
 import json
 
-from prism.incidents.incident import join
-from prism.incidents.incident_report import LINES, document, text
+from prism.incidents.incident import join_incident
+from prism.incidents.incident_report import MAX_LINES, document, text
 from prism.logs.parsing.log_scanner import Kinds, scan
 from prism.logs.patterns.log_diagnosis import diagnose
 from prism.model import Diagnosis, Source
@@ -11,7 +11,7 @@ from tests.prism.incidents.made import flows, job
 def made(log):
     said = diagnose([scan("rank0.log", [log], Kinds(), rank=0)])
     seen = Diagnosis(Source((), 0, 0, {}, 0, 0), (job(),), ())
-    return join(said, seen, flows([]), None)
+    return join_incident(said, seen, flows([]), None)
 
 
 def test_an_incident_without_a_failure_says_so():
@@ -26,5 +26,5 @@ def test_secrets_are_masked_and_lines_are_bounded():
     told = document(own)
     assert told["failed"]
     assert "ghp_abcdefghijklmnop" not in json.dumps(told)
-    assert len(told["logs"]["lines"]) <= LINES
+    assert len(told["logs"]["lines"]) <= MAX_LINES
     assert "Confidence" in text(own)[0]

@@ -1,7 +1,7 @@
 import pytest
 
-from prism.incidents.log_flow_checks import checks, step_s
-from prism.incidents.node_mapping import places
+from prism.incidents.log_flow_checks import compare_facts, step_s
+from prism.incidents.node_mapping import map_nodes
 from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts
 from tests.prism.incidents.made import NAMES, job
@@ -14,7 +14,7 @@ def marks(step, n=12):
 
 
 def told(facts, said):
-    own = checks(job(12), facts, said, places(NAMES, facts, None))
+    own = compare_facts(job(12), facts, said, map_nodes(NAMES, facts, None))
     return {one.what: one.agrees for one in own}
 
 

@@ -1,4 +1,4 @@
-from prism.incidents.node_mapping import places
+from prism.incidents.node_mapping import map_nodes
 from prism.logs.parsing.log_facts import Facts
 from prism.topology import Endpoint, Topology
 
@@ -6,7 +6,7 @@ NAMES = ("10.0.0.10", "10.0.0.2", "10.0.0.3", "10.0.0.4")
 
 
 def test_by_order_where_nobody_says():
-    own = places(NAMES, Facts(), None)
+    own = map_nodes(NAMES, Facts(), None)
     assert own.assumed
     assert own.endpoints("rank 3") == ("10.0.0.10",)
     assert own.endpoints("elsewhere", (1,)) == ("10.0.0.3",)
@@ -17,7 +17,7 @@ def test_by_topology_and_launcher():
     for rank, host in ((0, "b"), (1, "b"), (2, "a"), (3, "a")):
         facts.place(rank, host)
     place = {name: Endpoint("a" if name in NAMES[:2] else "b", None, None) for name in NAMES}
-    own = places(NAMES, facts, Topology(place))
+    own = map_nodes(NAMES, facts, Topology(place))
     assert not own.assumed
     assert own.endpoints("a") == ("10.0.0.2", "10.0.0.10")
     assert own.endpoints("a", (3,)) == ("10.0.0.10",)
@@ -26,4 +26,4 @@ def test_by_topology_and_launcher():
 
 def test_by_addresses_in_the_logs():
     facts = Facts(addresses={"n7": "10.0.0.4"})
-    assert places(NAMES, facts, None).endpoints("n7") == ("10.0.0.4",)
+    assert map_nodes(NAMES, facts, None).endpoints("n7") == ("10.0.0.4",)

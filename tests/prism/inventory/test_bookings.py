@@ -75,4 +75,4 @@ def test_a_job_that_is_no_longer_listed_has_ended():
     known = merged((one, other), (other,), 20)
     assert {b.id: b.end_ns for b in known} == {"1": 20, "2": 0}
     assert {b.id: b.end_ns for b in merged(known, (), 30)} == {"1": 20, "2": 30}
-    assert [b.id for b in merged((one,), (other,), 20, most=1)] == ["2"]
+    assert [b.id for b in merged((one,), (other,), 20, max_bookings=1)] == ["2"]

@@ -1,38 +1,38 @@
 import numpy as np
 import pytest
 
-from prism.jobs.cluster_periods import beat_of, constant, locked, parts_by_size
+from prism.jobs.cluster_periods import cluster_rhythm, constant, in_step, parts_by_size
 from tests.prism.jobs.made import MS, edge, steps
 
 
 def beat(count=12, period=100.0, *, jitter=0.01, seed=0, bursts=(0.0, 5.0, 40.0), later=0.0):
     times, _ = steps(count, period, jitter=jitter, seed=seed, bursts=bursts)
-    return beat_of([edge(k, (k + 1) % 4, times + later + 0.1 * k) for k in range(4)])
+    return cluster_rhythm([edge(k, (k + 1) % 4, times + later + 0.1 * k) for k in range(4)])
 
 
 def test_marks_are_the_ends_of_steps():
     found = beat()
     assert len(found.marks) == 12
     assert np.median(np.diff(found.marks)) == pytest.approx(100 * MS, rel=0.1)
-    assert found.clear > 0.6
+    assert found.regularity > 0.6
     assert found.constant == 1
     assert found.quality > 0.6
 
 
 def test_parts_of_one_job_are_locked_whatever_they_send():
-    assert locked(beat(), beat(bursts=(20.0, 60.0), later=3.0))
+    assert in_step(beat(), beat(bursts=(20.0, 60.0), later=3.0))
 
 
 def test_strangers_are_not_locked():
-    assert not locked(beat(), beat(period=83.0, seed=1))
-    assert not locked(beat(40, jitter=0.03), beat(40, jitter=0.03, seed=1)), "twins drift"
+    assert not in_step(beat(), beat(period=83.0, seed=1))
+    assert not in_step(beat(40, jitter=0.03), beat(40, jitter=0.03, seed=1)), "twins drift"
 
 
 def test_without_steps_nothing_is_locked():
     chance = np.random.default_rng(0)
-    noise = beat_of([edge(0, 1, np.sort(chance.uniform(0, 1000, 30)), chance.integers(1000, 10**6, 30))])
+    noise = cluster_rhythm([edge(0, 1, np.sort(chance.uniform(0, 1000, 30)), chance.integers(1000, 10**6, 30))])
     assert noise.quality < 0.5
-    assert not locked(noise, beat())
+    assert not in_step(noise, beat())
 
 
 def test_messages_of_one_size_are_constant_where_others_vary():

@@ -1,5 +1,5 @@
 from collectors.columns.record import Flows
-from prism.jobs.clusters import clusters_of, homes, joined, met_at_barriers, sampled, talk_of, unions
+from prism.jobs.clusters import cluster_numbers, clusters_of, join_by_barriers, joined, pair_volumes, sampled_edges, unions
 from tests.prism.jobs.made import carried
 from tests.prism.traffic import placed, training
 
@@ -7,7 +7,7 @@ from tests.prism.traffic import placed, training
 def test_pairs_that_matter_join_endpoints():
     steady = carried((0, 1, 10**9), (2, 3, 10**9), (1, 2, 100))
     assert clusters_of(steady, 5) == [{0, 1}, {2, 3}]
-    assert homes([{0, 1}, {2, 3}], 5).tolist() == [0, 0, 1, 1, -1]
+    assert cluster_numbers([{0, 1}, {2, 3}], 5).tolist() == [0, 0, 1, 1, -1]
 
 
 def test_joined_clusters_are_one():
@@ -17,14 +17,14 @@ def test_joined_clusters_are_one():
 
 def test_some_edges_of_each_cluster_are_looked_at_the_heaviest_among_them():
     flows = training(dp=16).flows()
-    talk, steady = talk_of(flows, placed(16))
+    talk, steady = pair_volumes(flows, placed(16))
     assert len(talk) >= len(steady) == 16
     (cluster,) = clusters_of(steady, len(flows.endpoints))
-    (edges,) = sampled(flows, steady, [cluster])
+    (edges,) = sampled_edges(flows, steady, [cluster])
     assert max(edge.volume for edge in edges) == steady.volume.max()
-    assert met_at_barriers(flows, [cluster], flows.window) == [cluster]
+    assert join_by_barriers(flows, [cluster], flows.window) == [cluster]
 
 
 def test_no_records_are_no_clusters():
     flows = Flows.build({"start_ns": []}, endpoints=())
-    assert clusters_of(talk_of(flows, None)[1], 0) == []
+    assert clusters_of(pair_volumes(flows, None)[1], 0) == []

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from collectors.columns.record import COLUMNS, Flows
 from prism.jobs import around, recognize
-from prism.jobs.endpoint_pairs import divided, pairs_of, parts
+from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.model import Job
 from prism.topology import Endpoint, Topology
 from tests.prism.traffic import Wire, placed, training
@@ -77,7 +77,7 @@ def test_each_part_has_the_records_around_it():
     flows = flows_of(*[("a", "b", 9), ("c", "d", 1), ("b", "c", 2), ("x", "a", 1)] * 2, ("a", "b", 1), ("c", "d", 1))
     topology = Topology({name: Endpoint(name, None, None) for name in "abcd"})
     own = parts(pairs_of(flows), topology)
-    found = list(divided(flows, own))
+    found = list(split_by_part(flows, own))
     for part, members in zip(found, own, strict=True):
         job = Job("j", tuple(flows.endpoints[code] for code in members), (), 0, 1)
         expected = around(flows, job)
@@ -95,7 +95,7 @@ def test_records_around_random_parts_are_those_of_a_job_of_the_same_endpoints(re
     flows = flows_of(*records, ("a", "f", 1))
     part_of = np.array(part_of[: len(flows.endpoints)])
     own = [np.flatnonzero(part_of == part) for part in range(3) if (part_of == part).any()]  # 3 is no part
-    for part, members in zip(divided(flows, own), own, strict=True):
+    for part, members in zip(split_by_part(flows, own), own, strict=True):
         expected = around(flows, Job("j", tuple(flows.endpoints[code] for code in members), (), 0, 1))
         assert (part.endpoints, part.paths) == (expected.endpoints, expected.paths)
         for column in COLUMNS:
@@ -106,7 +106,7 @@ def test_jobs_are_recognised_part_by_part_as_in_the_whole():
     wire = Wire(tcp=True)
     training(dp=4, wire=wire)
     flows = training(dp=4, wire=wire, first=12).flows()
-    own = list(divided(flows, parts(pairs_of(flows), placed(16))))
+    own = list(split_by_part(flows, parts(pairs_of(flows), placed(16))))
     assert len(own) == 2
     jobs = {job for part in own for job in recognize(part, placed(16), window=flows.window)}
     assert jobs == set(recognize(flows, placed(16)))

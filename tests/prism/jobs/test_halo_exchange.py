@@ -1,17 +1,17 @@
 import pytest
 
-from prism.jobs.cluster_periods import beat_of
-from prism.jobs.clusters import clusters_of, sampled, talk_of
+from prism.jobs.cluster_periods import cluster_rhythm
+from prism.jobs.clusters import clusters_of, pair_volumes, sampled_edges
 from prism.jobs.halo_exchange import only_exchanges
 from tests.prism.traffic import MS, T0, Wire, placed
 
 
 def judged(wire, ranks):
     flows, topology = wire.flows(), placed(ranks)
-    _, steady = talk_of(flows, topology)
+    _, steady = pair_volumes(flows, topology)
     clusters = clusters_of(steady, len(flows.endpoints))
-    beats = [beat_of(edges) for edges in sampled(flows, steady, clusters)]
-    return only_exchanges(flows, clusters, beats, steady)
+    rhythms = [cluster_rhythm(edges) for edges in sampled_edges(flows, steady, clusters)]
+    return only_exchanges(flows, clusters, rhythms, steady)
 
 
 def swaps(rounds, *, steps=20, ranks=16):

@@ -1,4 +1,4 @@
-from prism.jobs.cluster_periods import beat_of
+from prism.jobs.cluster_periods import cluster_rhythm
 from prism.jobs.silent_members import silent_members
 from prism.topology import Endpoint, Topology
 from tests.prism.jobs.made import carried, edge
@@ -32,6 +32,6 @@ def test_a_ring_through_hosts_has_as_many_ranks_as_its_rounds_tell():
     hops = [(4 * h + 3, (4 * h + 4) % 16) for h in range(4)]  # enters a host at its first, leaves it at its last
     ring = carried(*((s, d, 10**6) for s, d in hops))
     members = frozenset(end for hop in hops for end in hop)
-    whole = silent_members(NAMES, members, [beat_of(messages(15, hops))], ring, places(4), set())
+    whole = silent_members(NAMES, members, [cluster_rhythm(messages(15, hops))], ring, places(4), set())
     assert sorted(whole) == sorted(f"e{4 * h + k}" for h in range(4) for k in (1, 2))
-    assert silent_members(NAMES, members, [beat_of(messages(14, hops))], ring, places(4), set()) == ()
+    assert silent_members(NAMES, members, [cluster_rhythm(messages(14, hops))], ring, places(4), set()) == ()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from prism.jobs.cluster_periods import beat_of
-from prism.jobs.training_programs import constant_share, lopsided, verdict
+from prism.jobs.cluster_periods import cluster_rhythm
+from prism.jobs.training_programs import classify, constant_share, lopsided
 from tests.prism.jobs.made import carried, edge
 from tests.prism.jobs.test_cluster_periods import beat
 
@@ -15,13 +15,13 @@ def sides(steady, host):
 
 
 def test_a_ring_with_steps_trains():
-    assert verdict(FOUR, [beat()], RING, np.arange(4), 4) == "training"
-    assert verdict(FOUR, [beat()], RING, None, 4) == "training"
+    assert classify(FOUR, [beat()], RING, np.arange(4), 4) == "training"
+    assert classify(FOUR, [beat()], RING, None, 4) == "training"
 
 
 def test_without_repetitions_nobody_knows():
-    few = beat_of([edge(0, 1, [0, 5, 100, 105])])
-    assert verdict(FOUR, [few], RING, np.arange(4), 4) == "unknown"
+    few = cluster_rhythm([edge(0, 1, [0, 5, 100, 105])])
+    assert classify(FOUR, [few], RING, np.arange(4), 4) == "unknown"
     assert constant_share([few]) == 0
 
 
@@ -43,4 +43,4 @@ def test_a_ring_through_hosts_is_balanced_at_hosts_and_where_they_are_unknown():
 def test_servers_of_parameters_serve():
     pairs = [(w, s, 10**6) for w in range(2, 10) for s in (0, 1)]
     steady = carried(*pairs, *((d, s, o) for s, d, o in pairs))
-    assert verdict([frozenset(range(10))], [beat()], steady, np.arange(10), 10) == "other"
+    assert classify([frozenset(range(10))], [beat()], steady, np.arange(10), 10) == "other"

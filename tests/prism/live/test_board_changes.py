@@ -31,7 +31,7 @@ def test_what_changed_is_named_by_id(make_finding, make_job):
     found = [changed(a, b) for a, b in pairwise(told)]
     assert [[one["what"] for one in each["jobs"]] for each in found] == [["appeared"], [], [], ["silent"], ["gone"]]
     assert [[one["what"] for one in each["findings"]] for each in found] == [[], ["opened"], [], ["closed"], []]
-    assert changed(told[1], told[2], most=0)["more"] == 1
+    assert changed(told[1], told[2], max_changes=0)["more"] == 1
     assert (
         changed(told[2], replace(told[2], cases=(replace(told[2].cases[0], updated_ns=9),)))["findings"][0]["what"] == "updated"
     )

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from prism.inventory.bookings import Booking
 from prism.live.live_analysis import Watch
-from prism.live.live_bookings import met, named
+from prism.live.live_bookings import named, with_seen
 from prism.recordings.timed_playback import play, ticks
 from tests.prism.played import capture
 
@@ -31,4 +31,4 @@ def test_where_the_hosts_go_to_another_booking_the_traffic_is_another_job():
 
 def test_nothing_changes_where_no_scheduler_is_asked():
     assert named((), {"a": Booking("1")}, (), None, 5) == ((), {"a": Booking("1")})
-    assert met((), (), (), {}, 5, {}) == ()
+    assert with_seen((), (), (), {}, 5, {}) == ()

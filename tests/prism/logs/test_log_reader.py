@@ -5,7 +5,7 @@ import lzma
 import pytest
 import zstandard
 
-from prism.logs.log_reader import LONGEST, Tail, blocks, files, read
+from prism.logs.log_reader import MAX_LINE_OCTETS, Tail, blocks, list_files, read
 
 TEXT = b"one\ntwo\nthree\n"
 
@@ -25,21 +25,21 @@ def test_damaged_ends_end_the_stream(tmp_path, pack):
 
 
 def test_a_line_without_an_end_is_cut():
-    octets = iter([b"x" * (LONGEST + 5), b"y" * 9, b"z\nnext\n", b""])
+    octets = iter([b"x" * (MAX_LINE_OCTETS + 5), b"y" * 9, b"z\nnext\n", b""])
     got = b"".join(blocks(lambda _: next(octets)))
-    assert got == b"x" * LONGEST + b"\nnext\n"
+    assert got == b"x" * MAX_LINE_OCTETS + b"\nnext\n"
 
 
 def test_folders(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.log").write_text("")
     (tmp_path / "a" / "x.pcap.gz").write_text("")
-    assert files([str(tmp_path)]) == [str(tmp_path / "a" / "x.log")]
+    assert list_files([str(tmp_path)]) == [str(tmp_path / "a" / "x.log")]
     with pytest.raises(FileNotFoundError):
-        files([str(tmp_path / "b")])
+        list_files([str(tmp_path / "b")])
     (tmp_path / "c").mkdir()
     with pytest.raises(ValueError, match="no log files"):
-        files([str(tmp_path / "c")])
+        list_files([str(tmp_path / "c")])
 
 
 def test_files_that_grow_and_rotate(tmp_path):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from prism.metrics.earlier_runs import from_json, history, run_of
+from prism.metrics.earlier_runs import compare_history, from_json, summarise_run
 from tests.prism.web.conftest import recorded
 
 
@@ -19,7 +19,7 @@ def slower(run, ratio, job="before"):
 
 
 def test_a_run_is_the_same_after_it_was_kept(found):
-    run = run_of(found)
+    run = summarise_run(found)
     assert from_json(run.to_json()) == run
     assert {one.name for one in run.figures} >= {"step", "work of stage 0"}
     with pytest.raises((TypeError, KeyError)):
@@ -27,9 +27,9 @@ def test_a_run_is_the_same_after_it_was_kept(found):
 
 
 def test_a_job_that_is_slower_than_its_earlier_runs_says_so(found):
-    run = run_of(found)
+    run = summarise_run(found)
     assert run.job == found.job.id
-    told = history(found, [slower(run, 2), replace(slower(run, 9), fingerprint={**run.fingerprint, "ranks": 99})])
+    told = compare_history(found, [slower(run, 2), replace(slower(run, 9), fingerprint={**run.fingerprint, "ranks": 99})])
     assert [one["job"] for one in told["runs"]] == ["before"]
     step = next(one for one in told["changed"] if one["name"] == "step")
     assert (step["worse"], step["ratio"]) == (True, pytest.approx(2))
@@ -37,13 +37,13 @@ def test_a_job_that_is_slower_than_its_earlier_runs_says_so(found):
 
 
 def test_what_came_later_or_differs_little_is_no_regression(found):
-    run = run_of(found)
-    assert history(found, [slower(run, 1.005)])["changed"] == []
-    assert history(found, [replace(slower(run, 2), end_ns=run.end_ns)])["runs"] == []
-    assert history(found, [])["known"]
+    run = summarise_run(found)
+    assert compare_history(found, [slower(run, 1.005)])["changed"] == []
+    assert compare_history(found, [replace(slower(run, 2), end_ns=run.end_ns)])["runs"] == []
+    assert compare_history(found, [])["known"]
 
 
 def test_a_job_without_transfers_is_not_known(found):
     line = replace(found.timeline, spans=replace(found.timeline.spans, octets=abs(found.timeline.spans.octets) * 0))
-    told = history(replace(found, timeline=line), [])
+    told = compare_history(replace(found, timeline=line), [])
     assert not told["known"]

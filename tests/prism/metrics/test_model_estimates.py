@@ -3,14 +3,14 @@ from dataclasses import replace
 import pytest
 
 from prism.metrics.aggregate_metrics import aggregate
-from prism.metrics.model_estimates import PEAKS, estimates
+from prism.metrics.model_estimates import PEAKS, estimate_model
 from tests.prism.metrics.test_aggregate_metrics import job
 
 
 def made(**known):
     own = aggregate(job())
     assert own is not None
-    return {one.name: one for one in estimates(replace(own, micro_batches=4), **known)}
+    return {one.name: one for one in estimate_model(replace(own, micro_batches=4), **known)}
 
 
 def test_parameters_from_gradients():

@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.metrics.nccl_inspector import measured, parse
+from prism.metrics.nccl_inspector import parse, summarise
 
 
 def row(rank, rate=485.119099, indent=None):
@@ -30,13 +30,13 @@ def test_objects_on_one_line_or_several():
     rows = list(parse("junk\n" + text))
     assert [one.rank for one in rows] == list(range(8))
     assert rows[0].bus_bits_per_s == 485.119099 * 8e9
-    [one] = measured(rows)
+    [one] = summarise(rows)
     assert (one.count, one.ranks, one.slow) == (8, 8, ())
 
 
 def test_a_slow_rank():
     rows = list(parse("\n".join(row(rank, 300 if rank == 5 else 485) for rank in range(8))))
-    assert measured(rows)[0].slow == ((5, "host5", 0.619),)
+    assert summarise(rows)[0].slow == ((5, "host5", 0.619),)
 
 
 @given(st.text(max_size=200))

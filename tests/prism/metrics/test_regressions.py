@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from prism.metrics.aggregate_metrics import aggregate
-from prism.metrics.regressions import Figure, compare, drift, figures, fingerprint, same
+from prism.metrics.regressions import Figure, compare, drift, figures, fingerprint, same_job
 from tests.prism.metrics.test_aggregate_metrics import job
 
 
@@ -40,8 +40,8 @@ def test_fingerprints():
     own = aggregate(job())
     assert own is not None
     one = fingerprint(own)
-    assert same(one, one)
-    assert not same(one, fingerprint(replace(own, ranks=3)))
-    assert same(one, fingerprint(replace(own, volumes={"dp": 1_010_000})))
-    assert not same(one, fingerprint(replace(own, volumes={"dp": 1_100_000})))
+    assert same_job(one, one)
+    assert not same_job(one, fingerprint(replace(own, ranks=3)))
+    assert same_job(one, fingerprint(replace(own, volumes={"dp": 1_010_000})))
+    assert not same_job(one, fingerprint(replace(own, volumes={"dp": 1_100_000})))
     assert {one.name for one in figures(own)} == {"step", "work of stage 0", "bus bandwidth dp 2"}

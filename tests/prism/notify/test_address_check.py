@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.notify.address_check import inside, refused
+from prism.notify.address_check import embedded_ipv4, refusal
 
 PRIVATE = [
     *("127.0.0.1", "127.255.0.9", "0.0.0.0", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1"),
@@ -27,13 +27,13 @@ PUBLIC = ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff
 
 @pytest.mark.parametrize("address", PRIVATE + METADATA)
 def test_what_is_not_public_is_refused(address):
-    assert refused(address).startswith(address)
+    assert refusal(address).startswith(address)
 
 
 @pytest.mark.parametrize("address", PRIVATE + METADATA)
 def test_a_refusal_names_the_setting_that_lifts_it(address):
     networks = []
-    while said := refused(address, networks):  # Teredo holds two more addresses: each is named
+    while said := refusal(address, networks):  # Teredo holds two more addresses: each is named
         networks.append(ipaddress.ip_network(re.search(r"add allow: \[(\S+)\] to this receiver in the alerts file", said)[1]))
         assert len(networks) < 5
     assert networks
@@ -41,29 +41,29 @@ def test_a_refusal_names_the_setting_that_lifts_it(address):
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_what_is_public_is_not(address):
-    assert refused(address) == ""
+    assert refusal(address) == ""
 
 
 def test_networks_are_allowed_by_name():
     ten, ula = ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd12::/16")
-    assert refused("10.9.9.9", (ten,)) == refused("::ffff:10.9.9.9", (ten,)) == refused("fd12::5", (ten, ula)) == ""
-    assert refused("11.0.0.1") == ""
-    assert refused("192.168.0.1", (ten, ula))
-    assert refused("64:ff9b::a00:1", (ten,)) == ""
-    assert refused("64:ff9b::a00:1", (ipaddress.ip_network("64:ff9b::/96"),))  # what is inside is not allowed
+    assert refusal("10.9.9.9", (ten,)) == refusal("::ffff:10.9.9.9", (ten,)) == refusal("fd12::5", (ten, ula)) == ""
+    assert refusal("11.0.0.1") == ""
+    assert refusal("192.168.0.1", (ten, ula))
+    assert refusal("64:ff9b::a00:1", (ten,)) == ""
+    assert refusal("64:ff9b::a00:1", (ipaddress.ip_network("64:ff9b::/96"),))  # what is inside is not allowed
 
 
 @pytest.mark.parametrize("address", METADATA)
 def test_metadata_needs_more_than_a_network(address):
     wide = (ipaddress.ip_network("0.0.0.0/0"), ipaddress.ip_network("::/0"))
-    assert "metadata" in refused(address, wide)
-    real = next(inside(ipaddress.ip_address(address)), ipaddress.ip_address(address))
-    assert refused(address, (*wide, ipaddress.ip_network(real))) == ""
+    assert "metadata" in refusal(address, wide)
+    real = next(embedded_ipv4(ipaddress.ip_address(address)), ipaddress.ip_address(address))
+    assert refusal(address, (*wide, ipaddress.ip_network(real))) == ""
 
 
 @given(st.ip_addresses())
 def test_any_address_has_an_answer_and_mapping_changes_none(address):
-    found = refused(str(address))
+    found = refusal(str(address))
     if isinstance(address, ipaddress.IPv4Address):
-        assert bool(found) == bool(refused(f"::ffff:{address}")) == bool(refused(f"64:ff9b::{address}"))
+        assert bool(found) == bool(refusal(f"::ffff:{address}")) == bool(refusal(f"64:ff9b::{address}"))
         assert found or (address.is_global and not address.is_multicast)

@@ -66,7 +66,7 @@ def test_it_takes_what_we_push_and_posts_what_we_post(manager):
     url, heard = manager
     now = time_ns()
     cases = (case("c1", opened=now), case("c2", finding("crash", ("10.0.1.1",), severity="critical"), opened=now))
-    alerts = alerts_of(*cases, external_url="https://prism.example/größe", added={"site": 'a "b" \\ ü'})
+    alerts = alerts_of(*cases, external_url="https://prism.example/größe", extra_labels={"site": 'a "b" \\ ü'})
     told = notification(*alerts)
     to = receiver("am", "alertmanager", url)
 
@@ -119,5 +119,5 @@ def test_it_says_why_it_does_not_take_something(manager):
     alert = alerts_of(case())[0]
     bad = notification(replace(alert, started_ns=alert.started_ns + 10**18, ended_ns=alert.started_ns))
     found = deliver(post(bad, receiver("am", "alertmanager", url), now_ns=alert.started_ns), allow=LOOPBACK)
-    assert (found.ok, found.again) == (False, False)
+    assert (found.ok, found.may_retry) == (False, False)
     assert "start time must be before end time" in found.why

@@ -3,18 +3,18 @@ import threading
 import pytest
 
 from prism.alerts.matchers import parse_matcher
-from prism.notify.silence_file import FILE, add, read, remove, stamp
+from prism.notify.silence_file import FILE, add, file_stamp, read, remove
 from tests.prism.alerts.stories import NOW, S
 
 HOST = [parse_matcher("host=~server1.*")]
 
 
 def test_silences_are_added_and_end(tmp_path):
-    assert (read(tmp_path), stamp(tmp_path)) == ([], (0, 0, 0))
+    assert (read(tmp_path), file_stamp(tmp_path)) == ([], (0, 0, 0))
     one = add(tmp_path, HOST, NOW, NOW + 3600 * S, now_ns=NOW, by="me", why="cable")
-    before = stamp(tmp_path)
+    before = file_stamp(tmp_path)
     two = add(tmp_path, HOST, NOW + 60 * S, NOW + 3600 * S, now_ns=NOW)
-    assert stamp(tmp_path) != before
+    assert file_stamp(tmp_path) != before
     assert read(tmp_path) == [one, two]
     assert remove(tmp_path, one.id[:6], NOW + 10 * S) == one
     assert remove(tmp_path, two.id, NOW + 10 * S) == two  # it had not begun: it goes

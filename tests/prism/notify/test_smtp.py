@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from prism.alerts.alert_settings import Limits
-from prism.notify.smtp import Letter, send
+from prism.notify.smtp import Mail, send
 
 LOCAL = (ipaddress.ip_network("127.0.0.1/32"),)
 QUICK = Limits(timeout_s=5)
@@ -48,7 +48,7 @@ def smtp(*, answers=None):
 
 
 def letter(url, **more):
-    return Letter(url, "prism@example.com", ("a@example.com",), b"Subject: x\r\n\r\nhello\r\n", **more)
+    return Mail(url, "prism@example.com", ("a@example.com",), b"Subject: x\r\n\r\nhello\r\n", **more)
 
 
 def test_a_letter_is_taken():
@@ -63,7 +63,7 @@ def test_a_letter_is_taken():
 def test_what_a_server_answers_decides_whether_it_is_tried_again(code, again):
     with smtp(answers={"RCPT": code}) as (url, _):
         went = send(letter(url), allow=LOCAL, limits=QUICK)
-    assert (went.ok, went.again) == (False, again)
+    assert (went.ok, went.may_retry) == (False, again)
     assert code in went.why.replace(":", "")
 
 
@@ -77,7 +77,7 @@ def test_a_password_is_not_sent_without_tls():
 
 def test_addresses_that_are_not_public_need_to_be_allowed():
     went = send(letter("smtp://127.0.0.1:9"), limits=QUICK)
-    assert (went.ok, went.again) == (False, False)
+    assert (went.ok, went.may_retry) == (False, False)
     assert "refused to connect" in went.why
 
 
@@ -85,4 +85,4 @@ def test_nobody_there_is_tried_again():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     went = send(letter(f"smtp://127.0.0.1:{port}"), allow=LOCAL, limits=QUICK)
-    assert (went.ok, went.again) == (False, True)
+    assert (went.ok, went.may_retry) == (False, True)

@@ -54,7 +54,7 @@ def test_what_a_server_says_is_heard(status, headers, again, after_s, gone):
     with listening() as heard:
         heard.answers["/"] = (status, headers, b'{"error":\n "routing_key s3cret \x1b[2J is bad"}')
         found = send(f"{heard.url}/", hidden=("s3cret",))
-    assert (found.ok, found.again, found.after_s, found.gone) == (False, again, after_s, gone)
+    assert (found.ok, found.may_retry, found.after_s, found.gone) == (False, again, after_s, gone)
     assert f"HTTP {status}" in found.why
     assert "routing_key *** \ufffd[2J is bad" in found.why
     assert len(heard.posts) == 1  # redirects are not followed
@@ -98,7 +98,7 @@ def test_what_is_no_answer_is_a_failure_that_may_pass(does):
         began = time.monotonic()
         found = send(url, limits=SHORT)
         assert time.monotonic() - began < 20
-    assert (found.ok, found.again) == (False, True)
+    assert (found.ok, found.may_retry) == (False, True)
     assert found.why
 
 
@@ -112,7 +112,7 @@ def test_an_answer_without_end_is_read_no_further_than_needed(status):
 
     with behaving(flood) as url:
         found = send(url)
-    assert (found.ok, found.again) == (status[:1] == b"2", status[:1] == b"5")
+    assert (found.ok, found.may_retry) == (status[:1] == b"2", status[:1] == b"5")
     assert len(found.why) < 300
 
 
@@ -124,17 +124,17 @@ def test_a_status_counts_even_if_what_follows_never_comes():
 
     with behaving(stall) as url:
         found = send(url, limits=SHORT)
-    assert (found.again, found.why) == (False, "HTTP 400")
+    assert (found.may_retry, found.why) == (False, "HTTP 400")
 
 
 def test_nobody_there_is_a_failure_that_may_pass():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     found = send(f"http://127.0.0.1:{port}/secret")
-    assert (found.ok, found.again) == (False, True)
+    assert (found.ok, found.may_retry) == (False, True)
     assert "secret" not in found.why
     found = send("http://no-such-host.invalid/", limits=SHORT)
-    assert (found.ok, found.again) == (False, True)
+    assert (found.ok, found.may_retry) == (False, True)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "0"])
@@ -143,7 +143,7 @@ def test_addresses_that_are_not_public_are_not_connected_to(host):
         port = heard.url.rpartition(":")[2]
         found = send(f"http://{host}:{port}/", allow=())
         assert not heard.posts
-    assert (found.ok, found.again) == (False, False)
+    assert (found.ok, found.may_retry) == (False, False)
     assert found.why.startswith("refused to connect")
     assert "to this receiver in the alerts file" in found.why  # not cut off
 
@@ -180,7 +180,7 @@ def test_tls_is_checked_against_the_name_that_was_asked_for(tmp_path, monkeypatc
         assert send(f"https://prism.test:{port}/", ca_file=str(tmp_path / "cert.pem")).ok
         for url, ca in ((f"https://prism.test:{port}/", ""), (f"https://other.test:{port}/", str(tmp_path / "cert.pem"))):
             found = send(url, ca_file=ca)
-            assert (found.ok, found.again) == (False, True)
+            assert (found.ok, found.may_retry) == (False, True)
             assert "certificate" in found.why.lower()
     assert len(heard.posts) == 1
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from prism.analysis import diagnose
 from prism.model import Source
-from prism.rates.culprit_rates import about, beside_peers
+from prism.rates.culprit_rates import beside_peers, culprit_of
 from tests.prism.alerts.stories import TOPOLOGY, finding
 from tests.prism.played import capture
 
@@ -24,11 +24,11 @@ def test_a_slow_nic_sends_slower_than_its_peers_and_than_before():
 
 
 def test_what_the_rates_are_of():
-    assert about(finding(), None) == ("endpoint", ("10.0.5.1",))
-    assert about(finding(ids=("leaf0", "spine0"), subject="link"), TOPOLOGY) == ("link", ("leaf0>spine0", "spine0>leaf0"))
-    assert about(finding(ids=("a", "b"), subject="link"), None) == ("pair", ("a>b", "b>a"))
-    assert about(finding(ids=("leaf0",), subject="switch"), TOPOLOGY) == ("switch", ("leaf0",))
-    assert about(finding(ids=("server5",), subject="host"), TOPOLOGY) == ("endpoint", ("10.0.5.1",))
+    assert culprit_of(finding(), None) == ("endpoint", ("10.0.5.1",))
+    assert culprit_of(finding(ids=("leaf0", "spine0"), subject="link"), TOPOLOGY) == ("link", ("leaf0>spine0", "spine0>leaf0"))
+    assert culprit_of(finding(ids=("a", "b"), subject="link"), None) == ("pair", ("a>b", "b>a"))
+    assert culprit_of(finding(ids=("leaf0",), subject="switch"), TOPOLOGY) == ("switch", ("leaf0",))
+    assert culprit_of(finding(ids=("server5",), subject="host"), TOPOLOGY) == ("endpoint", ("10.0.5.1",))
 
 
 def test_a_finding_about_links_and_switches_has_rates():

@@ -1,7 +1,7 @@
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.rates.link_speeds import learnt, speed
+from prism.rates.link_speeds import observed_speeds, speed
 from prism.topology import parse
 
 TEXT = '{"endpoints": {"10.0.0.1": {}}, "links": [["spine0", "leaf0"]], "gbit": {"10.0.0.1": 400, "spine0|leaf0": 800}}'
@@ -22,7 +22,7 @@ def test_the_topology_knows():
 
 
 def test_large_messages_show_the_least_speed_that_fits():
-    assert learnt(flows(1 << 20, 90_000)) == {"10.0.0.1": 100.0, "10.0.0.2": 100.0}  # 93 Gbit/s
-    assert learnt(flows(1 << 20, 83_000)) == {"10.0.0.1": 100.0, "10.0.0.2": 100.0}  # 101: clocks
-    assert learnt(flows(1 << 10, 90)) == {}
-    assert learnt(flows(1 << 20, 90_000, sampling_rate=[64] * 40)) == {}
+    assert observed_speeds(flows(1 << 20, 90_000)) == {"10.0.0.1": 100.0, "10.0.0.2": 100.0}  # 93 Gbit/s
+    assert observed_speeds(flows(1 << 20, 83_000)) == {"10.0.0.1": 100.0, "10.0.0.2": 100.0}  # 101: clocks
+    assert observed_speeds(flows(1 << 10, 90)) == {}
+    assert observed_speeds(flows(1 << 20, 90_000, sampling_rate=[64] * 40)) == {}

@@ -4,7 +4,7 @@ from collectors.columns.record import Flows, concatenated
 from prism.analysis import diagnose
 from prism.inventory.bookings import Booking
 from prism.model import Source
-from prism.recordings.booking_division import diagnosed, divided, turning
+from prism.recordings.booking_division import diagnosed, split_by_booking, successive_bookings
 from prism.tracking.board import told
 from tests.prism.played import capture
 
@@ -41,15 +41,15 @@ def test_jobs_of_the_same_endpoints_at_different_times_are_different_jobs():
 
 def test_records_are_divided_by_the_time_of_bookings_and_none_is_lost():
     flows, topology, before, after = twice()
-    parts = divided(flows, (before, after), topology)
+    parts = split_by_booking(flows, (before, after), topology)
     assert sum(map(len, parts)) == len(flows)
     assert all(int(part.start_ns.max()) - int(part.start_ns.min()) < 30 * S for part in parts[:2])
-    assert divided(flows, (before,), topology) == [flows]
-    assert np.array_equal(divided(flows, (), topology)[0].start_ns, flows.start_ns)
+    assert split_by_booking(flows, (before,), topology) == [flows]
+    assert np.array_equal(split_by_booking(flows, (), topology)[0].start_ns, flows.start_ns)
 
 
 def test_only_bookings_one_after_another_turn():
     a, b = Booking("a", hosts=("x",), start_ns=1, end_ns=5), Booking("b", hosts=("x",), start_ns=5)
     beside = Booking("c", hosts=("x",), start_ns=2, end_ns=9)
-    assert turning((b, a)) == [a, b]
-    assert turning((a, beside)) == []
+    assert successive_bookings((b, a)) == [a, b]
+    assert successive_bookings((a, beside)) == []

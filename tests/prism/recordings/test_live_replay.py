@@ -7,7 +7,7 @@ from prism.live.live_analysis import Watch
 from prism.recordings.live_replay import by_clock, play_files, rate
 from prism.recordings.stored_replay import through
 from prism.recordings.timed_playback import play, ticks
-from prism.workers.distributed_analysis import Kept
+from prism.workers.distributed_analysis import StoredSource
 from prism.workers.executors import workers
 from prism.workers.worker_cluster import scheduled
 from tests.collectors.builders.servers import running
@@ -50,7 +50,7 @@ class Dying:
     """Records of a store whose first reader is killed at it; the mark says that it was."""
 
     def __init__(self, where, mark):
-        self.kept, self.mark, self.home = Kept(where), mark, os.getpid()
+        self.kept, self.mark, self.home = StoredSource(where), mark, os.getpid()
 
     def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
         if os.getpid() != self.home and not self.mark.exists():
@@ -66,7 +66,7 @@ def claims(told):
 def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_is_killed(tmp_path):
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
-    here = list(play(Watch(topology), ticks(flows, transits)))
+    here = boards("slow_nic")
     with (
         running(tmp_path / "server") as server,
         distributed.LocalCluster(
@@ -87,7 +87,7 @@ def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_
 def test_who_has_no_workers_is_waited_for_once_and_the_same_is_told():
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
-    here = list(play(Watch(topology), ticks(flows, transits)))
+    here = boards("slow_nic")
     with (
         distributed.LocalCluster(
             n_workers=0, processes=False, dashboard_address="127.0.0.1:0", host="127.0.0.1", protocol="tcp://"

@@ -14,7 +14,7 @@ from prism import topology
 from prism.analysis import diagnose
 from prism.cli import main
 from prism.recordings.file_analysis import read
-from prism.recordings.simulated_runs import asked, write, write_packets
+from prism.recordings.simulated_runs import spec_of, write, write_packets
 from prism.report import json_report
 from prism.synth.scenario.presets import PRESETS
 from prism.synth.scenario.specification import Fault, Job, Spec
@@ -22,7 +22,7 @@ from prism.synth.simulation import simulate
 
 
 def test_a_folder_holds_what_was_simulated(tmp_path):
-    n = write(asked("pipeline"), tmp_path / "a" / "b", seed=2)
+    n = write(spec_of("pipeline"), tmp_path / "a" / "b", seed=2)
     flows, skipped = text_files.read(tmp_path / "a" / "b" / "flows.csv.gz")
     made = simulate(PRESETS["pipeline"], 2)
     assert not skipped
@@ -34,7 +34,7 @@ def test_a_folder_holds_what_was_simulated(tmp_path):
 
 def test_an_unknown_preset_is_one_line_and_exit_2(tmp_path):
     with pytest.raises(ValueError, match="pipeline"):
-        asked("nosuch")
+        spec_of("nosuch")
     result = CliRunner().invoke(main.app, ["simulate", "nosuch", str(tmp_path / "x")])
     assert result.exit_code == 2
     assert result.stderr.startswith("prism: nosuch: neither a file nor a preset")
@@ -43,8 +43,8 @@ def test_an_unknown_preset_is_one_line_and_exit_2(tmp_path):
 
 def test_the_command_writes_packets(tmp_path, monkeypatch):
     monkeypatch.setitem(PRESETS, "tiny", small("pipeline", steps=2))
-    asked = ["simulate", "tiny", str(tmp_path / "x"), "--packets", "erspan", "--snaplen", "120", "--ends-only"]
-    result = CliRunner().invoke(main.app, asked)
+    spec_of = ["simulate", "tiny", str(tmp_path / "x"), "--packets", "erspan", "--snaplen", "120", "--ends-only"]
+    result = CliRunner().invoke(main.app, spec_of)
     assert result.exit_code == 0
     assert " packets written to " in result.stdout
     names = {"leaf0.pcap.gz", "leaf1.pcap.gz", "spine0.pcap.gz", "topology.json", "truth.json"}
@@ -53,7 +53,7 @@ def test_the_command_writes_packets(tmp_path, monkeypatch):
 
 def test_a_file_with_a_spec_and_settings(tmp_path):
     (tmp_path / "s.yaml").write_text("jobs: [{dp: 8, steps: 3}]", encoding="utf-8-sig")
-    assert asked(str(tmp_path / "s.yaml"), ["jobs.0.steps=2"]) == Spec(jobs=(Job(dp=8, steps=2),))
+    assert spec_of(str(tmp_path / "s.yaml"), ["jobs.0.steps=2"]) == Spec(jobs=(Job(dp=8, steps=2),))
     result = CliRunner().invoke(
         main.app, ["simulate", str(tmp_path / "s.yaml"), str(tmp_path / "x"), "--set", "jobs.0.steps=2"]
     )

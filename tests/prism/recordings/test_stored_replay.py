@@ -35,7 +35,7 @@ def test_records_that_went_through_the_store_tell_the_same_and_are_there_once(tm
 
 def test_what_a_store_would_drop_at_once_is_refused(tmp_path):
     database = drivers.opened(str(tmp_path))
-    for table in flow_rows.kept_for(86_400):
+    for table in flow_rows.tables_kept_for(86_400):
         database.create(table)
     database.close()
     old = Flows.build({"start_ns": [10**9], "end_ns": [10**9], "src": [0], "dst": [1]}, endpoints=("10.0.0.1", "10.0.0.2"))

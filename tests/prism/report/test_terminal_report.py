@@ -132,7 +132,7 @@ def test_escape_codes_in_names_do_not_reach_the_terminal(diagnosis):
 def test_moments_are_as_fine_as_the_capture_is_short(diagnosis, span_ms, since_ms, text):
     start = diagnosis.source.start_ns
     source = dataclasses.replace(diagnosis.source, end_ns=start + span_ms * MS)
-    assert terminal_report._moment(start + since_ms * MS, source) == text
+    assert terminal_report._format_time(start + since_ms * MS, source) == text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.model import PHASES, Spans
-from prism.report.traffic_series import moved, transfers
+from prism.report.traffic_series import octets_per_bin, transfers
 
 PP, DP = PHASES.index("pp"), PHASES.index("dp")
 
@@ -28,7 +28,7 @@ records = st.tuples(st.integers(0, 1000), st.integers(0, 100), st.integers(0, 10
 def test_all_that_is_moved_is_moved_at_some_time(rows, parts):
     start, length, octets = np.array(rows, np.int64).reshape(-1, 3).T
     edges = np.linspace(-10, 1200, parts + 1).astype(np.int64)
-    got = moved(start, start + length, octets, edges)
+    got = octets_per_bin(start, start + length, octets, edges)
     assert got.shape == (parts,)
     assert got.sum() == pytest.approx(octets.sum(), rel=1e-9, abs=1e-3)
     # the slow twin: each span by itself
@@ -40,23 +40,27 @@ def test_all_that_is_moved_is_moved_at_some_time(rows, parts):
 
 
 def test_a_span_moves_evenly():
-    assert moved(np.array([0]), np.array([100]), np.array([1000]), np.array([0, 25, 100, 200])).tolist() == [250, 750, 0]
+    assert octets_per_bin(np.array([0]), np.array([100]), np.array([1000]), np.array([0, 25, 100, 200])).tolist() == [
+        250,
+        750,
+        0,
+    ]
 
 
 def test_each_end_of_a_transfer_finds_the_other():
     made = spans([(0, 10, 0, 1, 500, PP), (5, 25, 1, 0, 700, PP), (0, 10, 0, 1, 500, PP), (0, 50, 0, 1, 900, DP)])
-    sent, given_to = transfers(made, "pp", most=10)
+    sent, given_to = transfers(made, "pp", max_transfers=10)
     assert sent.tolist() == [1, 0, 2]  # the longest first
     assert sorted(given_to.tolist()) == [4, 5, 6]
     assert (made.rank[sent] == made.peer[given_to]).all()
     assert (made.octets[sent] == -made.octets[given_to]).all()
-    assert transfers(made, "pp", most=1)[0].tolist() == [1]
+    assert transfers(made, "pp", max_transfers=1)[0].tolist() == [1]
 
 
 def test_a_transfer_of_which_an_end_is_missing_is_none():
     made = spans([(0, 10, 0, 1, 500, PP), (3, 3, 0, 1, 500, PP)])
     one_side = Spans(*(column[:2] for column in (made.start_ns, made.end_ns, made.rank, made.phase, made.peer, made.octets)))
-    assert len(transfers(one_side, "pp", most=10)[0]) == 0
-    assert len(transfers(made, "pp", most=10)[0]) == 1  # what takes no time has no place for an arrow
+    assert len(transfers(one_side, "pp", max_transfers=10)[0]) == 0
+    assert len(transfers(made, "pp", max_transfers=10)[0]) == 1  # what takes no time has no place for an arrow
     unknown = Spans(made.start_ns, made.end_ns, made.rank, made.phase, made.peer)
-    assert len(transfers(unknown, "pp", most=10)[0]) == 0
+    assert len(transfers(unknown, "pp", max_transfers=10)[0]) == 0

@@ -4,13 +4,13 @@ import threading
 import pytest
 
 from prism.api.server.web_server import served
-from prism.service.service_client import Asking
+from prism.service.service_client import ServiceClient
 from prism.service.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
 
 def test_lists_are_read_page_by_page():
-    with served(make_service()) as port, Asking(f"http://127.0.0.1:{port}/") as service:
+    with served(make_service()) as port, ServiceClient(f"http://127.0.0.1:{port}/") as service:
         pages = list(service.all("/findings", most=9))
         assert len(pages) == 2
         assert list(service.all("/findings", most=1)) == pages[:1]
@@ -27,12 +27,12 @@ def test_tokens_come_from_files(tmp_path):
     (tmp_path / "none").write_text("two words")
     with served(make_service(tokens=tokens)) as port:
         url = f"http://127.0.0.1:{port}"
-        with Asking(url, tmp_path / "mine") as service:
+        with ServiceClient(url, tmp_path / "mine") as service:
             assert service.get("/board")["revision"] == 1
-        with Asking(url) as service, pytest.raises(ValueError, match="--token-file"):
+        with ServiceClient(url) as service, pytest.raises(ValueError, match="--token-file"):
             service.get("/board")
     with pytest.raises(ValueError, match="contains no token"):
-        Asking(url, tmp_path / "none")
+        ServiceClient(url, tmp_path / "none")
 
 
 class _Other(http.server.BaseHTTPRequestHandler):
@@ -50,15 +50,15 @@ def test_what_is_no_service_is_told():
         thread = threading.Thread(target=other.serve_forever)
         thread.start()
         try:
-            with Asking(f"http://127.0.0.1:{other.server_port}") as service:
+            with ServiceClient(f"http://127.0.0.1:{other.server_port}") as service:
                 for path in ("/board", "/list"):
                     with pytest.raises(ValueError, match="not from a Prism service"):
                         service.get(path)
         finally:
             other.shutdown()
             thread.join()
-    with Asking(f"http://127.0.0.1:{other.server_port}") as service, pytest.raises(ValueError, match="no answer"):
+    with ServiceClient(f"http://127.0.0.1:{other.server_port}") as service, pytest.raises(ValueError, match="no answer"):
         service.get("/board")
     for url in ("nonsense", "ftp://x", "http://", "http://a:b:c"):
-        with pytest.raises(ValueError, match=r"http|nonsense|ftp"), Asking(url) as service:
+        with pytest.raises(ValueError, match=r"http|nonsense|ftp"), ServiceClient(url) as service:
             service.get("/board")

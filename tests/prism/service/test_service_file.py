@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from prism.service.service_file import NAME, Running, near, noted, read
+from prism.service.service_file import NAME, Running, local_url, noted, read
 
 RUNNING = Running("http://127.0.0.1:8080", os.getpid(), "prism-data/store", "secret")
 
@@ -60,4 +60,4 @@ def test_what_is_no_file_is_no_service(tmp_path):
     ],
 )
 def test_where_a_service_is_for_its_own_host(url, own):
-    assert near(url) == own
+    assert local_url(url) == own

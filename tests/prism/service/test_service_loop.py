@@ -7,11 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from prism.synth.simulation import simulate
 from tests.collectors.builders.toys import until
 from tests.prism.exporting import Datagrams, exporting
 from tests.prism.receivers import listening
-from tests.prism.service.test_service_whole import ALERTS, RUN, SLOW, Service
+from tests.prism.service.test_service_whole import ALERTS, SLOW, Service, simulated
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -26,7 +25,7 @@ def post(service, path, **body):
 
 def test_the_loop_is_closed_on_a_running_service(tmp_path):
     pytest.importorskip("chdb")
-    run = simulate(RUN, 1)
+    run = simulated()
     (tmp_path / "topology.json").write_text(json.dumps(run.topology))
     hosts = sorted({place["host"] for place in run.topology["endpoints"].values()})
     jobs = {

@@ -9,6 +9,7 @@ import time
 import urllib.request
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -61,13 +62,15 @@ class Service(Child):
         return sum(float(n) for n in re.findall(rf"^{name}(?:\{{[^}}]*\}})? (\S+)$", page, re.MULTILINE))
 
 
-@pytest.fixture(scope="module")
-def run():
+@cache
+def simulated():
+    """What `RUN` describes; it takes some seconds to simulate."""
     return simulate(RUN, 1)
 
 
 @pytest.fixture
-def folder(tmp_path, run):
+def folder(tmp_path):
+    run = simulated()
     (tmp_path / "topology.json").write_text(json.dumps(run.topology))
     return tmp_path, run.flows
 

@@ -6,13 +6,13 @@ import pytest
 
 from collectors.columns.record import Transits, concatenated
 from prism.synth.capture.collection_losses import Collection
-from prism.synth.capture.packet_trains import trains_of
+from prism.synth.capture.packet_trains import make_trains
 from prism.synth.capture.transfer_records import flows_of
-from prism.synth.endless_simulation import Play, in_order, performed
+from prism.synth.endless_simulation import EndlessRun, in_order, simulate_attempts
 from prism.synth.scenario.presets import PRESETS
 from prism.synth.scenario.specification import Cluster, Degradation, Fault, Job, Nuisances, Spec
 from prism.synth.simulation import simulate
-from prism.synth.training.job_run import FAR
+from prism.synth.training.job_run import FAR_NS
 from tests.collectors.builders.packets import rows_of
 
 SMALL = replace(PRESETS["pipeline-rdma"].jobs[0], steps=6, gradient_octets=4_000_000, activation_octets=200_000, credits=True)
@@ -38,7 +38,7 @@ SPECS = {name: PRESETS[name] for name in ("pipeline", "crash", "busy", "hang")} 
 
 
 def streamed(spec, seed, most, **options):
-    play = Play(spec, seed, most=most, **options)
+    play = EndlessRun(spec, seed, most=most, **options)
     return play, list(play.pieces())
 
 
@@ -61,7 +61,7 @@ def test_pieces_hold_what_the_whole_holds(name):
 def test_a_run_that_fits_is_one_piece_in_the_same_order():
     spec = SPECS["two"]
     play, pieces = streamed(spec, 2, 10**9)
-    assert [until for _, until in pieces] == [FAR]
+    assert [until for _, until in pieces] == [FAR_NS]
     flows, whole = flows_of(pieces[0][0], play.plant, spec.start_ns), simulate(spec, 2).flows
     assert flows.octets.tolist() == whole.octets.tolist()
     assert flows.start_ns.tolist() == whole.start_ns.tolist()
@@ -81,9 +81,9 @@ def test_packets_of_pieces_are_those_of_the_whole():
     spec = SPECS["rdma"]
     play, pieces = streamed(spec, 1, 300, packets=True)
     _, whole = streamed(spec, 1, 10**9, packets=True)
-    trains = [trains_of(parts, play.plant) for parts, _ in pieces]
+    trains = [make_trains(parts, play.plant) for parts, _ in pieces]
     both = {name: np.concatenate([t[name] for t in trains]) for name in trains[0]}
-    expected = trains_of(whole[0][0], play.plant)
+    expected = make_trains(whole[0][0], play.plant)
     names = ("link", "way", "start", "end", "octets", "again", "up")
     assert sorted(zip(*(both[n].tolist() for n in names), strict=True)) == sorted(
         zip(*(expected[n].tolist() for n in names), strict=True)
@@ -95,7 +95,7 @@ def test_summed_records_are_not_cut_by_pieces():
     play, pieces = streamed(spec, 4, 300)
     assert len(pieces) > 2
     collection = Collection(spec.degradation, (0, 1 << 62), play.rng)
-    parts = [collection.kept(flows_of(p, play.plant, spec.start_ns), Transits.empty())[0] for p, _ in pieces]
+    parts = [collection.degrade(flows_of(p, play.plant, spec.start_ns), Transits.empty())[0] for p, _ in pieces]
     whole = simulate(spec, 4).flows
     assert len(concatenated(parts)) == len(whole)
     assert rows_of(concatenated(parts)) == rows_of(whole)
@@ -115,6 +115,6 @@ def test_jobs_that_trouble_the_network_come_first():
 
 def test_too_much_to_keep_is_none():
     spec = SPECS["rdma"]
-    play = Play(spec, 1)
-    assert performed(spec, play.plant, 1, 50) is None
-    assert len(performed(spec, play.plant, 1, 10**9)) == 1
+    play = EndlessRun(spec, 1)
+    assert simulate_attempts(spec, play.plant, 1, 50) is None
+    assert len(simulate_attempts(spec, play.plant, 1, 10**9)) == 1

@@ -5,7 +5,7 @@ import pytest
 
 from prism.model import Finding, Severity
 from prism.tracking.board import Case
-from prism.tracking.case_tracking import Trail, Watched, anew, follow, told_before
+from prism.tracking.case_tracking import JobProgress, Trail, follow, reset_baselines, with_unconfirmed
 
 S = 1_000_000_000
 
@@ -16,7 +16,7 @@ def finding(start, end, *, who="10.0.0.5", kind="slow_rank", slowdown=1.5, sever
 
 def job(now, *, talked=None, running=True, slow=()):
     lengths = [2.0 if k in slow else 1.0 for k in range(int(now) + 1)]
-    return {"j": Watched(1.0 * S, int((talked or now) * S), running, (np.cumsum(lengths) * S).astype(np.int64))}
+    return {"j": JobProgress(1.0 * S, int((talked or now) * S), running, (np.cumsum(lengths) * S).astype(np.int64))}
 
 
 def told(trails):
@@ -42,7 +42,7 @@ def test_what_was_told_stays_as_it_was_when_a_window_is_analysed_again():
     case = Case("c", finding(1, 5), "open", 5, 5)
     known, new = Trail(case, 0.1, 5, told=True), Trail(replace(case, id="d"), 0.5, 5)
     updated = replace(known, case=replace(case, updated_ns=9))
-    assert told_before((known,), (updated, new, replace(new, case=replace(case, id="e"), told=True))) == (known, new)
+    assert with_unconfirmed((known,), (updated, new, replace(new, case=replace(case, id="e"), told=True))) == (known, new)
 
 
 def test_a_constant_fault_keeps_its_severity():
@@ -245,9 +245,9 @@ def test_a_window_that_a_claim_fills_does_not_say_when_it_began():
 
 def test_where_steps_turn_out_to_be_others_what_was_slow_is_not_known():
     (waiting,) = follow((), [finding(10, 12)], job(12), 12 * S)
-    assert anew((waiting,), {"another"}) == (waiting,)
-    assert anew((waiting,), {"j"}) == ()
-    trails = anew(opened(), {"j"})
+    assert reset_baselines((waiting,), {"another"}) == (waiting,)
+    assert reset_baselines((waiting,), {"j"}) == ()
+    trails = reset_baselines(opened(), {"j"})
     for now in (20, 30):  # steps are twice as long as parts of them seemed to be
         longer = {"j": replace(job(now)["j"], step_ns=2.0 * S, ends=np.arange(2, now + 1, 2, dtype=np.int64) * S)}
         trails = follow(trails, [], longer, now * S)

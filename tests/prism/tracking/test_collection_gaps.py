@@ -13,12 +13,12 @@ from prism.synth.scenario.specification import Cluster, Fault, Spec
 from prism.synth.scenario.specification import Job as Run
 from prism.tracking.board import Case, Gap
 from prism.tracking.case_tracking import Trail
-from prism.tracking.collection_gaps import Deaf
+from prism.tracking.collection_gaps import CollectionGap
 from prism.tracking.job_tracking import Followed
 from prism.views import timeline_views
 
 S = 1_000_000_000
-LOST = Deaf(100 * S, 104 * S)
+LOST = CollectionGap(100 * S, 104 * S)
 
 
 def flows(*ends):
@@ -30,33 +30,33 @@ def finding(start, end, kind="slow_rank"):
 
 
 def test_it_is_over_when_the_first_record_came_that_is_newer():
-    since = Deaf(100 * S)
+    since = CollectionGap(100 * S)
     assert since.still
     assert since.over(flows(99)).still
-    assert since.over(flows(99, 105, 103)) == Deaf(100 * S, 103 * S)
+    assert since.over(flows(99, 105, 103)) == CollectionGap(100 * S, 103 * S)
     assert LOST.over(flows(101, 120)) == LOST
-    assert not Deaf().still
-    assert Deaf().over(flows(5)) == Deaf()
+    assert not CollectionGap().still
+    assert CollectionGap().over(flows(5)) == CollectionGap()
 
 
 def test_windows_begin_after_it_where_it_was_longer_than_they_are():
     one = Followed(Job("j", ("a", "b"), (), 0, 0), 0, step_ns=1.0 * S)
     assert LOST.since(one, 105 * S) == 0
     assert LOST.since(replace(one, step_ns=0.01 * S), 105 * S) == 104 * S
-    assert Deaf().since(one, 105 * S) == 0
+    assert CollectionGap().since(one, 105 * S) == 0
 
 
 def test_the_time_in_which_nobody_listened_makes_nobody_silent():
-    still = Deaf(100 * S)
-    assert still.spared(99 * S, 105 * S) == 100 * S  # started again, nothing was looked at yet
-    looked = still.looked(104 * S)
-    assert looked.looked(109 * S) == looked
-    assert looked.spared(99 * S, 106 * S) == 102 * S
-    assert looked.over(flows(104.5)).spared(99 * S, 106 * S) == 102 * S
-    assert LOST.looked(106 * S) == LOST
-    assert LOST.spared(99 * S, 106 * S) == 102 * S
-    assert LOST.spared(105 * S, 106 * S) == 106 * S
-    assert Deaf().spared(5 * S, 106 * S) == 106 * S
+    still = CollectionGap(100 * S)
+    assert still.excluding_gap(99 * S, 105 * S) == 100 * S  # started again, nothing was with_window at yet
+    with_window = still.with_window(104 * S)
+    assert with_window.with_window(109 * S) == with_window
+    assert with_window.excluding_gap(99 * S, 106 * S) == 102 * S
+    assert with_window.over(flows(104.5)).excluding_gap(99 * S, 106 * S) == 102 * S
+    assert LOST.with_window(106 * S) == LOST
+    assert LOST.excluding_gap(99 * S, 106 * S) == 102 * S
+    assert LOST.excluding_gap(105 * S, 106 * S) == 106 * S
+    assert CollectionGap().excluding_gap(5 * S, 106 * S) == 106 * S
 
 
 def stepping(*ends_s, dp=8):
@@ -78,12 +78,12 @@ def test_steps_that_were_not_seen_whole_are_left_out():
     unknown = LOST
     assert unknown.since(KNOWN, 108 * S) == 0
     assert unknown.since(KNOWN, 109 * S) == 104 * S  # windows begin after it, until they tell
-    assert unknown.learned(KNOWN, AFTER, 90 * S) == unknown  # one that holds it cannot
-    told = unknown.learned(KNOWN, AFTER, 104 * S)
+    assert unknown.with_steps(KNOWN, AFTER, 90 * S) == unknown  # one that holds it cannot
+    told = unknown.with_steps(KNOWN, AFTER, 104 * S)
     gaps = [Gap(110 * S, 0), Gap(100 * S, 104 * S), Gap(5 * S, 6 * S)]
     known = [(100, 104), (5, 6)]
-    assert [(low / S, high / S) for low, high in unknown.hidden(KNOWN, gaps)] == known
-    assert [(low / S, high / S) for low, high in told.hidden(KNOWN, gaps)] == [*known, (99.1, 104.6)]
+    assert [(low / S, high / S) for low, high in unknown.hidden_intervals(KNOWN, gaps)] == known
+    assert [(low / S, high / S) for low, high in told.hidden_intervals(KNOWN, gaps)] == [*known, (99.1, 104.6)]
     assert told.unseen == {"j": (99.1 * S, 105.1 * S)}
     assert told.since(KNOWN, 109 * S) == 0
     kept = told.whole(KNOWN, flows(98, 99, 99.5, 104.5, 105, 105.5))
@@ -92,44 +92,44 @@ def test_steps_that_were_not_seen_whole_are_left_out():
 
 
 def test_windows_begin_after_it_where_the_steps_on_both_sides_do_not_fit_together():
-    assert LOST.learned(KNOWN, AFTER, 105 * S) == LOST  # one that begins later does not know its first steps
-    told = LOST.learned(KNOWN, AFTER, 104 * S)
-    assert told.learned(KNOWN, AFTER, 90 * S) == told
-    apart = told.learned(KNOWN, stepping(*np.arange(90, 99), 105, 106, dp=4), 90 * S)
+    assert LOST.with_steps(KNOWN, AFTER, 105 * S) == LOST  # one that begins later does not know its first steps
+    told = LOST.with_steps(KNOWN, AFTER, 104 * S)
+    assert told.with_steps(KNOWN, AFTER, 90 * S) == told
+    apart = told.with_steps(KNOWN, stepping(*np.arange(90, 99), 105, 106, dp=4), 90 * S)
     assert apart.since(KNOWN, 109 * S) == 104 * S
     assert len(apart.whole(KNOWN, flows(98, 99.5))) == 2
-    longer = LOST.learned(KNOWN, stepping(105, 107, 109, 111), 104 * S)
+    longer = LOST.with_steps(KNOWN, stepping(105, 107, 109, 111), 104 * S)
     assert longer == LOST  # other steps
 
 
 def test_a_case_is_open_for_as_long_as_nobody_listens():
     case = Case("c", finding(90, 100), "open", 95 * S, 100 * S)
     trails = [Trail(case, 0.1, 100 * S, told=True), Trail(replace(case, state="closed"), 0.1, 100 * S, told=True)]
-    assert [t.active_ns / S for t in LOST.excused(trails, 200 * S)] == [104, 100]
-    assert [t.active_ns / S for t in Deaf(100 * S).excused(trails, 200 * S)] == [200, 100]
-    assert list(Deaf().excused(trails, 200 * S)) == trails
+    assert [t.active_ns / S for t in LOST.extended(trails, 200 * S)] == [104, 100]
+    assert [t.active_ns / S for t in CollectionGap(100 * S).extended(trails, 200 * S)] == [200, 100]
+    assert list(CollectionGap().extended(trails, 200 * S)) == trails
 
 
 def test_what_shows_in_it_is_nobodys_fault():
-    def beyond(start, end, kind="slow_rank", deaf=LOST):
-        return [(f.start_ns / S, f.end_ns / S) for f in deaf.beyond([finding(start, end, kind)], 1.0 * S)]
+    def outside_gap(start, end, kind="slow_rank", deaf=LOST):
+        return [(f.start_ns / S, f.end_ns / S) for f in deaf.outside_gap([finding(start, end, kind)], 1.0 * S)]
 
-    assert beyond(50, 98) == [(50, 98)]
-    assert beyond(106, 109) == [(106, 109)]
-    assert beyond(106, 109, "hang") == [(106, 109)]
-    assert beyond(99, 105) == beyond(99, 106) == []
-    assert beyond(99, 108) == [(104, 108)]  # who was slow after it
-    assert beyond(90, 105) == [(90, 105)]  # before
-    assert beyond(90, 110, "hang") == beyond(99, 108, "crash") == []
-    assert beyond(99, 105, deaf=Deaf()) == [(99, 105)]
+    assert outside_gap(50, 98) == [(50, 98)]
+    assert outside_gap(106, 109) == [(106, 109)]
+    assert outside_gap(106, 109, "hang") == [(106, 109)]
+    assert outside_gap(99, 105) == outside_gap(99, 106) == []
+    assert outside_gap(99, 108) == [(104, 108)]  # who was slow after it
+    assert outside_gap(90, 105) == [(90, 105)]  # before
+    assert outside_gap(90, 110, "hang") == outside_gap(99, 108, "crash") == []
+    assert outside_gap(99, 105, deaf=CollectionGap()) == [(99, 105)]
 
 
 def test_when_nobody_saw_it_begin_it_is_said_how_much_sooner_that_may_have_been():
-    (after,) = LOST.beyond([finding(99, 108)], 1.0 * S)
+    (after,) = LOST.outside_gap([finding(99, 108)], 1.0 * S)
     assert (after.start_ns, after.evidence["sooner_s"]) == (104 * S, 5.0)
     assert "up to 5.0 s earlier" in after.message
     for known in (finding(90, 105), finding(105, 109)):
-        assert list(LOST.beyond([known], 1.0 * S)) == [known]
+        assert list(LOST.outside_gap([known], 1.0 * S)) == [known]
 
 
 RUN = Run("A", dp=8, transport="tcp", steps=32, forward_ms=1300, backward_ms=2600, gradient_octets=40_000_000, jitter=0.02)
@@ -142,13 +142,13 @@ def played(made, gone, back):
     That time is a gap in collection, no event of the job, and part of no step's duration.
     """
     watch, known, over = Watch(), {}, False
-    for tick in ticks(made.flows, made.transits):
+    for tick in ticks(made.flows, made.transits, every_s=0.5):
         if gone <= tick.clock_ns < back:
             continue
         if tick.clock_ns >= back and not over:
             before, watch, over = watch, Watch(), True
             past = made.flows.take(made.flows.end_ns < gone)
-            watch.resume(before.jobs, before.trails, before.until_ns, past, deaf=True)
+            watch.resume(before.jobs, before.trails, before.until_ns, past, collection_stopped=True)
         watch.add(tick.flows, tick.clock_ns)
         watch.take()
         if watch.due(tick.clock_ns):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.tracking.job_liveness import aged, rests, steps_on, uneasy, unheard
+from prism.tracking.job_liveness import aged, collection_silence, needs_window, pause_bound, step_is_due
 from prism.tracking.job_tracking import Followed
 from prism.tracking.timeline_stitching import job_ends
 from tests.prism.tracking.test_job_tracking import S, job, trusted
@@ -17,12 +17,12 @@ def test_a_job_that_says_nothing_is_silent_then_ended():
 
 def test_nothing_is_missed_while_anything_is_heard_or_no_job_runs():
     one = replace(trusted(job(1, 2, 3, 4)), talked_ns=8 * S)
-    assert list(unheard(8 * S, (), 60 * S)) == []
-    assert list(unheard(8 * S, (one,), 10 * S)) == []
-    assert list(unheard(59 * S, (one,), 60 * S)) == []
-    (words,) = unheard(8 * S, (one,), 60 * S)
+    assert list(collection_silence(8 * S, (), 60 * S)) == []
+    assert list(collection_silence(8 * S, (one,), 10 * S)) == []
+    assert list(collection_silence(59 * S, (one,), 60 * S)) == []
+    (words,) = collection_silence(8 * S, (one,), 60 * S)
     assert "since 00:00:08 UTC" in words
-    assert list(unheard(8 * S, (aged(one, 4000 * S),), 4000 * S)) == []
+    assert list(collection_silence(8 * S, (aged(one, 4000 * S),), 4000 * S)) == []
 
 
 def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
@@ -32,24 +32,24 @@ def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
         {"start_ns": ends - 5, "end_ns": ends, "src": np.full(59, 2), "dst": np.zeros(59, int), "octets": np.full(59, 100)},
         endpoints=("10.0.0.1", "10.0.0.2", "10.0.0.9"),
     )
-    assert rests(every, members) == S // 4
+    assert pause_bound(every, members) == S // 4
     bursts = every.take(np.arange(59) % 8 < 2)  # what is fetched at the begin of each step
-    assert rests(bursts, members) > S
-    assert rests(every.take(np.arange(3)), members) == float("inf")
-    assert rests(every, job(1, 2, 9)) == float("inf")
+    assert pause_bound(bursts, members) > S
+    assert pause_bound(every.take(np.arange(3)), members) == float("inf")
+    assert pause_bound(every, job(1, 2, 9)) == float("inf")
 
 
 def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not():
     one = trusted(job(1, 2, 3, 4))
     last = int(job_ends(one.found.timeline)[-1])
-    assert not steps_on(one, last + S // 10, last + S // 2)  # nothing new
-    assert not steps_on(one, last + S // 10, last + S)  # it may not be seen yet
-    assert steps_on(one, last + S // 10, last + S + S // 10)
-    assert not steps_on(one, last + S + S // 10, last + S + S // 2)  # it was looked for
-    assert steps_on(one, last + S + S // 10, last + 2 * S + S // 10)
-    assert not steps_on(Followed(job(1, 2), 0), 0, 9 * S)
+    assert not step_is_due(one, last + S // 10, last + S // 2)  # nothing new
+    assert not step_is_due(one, last + S // 10, last + S)  # it may not be seen yet
+    assert step_is_due(one, last + S // 10, last + S + S // 10)
+    assert not step_is_due(one, last + S + S // 10, last + S + S // 2)  # it was looked for
+    assert step_is_due(one, last + S + S // 10, last + 2 * S + S // 10)
+    assert not step_is_due(Followed(job(1, 2), 0), 0, 9 * S)
     calm = replace(one, talked_ns=last + 10 * S)
-    late = [uneasy(calm, last + int(steps * S)) for steps in (0.5, 1.0, 1.2, 3.0, 5.0)]
+    late = [needs_window(calm, last + int(steps * S)) for steps in (0.5, 1.0, 1.2, 3.0, 5.0)]
     assert late == [False, False, True, True, False]
 
 
@@ -59,7 +59,7 @@ def test_a_job_of_which_the_newest_step_may_be_a_part_of_one_is_looked_at_when_t
     own[-1, 1] -= S // 5
     part, since = int(own[-1, 1]), int(own[-1, 0])
     one = replace(one, found=replace(one.found, timeline=replace(one.found.timeline, steps=(own,) * 4)), talked_ns=part)
-    assert steps_on(one, part, since + S + S // 10)
-    assert uneasy(one, since + S + S // 4)
+    assert step_is_due(one, part, since + S + S // 10)
+    assert needs_window(one, since + S + S // 4)
     heard = replace(one, talked_ns=since + S + S // 4)  # a window has seen what came after it
-    assert not uneasy(heard, since + S + S // 4)
+    assert not needs_window(heard, since + S + S // 4)

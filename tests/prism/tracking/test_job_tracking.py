@@ -5,7 +5,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
 from prism.storage.live_state import job_from, job_json
-from prism.tracking.job_tracking import Followed, after, around, known_as, past, placed, sighted, unknown
+from prism.tracking.job_tracking import Followed, after, around, past, placed, sighted, unknown, with_recognized
 from prism.tracking.timeline_stitching import job_ends
 from tests.conftest import make_timeline
 
@@ -108,15 +108,15 @@ def test_a_window_that_is_not_sure_of_another_layout_says_nothing():
 def test_members_change_when_several_looks_agree():
     followed = (trusted(job(1, 2, 3, 4)),)
     for _ in range(2):
-        followed = known_as(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
+        followed = with_recognized(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
         assert len(followed[0].job.endpoints) == 4
-    (one,) = known_as(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
+    (one,) = with_recognized(followed, [job(1, 2, 3, 4, 5, name="b")], 10 * S)
     assert (one.id, len(one.job.endpoints), len(one.found.timeline.steps)) == ("a", 5, 5)
 
 
 def test_what_turns_out_to_be_a_part_of_a_job_is_forgotten():
-    followed = known_as((), [job(1, 2), job(3, 4, name="b")], 0)
-    (one,) = known_as(followed, [job(1, 2, 3, 4, name="c")], S)
+    followed = with_recognized((), [job(1, 2), job(3, 4, name="b")], 0)
+    (one,) = with_recognized(followed, [job(1, 2, 3, 4, name="c")], S)
     assert one.id == "c"
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.model import PHASES, Event, Job, JobDiagnosis, Layout, Parallelism, Phases, Spans, Timeline
 from prism.tracking.board import Gap
-from prism.tracking.outages import MOST, begun, cleared, over, words
+from prism.tracking.outages import MOST, described, with_end, with_gap, without_gaps
 from prism.tracking.timeline_stitching import job_ends
 from prism.views import timeline_views
 from prism.views.step_sums import sums
@@ -40,25 +40,25 @@ def job(line):
 
 
 def test_a_gap_begins_once_and_ends_with_the_first_newer_record():
-    (gap,) = gaps = begun((), 100, "restart")
+    (gap,) = gaps = with_gap((), 100, "restart")
     assert gap == Gap(100, 0, "restart")
-    assert begun(gaps, 120, "restart") == gaps  # started again without a record in between
-    assert over(gaps, flows(90, 100)) == gaps
-    assert over(gaps, flows(90, 130, 110)) == (Gap(100, 110),)
-    assert over((Gap(1, 2),), flows(110)) == (Gap(1, 2),)
-    assert begun((Gap(100, 110),), 300, "paused") == (Gap(300, 0, "paused"), Gap(100, 110))
-    assert len(begun([Gap(i, i + 1) for i in range(MOST)], 500, "restart")) == MOST
-    assert over((), flows(5)) == ()
+    assert with_gap(gaps, 120, "restart") == gaps  # started again without a record in between
+    assert with_end(gaps, flows(90, 100)) == gaps
+    assert with_end(gaps, flows(90, 130, 110)) == (Gap(100, 110),)
+    assert with_end((Gap(1, 2),), flows(110)) == (Gap(1, 2),)
+    assert with_gap((Gap(100, 110),), 300, "paused") == (Gap(300, 0, "paused"), Gap(100, 110))
+    assert len(with_gap([Gap(i, i + 1) for i in range(MOST)], 500, "restart")) == MOST
+    assert with_end((), flows(5)) == ()
 
 
 def test_it_is_told_with_its_length_and_its_reason():
     gap = Gap(3600 * S, 3605 * S)
-    assert words(gap) == "no records were collected from 01:00:00 to 01:00:05 UTC (5.0 s): Prism was not running"
-    assert "Prism was paused" in words(replace(gap, reason="paused"))
+    assert described(gap) == "no records were collected from 01:00:00 to 01:00:05 UTC (5.0 s): Prism was not running"
+    assert "Prism was paused" in described(replace(gap, reason="paused"))
 
 
 def test_a_step_that_reaches_into_it_has_no_duration_and_keeps_its_number():
-    line = cleared(timeline(0, 1, 2, 3, 9, 10, 11), [(3 * S + S // 2, 8 * S)], STEP)
+    line = without_gaps(timeline(0, 1, 2, 3, 9, 10, 11), [(3 * S + S // 2, 8 * S)], STEP)
     assert line.durations_ms().tolist() == [1000] * 4
     known = sums(job(line))
     assert np.isnan(known.duration_ms).tolist() == [False] * 3 + [True] + [False] * 2
@@ -69,23 +69,23 @@ def test_a_step_that_reaches_into_it_has_no_duration_and_keeps_its_number():
     assert [row[3] for row in told["heat"]["value"]] == [None, None]
     assert len(timeline_views.timeline(job(line), level="steps")["spans"]["row"]) == 10
     assert len(timeline_views.timeline(job(line), level="phases")["spans"]["row"]) == 10
-    part = timeline_views.steps(job(line), timeline_views.Stretch(4 * S, 10 * S))
+    part = timeline_views.steps(job(line), timeline_views.CellRange(4 * S, 10 * S))
     assert (part["job"]["first"], part["job"]["duration_ms"]) == (3, [None, 1000])
 
 
 def test_nothing_changes_without_one_or_twice():
     line = timeline(0, 1, 2, 3, events=[Event("evaluation", S, 2 * S)])
-    assert cleared(line, [], STEP) is line
-    assert cleared(line, [(50 * S, 60 * S)], STEP) is line  # not in the time of this job
-    once = cleared(timeline(0, 1, 2, 9, 10), [(3 * S, 8 * S)], STEP)
-    assert cleared(once, [(3 * S, 8 * S)], STEP) is once
+    assert without_gaps(line, [], STEP) is line
+    assert without_gaps(line, [(50 * S, 60 * S)], STEP) is line  # not in the time of this job
+    once = without_gaps(timeline(0, 1, 2, 9, 10), [(3 * S, 8 * S)], STEP)
+    assert without_gaps(once, [(3 * S, 8 * S)], STEP) is once
     ends = job_ends(once)
-    assert job_ends(cleared(once, [(2 * S, 8 * S)], STEP)) is ends  # not worked out again
-    assert cleared(once, [(2 * S, 8 * S), (4 * S, 9 * S)], STEP).unseen == ((2 * S, 9 * S),)
+    assert job_ends(without_gaps(once, [(2 * S, 8 * S)], STEP)) is ends  # not worked out again
+    assert without_gaps(once, [(2 * S, 8 * S), (4 * S, 9 * S)], STEP).unseen == ((2 * S, 9 * S),)
 
 
 def events(*found):
-    line = cleared(timeline(*range(60), events=[Event(*one) for one in found]), [(20 * S, 30 * S)], STEP)
+    line = without_gaps(timeline(*range(60), events=[Event(*one) for one in found]), [(20 * S, 30 * S)], STEP)
     return [(one.kind, one.start_ns // S, one.end_ns // S) for one in line.events]
 
 

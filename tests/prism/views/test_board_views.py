@@ -81,7 +81,7 @@ def replace_spans(timeline: Timeline):
 
 @given(st.lists(st.floats(0, 1e6), max_size=300), st.integers(1, 80))
 def test_a_sparkline_is_short_and_keeps_the_peak(values: list[float], most: int) -> None:
-    shown = board_views.worst(np.array(values), most)
+    shown = board_views.binned_maxima(np.array(values), most)
     assert len(shown) <= most
     assert max(shown, default=0) == max(values, default=0)
 
@@ -90,7 +90,7 @@ def test_a_sparkline_is_short_and_keeps_the_peak(values: list[float], most: int)
 def test_pages_hold_every_item_once_and_in_order(items: list[int], limit: int) -> None:
     items, seen, after = sorted(items), [], None
     while True:
-        some, after = board_views.page(items, lambda item: (item, "x"), after=after, limit=limit)
+        some, after = board_views.select_page(items, lambda item: (item, "x"), after=after, limit=limit)
         assert len(some) <= limit
         seen += some
         if after is None:
@@ -99,8 +99,8 @@ def test_pages_hold_every_item_once_and_in_order(items: list[int], limit: int) -
 
 
 def test_what_comes_between_two_pages_moves_nothing() -> None:
-    first, after = board_views.page([10, 20, 30, 40], lambda item: (item, ""), limit=2)
-    rest, end = board_views.page([5, 10, 30, 35, 40], lambda item: (item, ""), after=after, limit=9)
+    first, after = board_views.select_page([10, 20, 30, 40], lambda item: (item, ""), limit=2)
+    rest, end = board_views.select_page([5, 10, 30, 35, 40], lambda item: (item, ""), after=after, limit=9)
     assert (first, rest, end) == ([10, 20], [30, 35, 40], None)
 
 

@@ -14,7 +14,7 @@ def board(diagnosis) -> Board:
 
 
 def test_a_case_has_the_report_s_finding_and_times_as_text(board):
-    (shown,) = finding_views.told(board, board.cases[:1])
+    (shown,) = finding_views.case_list(board, board.cases[:1])
     finding = shown["finding"]
     assert finding["start_ns"] == str(board.cases[0].finding.start_ns)
     assert finding["evidence"]["expected_ms"] is None
@@ -28,7 +28,7 @@ def test_ranks_that_a_finding_blames(board):
 
     def ranks(subject, *ids, topology=topology, job="job-1"):
         case = replace(board.cases[0], finding=replace(board.cases[0].finding, subject=subject, ids=ids, job=job))
-        return finding_views.told(replace(board, topology=topology), [board.cases[0], case])[1]["ranks"]
+        return finding_views.case_list(replace(board, topology=topology), [board.cases[0], case])[1]["ranks"]
 
     assert ranks("endpoint", endpoints[3]) == [3]
     assert ranks("group", *endpoints[6:3:-1], "10.99.0.1") == [4, 5, 6]
@@ -38,7 +38,7 @@ def test_ranks_that_a_finding_blames(board):
 
 
 def test_times_deep_inside_are_text_and_nothing_else_is():
-    told = finding_views.worded({"a": {"gap_ns": 5, "seen_ns": [1, 2], "n": 3}, "x_ns": None, "y_ns": True})
+    told = finding_views.times_as_text({"a": {"gap_ns": 5, "seen_ns": [1, 2], "n": 3}, "x_ns": None, "y_ns": True})
     assert told == {"a": {"gap_ns": "5", "seen_ns": ["1", "2"], "n": 3}, "x_ns": None, "y_ns": True}
 
 

@@ -76,14 +76,14 @@ def test_a_large_job_has_the_timeline_around_its_worst_finding(make_job, make_fi
 
 
 def test_jobs_beyond_the_detailed_have_their_line(make_job, diagnosis):
-    jobs = tuple(make_job(f"job-{i}", first=8 * i, ranks=4, steps=5) for i in range(html_report.DETAILED + 3))
+    jobs = tuple(make_job(f"job-{i}", first=8 * i, ranks=4, steps=5) for i in range(html_report.MAX_DETAILED_JOBS + 3))
     inside = html_report.documents(Board(jobs=tuple(JobStatus(job) for job in jobs), source=diagnosis.source))
-    assert len(inside["/jobs"]["items"]) == html_report.DETAILED + 3
-    assert sum(bool(re.fullmatch(r"/jobs/job-\d+", path)) for path in inside) == html_report.DETAILED
+    assert len(inside["/jobs"]["items"]) == html_report.MAX_DETAILED_JOBS + 3
+    assert sum(bool(re.fullmatch(r"/jobs/job-\d+", path)) for path in inside) == html_report.MAX_DETAILED_JOBS
 
 
 def test_modules_become_one_script_in_order():
-    script = html_report.bundled("js/report.js")
+    script = html_report.bundle_modules("js/report.js")
     assert (
         script.index('modules["js/dom.js"] =')
         < script.index('modules["js/pages/job.js"] =')
@@ -107,4 +107,4 @@ def test_modules_that_cannot_be_one_script_are_refused(modules, why, tmp_path, m
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(html_report, "WEB", tmp_path)
     with pytest.raises(ValueError, match=why):
-        html_report.bundled("a.js")
+        html_report.bundle_modules("a.js")

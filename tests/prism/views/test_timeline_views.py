@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from benchmarks.boards import board
 from prism.model import NO_PHASES, PHASES, Timeline
 from prism.views import timeline_views
-from prism.views.step_cells import Stretch
+from prism.views.step_cells import CellRange
 
 RANKS, STEPS = 24, 12
 
@@ -48,7 +48,7 @@ stretches = st.builds(
 def test_the_heat_is_the_greatest_of_each_bin(found, ragged, drawn, cells, whole):
     job = found if whole else ragged
     begin = job.job.start_ns
-    asked = Stretch(max(begin + drawn[0] * 900_000_000, 0), begin + (drawn[0] + drawn[1]) * 900_000_000, drawn[2], drawn[3])
+    asked = CellRange(max(begin + drawn[0] * 900_000_000, 0), begin + (drawn[0] + drawn[1]) * 900_000_000, drawn[2], drawn[3])
     last = RANKS if drawn[3] is None else min(drawn[3], RANKS)
     expected = naive(job, asked, drawn[2], last)
     heat = timeline_views.steps(job, asked, max_cells=cells)["heat"]
@@ -72,10 +72,10 @@ def test_time_in_a_phase_by_rank_and_step(found):
         expected[phases.rank[i], phases.step[i]] += (phases.end_ns[i] - phases.start_ns[i]) / 1e6
     value = np.array(timeline_views.steps(found, measure="forward")["heat"]["value"])
     assert value == pytest.approx(expected, abs=1e-3)
-    part = timeline_views.steps(found, Stretch(0, 2**63 - 1, 3, 9), measure="forward")["heat"]["value"]
+    part = timeline_views.steps(found, CellRange(0, 2**63 - 1, 3, 9), measure="forward")["heat"]["value"]
     assert np.array(part) == pytest.approx(expected[3:9], abs=1e-3)
     begin = int(found.timeline.steps[0][4, 0])
-    late = timeline_views.steps(found, Stretch(begin, 2**63 - 1), measure="forward")["heat"]
+    late = timeline_views.steps(found, CellRange(begin, 2**63 - 1), measure="forward")["heat"]
     assert late["steps"][0] == 4
     assert np.array(late["value"]) == pytest.approx(expected[:, 4:], abs=1e-3)
     both = np.array(timeline_views.steps(found, measure="work")["heat"]["value"])
@@ -105,7 +105,7 @@ def views_empty(bars):
 def test_a_timeline_is_as_small_as_asked(found, ragged, drawn, most, level, whole):
     job = found if whole else ragged
     begin = job.job.start_ns
-    asked = Stretch(max(begin + drawn[0] * 900_000_000, 0), begin + (drawn[0] + drawn[1]) * 900_000_000, drawn[2], drawn[3])
+    asked = CellRange(max(begin + drawn[0] * 900_000_000, 0), begin + (drawn[0] + drawn[1]) * 900_000_000, drawn[2], drawn[3])
     shown = timeline_views.timeline(job, asked, max_spans=most, level=level)
     spans, rows = shown["spans"], shown["rows"]
     assert len({len(column) for column in spans.values()}) == 1

@@ -24,11 +24,11 @@ def test_the_graph_of_a_job_by_endpoint_host_and_leaf(diagnosis, topology):
     assert by_endpoint["by"] == "endpoint"
     assert [node["rank"] for node in by_endpoint["nodes"]] == list(range(8))
     assert len(by_endpoint["edges"]) == 2
-    by_host = traffic_views.graph(found, topology, most=7)
+    by_host = traffic_views.graph(found, topology, max_nodes=7)
     assert (by_host["by"], len(by_host["nodes"])) == ("host", 4)
     by_leaf = traffic_views.graph(found, topology, by="leaf", kind="dp")
     assert by_leaf["edges"] == [{"src": "leaf0", "dst": "leaf0", "kind": "dp", "octets": 4_000_000}]
-    assert traffic_views.graph(found, None, most=3)["by"] == "leaf"  # nothing to group by: told as it is
+    assert traffic_views.graph(found, None, max_nodes=3)["by"] == "leaf"  # nothing to group by: told as it is
     total = sum(pair.octets for pair in found.parallelism.pairs)
     for shown in (by_endpoint, by_host, traffic_views.graph(found, topology, by="leaf")):
         assert sum(edge["octets"] for edge in shown["edges"]) == total

@@ -12,7 +12,7 @@ from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, Boards, Window
 from prism.tracking.flow_sources import Memory
 from tests.prism.web.conftest import GENEROUS, recorded
-from tests.prism.web.test_pages import COLOURS
+from tests.prism.web.page_scripts import COLOURS
 
 expect = pytest.importorskip("playwright.sync_api").expect
 expect.set_options(timeout=20_000)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.prism.web.test_pages import job_of
+from tests.prism.web.page_scripts import job_of
 
 expect = pytest.importorskip("playwright.sync_api").expect
 

@@ -17,7 +17,7 @@ from prism.recordings.stored_replay import through
 from prism.report import json_report
 from prism.topology import Topology
 from prism.tracking.flow_sources import Memory
-from prism.workers.distributed_analysis import Kept, diagnose_over
+from prism.workers.distributed_analysis import StoredSource, diagnose_over
 from prism.workers.executors import workers
 from tests.collectors.builders import servers
 from tests.prism.faults import FAULTS
@@ -43,6 +43,14 @@ def expected(flows):
     return json_report.dumps(found)
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    """A Dask cluster of two processes, of which one that is killed is started again."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1") as made:
+        yield made
+
+
 class Dying:
     """Records whose first reader is killed at it; the mark says that it was."""
 
@@ -56,7 +64,7 @@ class Dying:
         return Memory(self.flows).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
 
-class DyingAway(Kept):
+class DyingAway(StoredSource):
     """Records in a store, whose first reader is killed at it."""
 
     def between(self, start_ns, end_ns, *, endpoints=(), limit=None):
@@ -64,7 +72,7 @@ class DyingAway(Kept):
         if os.getpid() != int(home) and not Path(mark).exists():
             Path(mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return Kept(where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
+        return StoredSource(where).between(start_ns, end_ns, endpoints=endpoints, limit=limit)
 
 
 def told(executor, records, flows, **knobs):
@@ -75,7 +83,7 @@ def told(executor, records, flows, **knobs):
 def test_threads_tell_the_same(flows, expected, ahead):
     seen = []
     with ThreadPoolExecutor(2) as pool:
-        assert told(pool, Memory(flows), flows, ahead=ahead, progress=lambda *p: seen.append(p)) == expected
+        assert told(pool, Memory(flows), flows, max_pending=ahead, progress=lambda *p: seen.append(p)) == expected
     assert seen[-1] == (3, 3)
 
 
@@ -116,35 +124,25 @@ def test_records_elsewhere_have_to_be_summed_up(flows):
         told(pool, Elsewhere(flows), flows)
 
 
-def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected, tmp_path, cluster):
     dying = Dying(flows, tmp_path / "dead")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
-        workers(1, cluster.scheduler_address) as executor,
-    ):
+    with workers(1, cluster.scheduler_address) as executor:
         assert told(executor, Memory(flows), flows) == expected
         assert told(executor, dying, flows, pairs=pairs_of(flows)) == expected
     assert dying.mark.exists()
 
 
-def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_killed(flows, expected, tmp_path):
-    distributed = pytest.importorskip("distributed")
+def test_a_server_sums_up_and_a_dask_cluster_s_workers_read_there_though_one_is_killed(flows, expected, tmp_path, cluster):
     pytest.importorskip("chdb")
     capture = str(PCAPS / "slow_nic" / "leaf0.pcap.gz")
     plain, spread = (str(tmp_path / name) for name in ("plain.json", "spread.json"))
     with (
         servers.running(tmp_path / "server") as server,
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1"
-        ) as cluster,
         workers(1, cluster.scheduler_address) as executor,
     ):
         through(server.url, flows)
         first, last = flows.window
-        pairs, mark = Kept(server.url).pairs(first, last + 1), tmp_path / "dead"
+        pairs, mark = StoredSource(server.url).pairs(first, last + 1), tmp_path / "dead"
         dying = DyingAway(f"{server.url}#{mark}#{os.getpid()}")
         assert told(executor, dying, flows, pairs=pairs) == expected
         assert mark.exists()

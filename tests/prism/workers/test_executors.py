@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from prism.workers.executors import PAYS, workers, worth
+from prism.workers.executors import PAYS, process_count, workers
 
 
 def test_no_scheduler_is_one_line():
@@ -15,8 +15,8 @@ def test_no_scheduler_is_one_line():
 
 
 def test_processes_are_begun_where_they_pay():
-    assert worth(1000) == 1
-    assert worth(PAYS) >= 1
+    assert process_count(1000) == 1
+    assert process_count(PAYS) >= 1
     with workers(1) as none, workers(2) as two:
         assert none is None
         assert isinstance(two, ProcessPoolExecutor)

@@ -13,7 +13,7 @@ from prism.jobs import recognize
 from prism.model import Source
 from prism.report import json_report
 from prism.tracking.flow_sources import Memory
-from prism.workers.distributed_analysis import Glance, all_glanced, diagnose_over
+from prism.workers.distributed_analysis import WindowWork, diagnose_over, diagnose_windows
 from prism.workers.worker_cluster import Scheduled, checked, scheduled
 from tests.prism.played import capture
 
@@ -55,7 +55,7 @@ def sight():
     flows, _, topology, _ = capture("slow_nic")
     job = recognize(flows, topology)[0]
     source = Source((), 0, len(flows), {}, *flows.window)
-    return Glance(Memory(flows), *flows.window, (), job, flows.window, source, topology, Transits.empty())
+    return WindowWork(Memory(flows), *flows.window, (), job, flows.window, source, topology, Transits.empty())
 
 
 def joined(address, *, knowing=True):
@@ -89,7 +89,7 @@ def test_who_has_no_workers_is_waited_for_once_and_used_when_some_come(caplog):
         cluster(n_workers=0, processes=False) as empty,
         scheduled(empty.scheduler_address, idle_s=0.4) as executor,
     ):
-        told, nobody = all_glanced(executor, [glance, None])
+        told, nobody = diagnose_windows(executor, [glance, None])
         assert [one.job.id for one in told.jobs] == [glance.job.id]
         assert nobody is None
         health = executor.health()
@@ -145,7 +145,7 @@ def test_workers_that_cannot_import_the_work_are_none():
     ):
         with joined(empty.scheduler_address, knowing=False) as worker:
             empty.wait_for_workers(1, timeout=60)
-            (told,) = all_glanced(executor, [sight()])
+            (told,) = diagnose_windows(executor, [sight()])
             assert told.jobs
             assert not executor.health()["working"]
             worker.kill()

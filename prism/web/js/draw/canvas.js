@@ -1,4 +1,4 @@
-// A canvas that is as sharp as the screen, painted again when its size or the theme changes, and a tip that follows the pointer.
+// A canvas with the resolution of the screen that repaints when its size or the theme changes, and a tooltip.
 
 import { h } from "../dom.js";
 import { redraw } from "../patch.js";
@@ -6,14 +6,14 @@ import { token } from "../palette.js";
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
 
-/** Room for row labels at the left of every drawing, so that drawings above one another share their x axis. */
+/** Width of row labels, the same in all drawings, so that drawings above one another share their x axis. */
 export const gutter = (width) => (width < 520 ? 62 : 140);
-/** Room at the right. */
+/** Right margin. */
 export const MARGIN = 10;
 
 /**
- * A canvas in `element`, empty until `show({height, label, paint})`: `paint(context, width, height)` in CSS pixels; `height` a number or a
- * function of the width. Returns {canvas, show, repaint, width}.
+ * Creates a canvas in `element`, empty until `show({height, label, paint})`: `paint(context, width, height)` in CSS pixels; `height` a
+ * number or a function of the width. Returns {canvas, show, repaint, width}.
  */
 export function surface(element) {
   const canvas = h("canvas", { role: "img" });
@@ -57,7 +57,7 @@ document.addEventListener("themechange", () => {
 /** Calls `repaint` when the theme changes while the canvas is in the page. */
 export const themed = (canvas, repaint) => painters.set(canvas, repaint);
 
-/** A tip inside `element` (which is positioned). `show(x, y, lines)`, `hide()`. */
+/** Creates a tooltip inside `element` (which is positioned): `show(x, y, lines)`, `hide()`. */
 export function tip(element) {
   const box = h("div", { class: "tip", hidden: true });
   element.append(box);
@@ -76,13 +76,13 @@ export function tip(element) {
   };
 }
 
-/** The pointer's place on a canvas. */
+/** Returns the pointer's position on a canvas. */
 export function place(event, canvas) {
   const box = canvas.getBoundingClientRect();
   return [event.clientX - box.left, event.clientY - box.top];
 }
 
-/** Round values for an axis: about `most` of them from low to high. */
+/** Returns about `most` round axis values from low to high. */
 export function ticks(low, high, most) {
   const span = high - low;
   if (!(span > 0)) return [low];
@@ -94,7 +94,7 @@ export function ticks(low, high, most) {
   return out;
 }
 
-/** Text that is cut to a width. */
+/** Cuts text to a width. */
 export function fit(context, text, width) {
   if (context.measureText(text).width <= width) return text;
   let cut = text;
@@ -102,14 +102,14 @@ export function fit(context, text, width) {
   return cut.length > 1 ? `${cut}…` : "";
 }
 
-/** The name of a rank that is cut to a width: with its host, else the number alone. */
+/** Cuts a rank's name to a width: with its host, else the number alone. */
 export function fitName(context, name, width, { bold = false } = {}) {
   context.font = bold ? `600 ${FONT}` : FONT;
   if (context.measureText(name).width <= width) return name;
   return fit(context, name.split("  ")[0], width);
 }
 
-/** Text with the page's colours. */
+/** Draws text in the page's colours. */
 export function write(context, text, x, y, { align = "left", base = "middle", colour = token("muted"), bold = false } = {}) {
   context.font = bold ? `600 ${FONT}` : FONT;
   context.textAlign = align;
@@ -118,7 +118,7 @@ export function write(context, text, x, y, { align = "left", base = "middle", co
   context.fillText(text, x, y);
 }
 
-/** A hatched band from x0 to x1 with its label at the top, where nothing is known; within [left, left + wide]. */
+/** Draws a hatched band from x0 to x1 with a label at the top, for unknown times; within [left, left + wide]. */
 export function band(context, text, [x0, x1], { left, wide, top, tall, named = true }) {
   const begin = Math.max(left, x0);
   const end = Math.min(left + wide, Math.max(x1, x0 + 3));
@@ -150,8 +150,8 @@ export function band(context, text, [x0, x1], { left, wide, top, tall, named = t
 }
 
 /**
- * Drags and clicks on a canvas: `moved(x, y)`, `left()`, `dragged(x0, x1, done)`, `clicked(x, y)`. A touch scrolls the page. Returns a
- * function that calls `moved` again where the pointer rests, if it is over the canvas: what it points at may be new.
+ * Handles drags and clicks on a canvas: `moved(x, y)`, `left()`, `dragged(x0, x1, done)`, `clicked(x, y)`. A touch scrolls the page.
+ * Returns a function that calls `moved` again at the pointer's position if it is over the canvas, because the content may be new.
  */
 export function pointer(canvas, { moved, left, dragged, clicked }) {
   let from = null;

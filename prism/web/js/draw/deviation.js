@@ -1,5 +1,5 @@
-// The deviation strip: rows of ranks by how much they deviate, the culprit's group on top; a column per step, the colour how much
-// longer than usual it took. Ranks that deviate most have a row each, the others of their group one together.
+// The deviation strip: a row per rank sorted by deviation, the culprit's group on top; a column per step; the colour is the increase over
+// the usual time. Ranks with the largest deviations have their own row, the others of their group share one.
 
 import { h } from "../dom.js";
 import { count, duration } from "../format.js";
@@ -10,7 +10,7 @@ import { axis, box, columnsOf, flag } from "./heat.js";
 
 const TOP = 4;
 const AXIS = 20;
-const HEAD = 18; // a flag has room in it
+const HEAD = 18; // room for a flag
 
 /**
  * The strip.
@@ -76,7 +76,7 @@ function mountDeviation(root, first) {
   return { update };
 }
 
-/** What a drawing needs to know, from what it is given. */
+/** Derives what a drawing needs from its props. */
 function known({ data, label = (row) => `rank ${row.rank}`, blamed = new Set(), severity = "warning", claim = null, gaps = [], range, onselect, onrank }) {
   const size = data.rows.length <= 16 ? 17 : data.rows.length <= 48 ? 14 : 12;
   const headed = new Set(data.rows.map(groupOf)).size > 1;
@@ -99,10 +99,10 @@ function headOf({ stage, group }) {
   return parts.join(", ") || "other ranks";
 }
 
-/** The name of a row: of a rank, or how many more there are. */
+/** Name of a row: of a rank, or the number of its ranks. */
 const nameOf = ({ row }, label, lanes) => (row.rank !== null ? label(row) : `${lanes.some((one) => one.row.rank !== null && groupOf(one.row) === groupOf(row)) ? "the other " : ""}${count(row.ranks)} ranks`);
 
-/** The colours' ends: the largest deviations but a few, at least a twentieth of what is usual. */
+/** Limits of the colours: the largest deviations without outliers, at least a twentieth of the usual time. */
 function scale({ value, usual_ms: usual }) {
   const all = Float64Array.from(value.flat().filter((one) => one !== null).map(Math.abs)).sort();
   return Math.max(all.length ? all[Math.floor((all.length - 1) * 0.99)] : 0, (usual ?? 0) * 0.05, 1e-6);
@@ -136,7 +136,7 @@ function paint(context, now) {
   if (claim) frame(context, box(claim.steps, room), now);
 }
 
-/** Lines around the chosen steps. */
+/** Draws lines around the selected steps. */
 function choose(context, found, height) {
   if (!found) return;
   context.fillStyle = token("accent");
@@ -144,7 +144,7 @@ function choose(context, found, height) {
   for (const x of found) context.fillRect(x - 0.5, 0, 1, height + 4);
 }
 
-/** A frame around the culprits for the steps that the finding is about. */
+/** Draws a frame around the culprits in the steps of the finding. */
 function frame(context, found, { lanes, blamed, severity, claim, size, left, wide }) {
   const hit = lanes.filter((lane) => blamed.has(lane.row.rank));
   if (!found || !hit.length) return;

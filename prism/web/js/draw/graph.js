@@ -1,4 +1,4 @@
-// Communication between ranks: nodes by stage or in a ring, lines by kind of traffic, as thick as their octets are many.
+// Communication between ranks: nodes by stage or in a ring; the width of a line shows its octets, the colour its kind.
 
 import { h, svg } from "../dom.js";
 import { natural, octets } from "../format.js";
@@ -9,17 +9,17 @@ import { legend } from "./spark.js";
 const WIDE = 560;
 
 /**
- * A graph, with a box to tick for each kind of traffic.
+ * A graph with a check box for each kind of traffic.
  *
- * data: {nodes: [{id, leaf, host, stage, rank}], edges: [{src, dst, kind, octets}]} of the API. options: blamed Map(id -> severity),
- * note (a text beside the boxes). Method: focus(rank or null).
+ * data: {nodes: [{id, leaf, host, stage, rank}], edges: [{src, dst, kind, octets}]} of the API. options: blamed Map(id -> severity), note
+ * (a text beside the boxes). Method: focus(rank or null).
  */
 export const graph = (data, options = {}) => part({}, mountGraph, { data, ...options });
 
 function mountGraph(root, first) {
   let props = first;
   let focused = null;
-  const off = new Set(); // kinds that are not shown
+  const off = new Set(); // hidden kinds
   const focus = (id) => {
     if (id === focused) return;
     focused = id;
@@ -70,7 +70,7 @@ function about(id, data, edges) {
   return `${id}${where.length ? ` (${where.join(", ")})` : ""}: sends ${octets(sent)}, receives ${octets(heard)}`;
 }
 
-/** Columns by stage where there are several stages, else a ring; in order of rank. */
+/** Arranges nodes in columns by stage, or in a ring if there is one stage; in order of rank. */
 function arranged(nodes) {
   const stages = [...new Set(nodes.map((node) => node.stage).filter((one) => one !== null && one !== undefined))].sort((a, b) => a - b);
   const spots = new Map();
@@ -81,7 +81,7 @@ function arranged(nodes) {
     columns.forEach((column, x) => {
       column.forEach((node, y) => {
         const middle = 44 + ((y + 0.5) / column.length) * (tall - 70);
-        // a small shift, so that lines between neighbours of a column do not lie on one another
+        // a small shift, so that lines within a column do not overlap
         const shift = column.length > 2 ? (y % 2 ? 12 : -12) : 0;
         spots.set(node.id, [60 + (x / Math.max(1, stages.length - 1)) * (WIDE - 120) + shift, middle]);
       });
@@ -97,7 +97,7 @@ function arranged(nodes) {
   return { spots, tall };
 }
 
-/** A line bent to its right, so that both directions of a pair are seen. */
+/** Draws a line bent to its right, so that both directions of a pair are visible. */
 function link(edge, spots, { most, on }) {
   const [[x0, y0], [x1, y1]] = [spots.get(edge.src), spots.get(edge.dst)];
   const [mx, my] = [(x0 + x1) / 2 - (y1 - y0) * 0.12, (y0 + y1) / 2 + (x1 - x0) * 0.12];

@@ -1,4 +1,4 @@
-// The heat strip: a row per rank, a column per step, the colour how long the step took. Who is blamed is outlined.
+// The heat strip: a row per rank, a column per step, the colour is the duration of the step. Blamed ranks are outlined.
 
 import { h } from "../dom.js";
 import { count, duration } from "../format.js";
@@ -8,7 +8,7 @@ import { MARGIN, band, fitName, gutter, pointer, surface, themed, ticks, tip, wr
 
 const TOP = 4;
 const AXIS = 20;
-const LOW = 0.9; // of what is usual: the coldest colour
+const LOW = 0.9; // share of the usual time at the coldest colour
 
 /**
  * The heat of steps.
@@ -72,7 +72,7 @@ function mountHeat(root, first) {
   return { update };
 }
 
-/** What a drawing needs to know, from what it is given. */
+/** Derives what a drawing needs from its props. */
 function known({ data, label = String, outlined = [], gaps = [], range, usual, onselect, onrank }) {
   return { data, label, outlined, gaps, onselect, onrank, columns: columnsOf(data, range), rows: data.value.length, high: scale(data.value, usual) };
 }
@@ -107,7 +107,7 @@ function cellLines({ data, label, gaps }, row, column) {
   ];
 }
 
-/** The gap in collection that all steps of a column lie in. */
+/** Finds the collection gap that covers all steps of a column. */
 const gapAt = (gaps, [first, last]) => gaps.find((one) => first >= one.from && last <= one.to);
 const body = (rows) => (rows <= 4 ? rows * 24 : rows <= 24 ? rows * 16 : rows <= 80 ? rows * 6 : Math.min(420, Math.max(240, rows * 2)));
 const firstOf = (rank) => (Array.isArray(rank) ? rank[0] : rank);
@@ -115,7 +115,7 @@ const lastOf = (rank) => (Array.isArray(rank) ? rank[1] : rank);
 const rankCount = (ranks) => (ranks.length ? lastOf(ranks.at(-1)) - firstOf(ranks[0]) + 1 : 0);
 const nameOf = (rank, label) => (firstOf(rank) === lastOf(rank) ? label(firstOf(rank)) : `ranks ${firstOf(rank)} to ${lastOf(rank)}`);
 
-/** Which columns of a strip are shown. */
+/** Lists the visible columns of a strip. */
 export function columnsOf(data, range) {
   const all = data.steps.map((_, place) => place);
   if (!range) return all;
@@ -123,7 +123,7 @@ export function columnsOf(data, range) {
   return some.length ? some : all;
 }
 
-/** What the colours span, ms: from a little under what is usual, which no fault moves, to the longest but the few most extreme. */
+/** Limits of the colours, ms: from a little below the usual time (independent of faults) to the longest without outliers. */
 function scale(value, usual) {
   const all = Float64Array.from(value.flat().filter((one) => one !== null)).sort();
   if (!all.length) return { low: 0, high: 1, usual: null };
@@ -164,7 +164,7 @@ function labels(context, ranks, label, { left, tall, outlined }) {
   }
 }
 
-/** The numbers of steps below a strip. */
+/** Draws the step numbers below a strip. */
 export function axis(context, steps, columns, left, wide, top) {
   const size = wide / columns.length;
   for (const at of ticks(0, columns.length - 1, Math.max(2, wide / 70)).filter(Number.isInteger)) {
@@ -173,7 +173,7 @@ export function axis(context, steps, columns, left, wide, top) {
   write(context, "step", left - 6, top + 11, { align: "right" });
 }
 
-/** Where steps lie in a strip, from and to in x; null where they do not. */
+/** Returns the x range of steps in a strip; null if they are outside. */
 export function box(steps, { data, columns, left, wide }) {
   const size = wide / columns.length;
   const inside = columns.map((column, x) => [data.steps[column], x]).filter(([[a, b]]) => b >= steps[0] && a <= steps[1]);
@@ -188,7 +188,7 @@ function select(context, steps, room) {
   for (const x of found) context.fillRect(x - 0.5, 0, 1, room.tall + TOP + 4);
 }
 
-/** A frame around the blamed ranks for the steps that the finding is about, with a flag that names it. */
+/** Draws a frame around the blamed ranks in the steps of the finding, with a flag that names it. */
 function outline(context, one, place) {
   const found = box(one.steps, place);
   if (!found) return;
@@ -196,7 +196,7 @@ function outline(context, one, place) {
   const hit = place.data.ranks.map((rank, row) => [rank, row]).filter(([rank]) => touches(rank, one.ranks)).map(([, row]) => row);
   for (const [first, last] of runs(hit)) {
     const high = (last - first + 1) * size;
-    const room = high < 10 ? 3 : 0; // so that the line does not lie on what it is about
+    const room = high < 10 ? 3 : 0; // keeps the line off the cells it marks
     const [x, y, w, t] = [found[0], TOP + first * size - room, found[1] - found[0], high + 2 * room];
     context.lineWidth = 4;
     context.strokeStyle = token("surface");
@@ -208,7 +208,7 @@ function outline(context, one, place) {
   if (hit.length) flag(context, `${SIGNS[one.severity]} ${one.text}`, found, TOP + hit[0] * size - 2, one.severity, place);
 }
 
-/** A name above what it is about. */
+/** Draws a label above its range. */
 export function flag(context, text, [x0, x1], y, severity, { left, wide }) {
   context.font = `600 11px system-ui, sans-serif`;
   const width = context.measureText(text).width + 10;
@@ -224,7 +224,7 @@ function touches(rank, ranks) {
   return false;
 }
 
-/** Rows in a row, as [first, last]. */
+/** Groups consecutive rows as [first, last]. */
 function runs(rows) {
   const out = [];
   for (const row of rows) {

@@ -1,5 +1,5 @@
-// What groups of ranks did when: a lane per rank or group, in which the height of a colour is the share of ranks in that phase.
-// Zoom by wheel with Ctrl or by keys, as in the timeline of single bars.
+// Phases of groups of ranks over time: a lane per rank or group, the height of a colour is the share of ranks in that phase. Zoom by wheel
+// with Ctrl or by keys, as in the timeline of single bars.
 
 import { count, duration, percent } from "../format.js";
 import { PHASE_ORDER, SIGNS, phase, token } from "../palette.js";
@@ -55,7 +55,7 @@ function mountLanes(root, first) {
   return { update, zoom: moved.zoom, pan: moved.pan };
 }
 
-/** What a drawing needs to know, from what it is given. */
+/** Derives what a drawing needs from its props. */
 function known({ data, label = (row) => `rank ${row.rank}`, blamed = new Map(), marks = [], gaps = [], bounds, onview }) {
   let top = AXIS;
   const lanes = data.rows.map((row, place) => {
@@ -67,7 +67,7 @@ function known({ data, label = (row) => `rank ${row.rank}`, blamed = new Map(), 
   return { data, lanes, label, blamed, marks, gaps, onview, height: top + 4, whole: bounds ?? [0, Math.max(end, 1e-6)] };
 }
 
-/** What a lane is called: a rank, or the group and how many ranks it has. */
+/** Name of a lane: a rank, or the group and its number of ranks. */
 function nameOf({ rank, ranks, stage, group }, label) {
   if (rank !== null) return label({ rank });
   const parts = [stage === null ? null : `stage ${stage}`, group === null ? null : `DP ${group}`].filter(Boolean);

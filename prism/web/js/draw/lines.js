@@ -1,4 +1,4 @@
-// Lines over time: rates of a few things, with a legend, a tip, and one line drawn stronger.
+// Lines over time: rates of a few parts, with a legend, a tooltip, and one emphasised line.
 
 import { h } from "../dom.js";
 import { between, later, moment } from "../format.js";
@@ -11,8 +11,8 @@ const HEIGHT = 190;
 const LEFT = 52;
 
 /**
- * A picture. `data`: {start_ns, bin_ms, lines: [{name, values, strong?, dashed?}], unit, mark?: {ns, text}, limit?: {value, text}}; `label` for
- * screen readers.
+ * A chart. `data`: {start_ns, bin_ms, lines: [{name, values, strong?, dashed?}], unit, mark?: {ns, text}, limit?: {value, text}}; `label`
+ * for screen readers.
  */
 export const lines = (data, { label }) => part({ class: "lines" }, mount, { data, label });
 

@@ -1,4 +1,4 @@
-// How much goes from where to where, as a square of cells: leaf by leaf, switch by switch.
+// Traffic matrix as a square of cells: leaf by leaf, switch by switch.
 
 import { h } from "../dom.js";
 import { octets } from "../format.js";

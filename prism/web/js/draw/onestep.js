@@ -1,4 +1,4 @@
-// One step of a culprit beside a healthy peer: what each did, and what it sent when; the height of a transfer is how fast it went.
+// One step of a culprit beside a healthy peer: phases, and transfers whose height is their rate.
 
 import { duration, octets } from "../format.js";
 import { SIGNS, phase, token } from "../palette.js";
@@ -12,7 +12,7 @@ const GAP = 14;
 const LANE = TITLE + PHASES + SENT + GAP;
 const AXIS = 18;
 
-/** The picture. data: as the API gives it. options: severity, gbit(value) in words. */
+/** The picture. data: as from the API. options: severity, gbit(value) formats a rate. */
 export const oneStep = (data, options) => part({ class: "drawing" }, mountStep, { data, ...options });
 
 function mountStep(root, first) {
@@ -40,7 +40,7 @@ function mountStep(root, first) {
   return { update };
 }
 
-/** Whether a transfer is one of those that make up what a lane moves. */
+/** Checks whether a transfer is a relevant part of a lane's octets. */
 function sized({ transfers }) {
   const least = Math.max(0, ...transfers.map((one) => one.octets)) * 0.05;
   return (one) => one.octets >= least;
@@ -52,7 +52,7 @@ function paint(context, width, { data, severity, gbit }) {
   const left = gutter(width);
   const wide = width - left - MARGIN;
   const x = (ms) => left + (Math.max(0, Math.min(data.duration_ms, ms)) / data.duration_ms) * wide;
-  const large = data.lanes.map(sized); // how fast a small message went says little
+  const large = data.lanes.map(sized); // the rate of a small message means little
   const most = Math.max(1e-9, ...data.lanes.flatMap((lane, at) => lane.transfers.filter(large[at]).map((one) => one.gbit_s ?? 0)));
   const low = data.lanes.length * LANE;
   for (const ms of ticks(0, data.duration_ms, Math.max(2, wide / 110))) {

@@ -1,11 +1,11 @@
-// Pictures made of plain elements: suspects with their probabilities, how a job is laid out, bars beside numbers.
+// Pictures from plain elements: suspects with probabilities, layout of a job, bars beside numbers.
 
 import { empty, h } from "../dom.js";
 import { names, percent } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { confidence } from "./spark.js";
 
-/** Suspects, the likeliest first, as bars. alternatives: [{ids, probability}]. */
+/** Lists suspects as bars, most likely first. alternatives: [{ids, probability}]. */
 export function suspects(alternatives, most = 6) {
   const likely = alternatives.filter((one, at) => one.probability >= 0.005 || at === 0);
   if (!likely.length) return empty("The suspects cannot be distinguished.");
@@ -22,7 +22,7 @@ export function suspects(alternatives, most = 6) {
 /** A bar of a share 0 … 1. */
 export const bar = (share) => h("span", { class: "bar", "aria-hidden": "true" }, h("i", { style: { width: `${Math.max(0, Math.min(1, share)) * 100}%` } }));
 
-/** Ranks in a grid: a row per data-parallel place, a column per stage; those of one place in one cell. */
+/** Draws ranks in a grid: a row per data-parallel index, a column per stage; ranks of one place share a cell. */
 export function ranksGrid(ranks, { blamed = new Map(), onrank } = {}) {
   const stages = [...new Set(ranks.map((rank) => rank.stage ?? 0))].sort((a, b) => a - b);
   const lanes = [...new Set(ranks.map((rank) => rank.groups?.pp ?? rank.groups?.dp ?? 0))].sort((a, b) => a - b);
@@ -41,7 +41,7 @@ export function ranksGrid(ranks, { blamed = new Map(), onrank } = {}) {
   return h("div", { class: "scroll" }, h("table", { class: "layout" }, h("thead", {}, heads), h("tbody", {}, rows)));
 }
 
-/** Groups by kind: how many, how large, seen in traffic or known by placement, how sure. */
+/** Lists groups by kind: number, size, evidence (traffic or placement), confidence. */
 export function groupsByKind(groups) {
   const kinds = [...new Set(groups.map((group) => group.kind))];
   return kinds.map((kind) => {

@@ -1,17 +1,17 @@
-// A matrix of very many switches: first by pods (neighbours by name together), and each pair of pods by switch when it is chosen.
+// A matrix of very many switches: first by pods (switches with similar names); a selected pair of pods is shown by switch.
 
 import { h } from "../dom.js";
 import { count } from "../format.js";
 import { part, redraw } from "../patch.js";
 import { matrix } from "./matrix.js";
 
-const MOST = 48; // switches that a matrix shows one by one: narrower cells cannot be pointed at
+const MOST = 48; // switches in a matrix: narrower cells are too small for a pointer
 const PODS = 24;
 
-/** A matrix as `matrix` draws it; `data` as there. */
+/** A matrix as from `matrix`, with the same `data`. */
 export const podMatrix = (data, options = {}) => (data.names.length <= MOST ? matrix(data, options) : part({ class: "pods" }, mount, { data, options }));
 
-/** The pods of names that are in order: [{name, members}]; what is called alike but for its number stays together. */
+/** Groups sorted names to pods: [{name, members}]; names that differ only by number belong together. */
 export function pods(names) {
   const kinds = new Map();
   for (const name of names) {

@@ -4,7 +4,7 @@ import { h, svg } from "../dom.js";
 import { duration, percent, sureness } from "../format.js";
 import { PHASE_ORDER, phase, tints } from "../palette.js";
 
-/** Step times as a line from 0; the slow ones stand out by height. `what`: what else they are; `told` writes a value, `most` is the top. */
+/** Step times as a line from 0; slow ones are higher. `what`: title; `told` formats a value; `most`: top of the scale. */
 export function spark(values, { width = 132, height = 26, what = "Step times", told = duration, most = null } = {}) {
   const known = values.filter((one) => Number.isFinite(one));
   if (known.length < 2) return h("span", { class: "muted" }, "–");
@@ -22,7 +22,7 @@ export function spark(values, { width = 132, height = 26, what = "Step times", t
   );
 }
 
-/** The shares of phases as one bar; with `named` also in words. */
+/** Shares of phases as one bar; with `named` also in words. */
 export function shares(phases, { named = false, width = null } = {}) {
   const parts = PHASE_ORDER.filter((word) => phases?.[word] > 0.004).map((word) => [word, phases[word]]);
   if (!parts.length) return h("span", { class: "muted" }, "–");
@@ -40,7 +40,7 @@ export function legend(parts) {
   return h("ul", { class: "legend" }, parts.map(([word, share]) => h("li", { key: word }, swatch(word), phase(word).label, share === null ? null : h("b", {}, percent(share)))));
 }
 
-/** How sure something inferred is: a bar, a number, a word. */
+/** Confidence as a bar, a number and a word. */
 export function confidence(share) {
   if (share === null || share === undefined) return h("span", { class: "muted" }, "–");
   const low = share < 0.7;

@@ -1,4 +1,4 @@
-// How long each step of a job took, one after another, with the usual time, events, and the stretches that findings are about.
+// Duration of each step of a job, with the usual time, events, and the ranges of findings.
 
 import { count, duration } from "../format.js";
 import { SIGNS, token } from "../palette.js";
@@ -67,7 +67,7 @@ function mountSteps(root, given) {
   return { update };
 }
 
-/** What a drawing needs to know, from what it is given: `first` is the number of the first step shown, `top` ms are at the top. */
+/** Derives what a drawing needs from its props: `first` is the number of the first visible step, `top` the scale's end in ms. */
 function known({ data, usual, events = [], findings = [], gaps = [], range, onselect }) {
   const begin = data.first ?? 0;
   const [from, to] = range ?? [begin, begin + data.duration_ms.length - 1];
@@ -105,7 +105,7 @@ function grid(context, top, { left, wide, y }) {
   }
 }
 
-/** Bars where there is room for them, else the greatest per pixel; those that a claim is about stand out. */
+/** Draws a bar per step if there is room, else the maximum per pixel; bars inside claims are emphasised. */
 function bars(context, shown, blamed, { left, wide, size, y }) {
   const colour = token("bar");
   const slow = token("bar-slow");

@@ -1,4 +1,4 @@
-// What every rank did when: rows by stage, group and rank; spans coloured and named by phase. Zoom by wheel with Ctrl or by keys.
+// Timeline of every rank: rows by stage, group and rank; spans coloured and named by phase. Zoom by wheel with Ctrl or by keys.
 
 import { h } from "../dom.js";
 import { duration } from "../format.js";
@@ -7,7 +7,7 @@ import { part, redraw } from "../patch.js";
 import { MARGIN, band, fitName, gutter, place, pointer, surface, ticks, tip, write } from "./canvas.js";
 import { legend } from "./spark.js";
 
-/** Room for the axis above the lanes. */
+/** Height of the axis above the lanes. */
 export const AXIS = 34;
 const HEAD = 16;
 
@@ -59,7 +59,7 @@ function mountTimeline(root, first) {
   return { update, zoom: moved.zoom, pan: moved.pan };
 }
 
-/** What a drawing needs to know, from what it is given. */
+/** Derives what a drawing needs from its props. */
 function known({ data, label = (row) => `rank ${row.rank}`, blamed = new Map(), marks = [], gaps = [], bounds, onview }) {
   const rows = arranged(data.rows);
   const size = rows.length <= 16 ? 20 : rows.length <= 48 ? 15 : 11;
@@ -85,7 +85,7 @@ function paint(context, width, view, { data, size, height, order, lanes, blamed,
   for (const mark of marks) line(context, mark, { x, left, wide, height });
 }
 
-/** Rows by stage, group and rank; `place` is where they are in the data. */
+/** Sorts rows by stage, group and rank; `place` is their index in the data. */
 function arranged(rows) {
   const known = rows.map((row, place) => ({ ...row, place, stage: row.stage ?? null }));
   return known.sort((a, b) => (a.stage ?? -1) - (b.stage ?? -1) || (a.group ?? -1) - (b.group ?? -1) || a.rank - b.rank);
@@ -111,7 +111,7 @@ function extent({ start_ms: start, end_ms: end }) {
   return high > low ? [low, high] : [0, 1];
 }
 
-/** Places of the spans of each row; work first, so that traffic lies on top of it, in order of start. */
+/** Lists the spans of each row; work first, so that traffic is drawn on top, in order of start. */
 function byRow({ row, start_ms: start }, rows) {
   const order = Array.from({ length: rows }, () => []);
   row.forEach((one, at) => order[one]?.push(at));
@@ -119,7 +119,7 @@ function byRow({ row, start_ms: start }, rows) {
   return order;
 }
 
-/** The times above the lanes. */
+/** Draws the times above the lanes. */
 export function axis(context, [from, to], left, wide, height) {
   for (const ms of ticks(from, to, Math.max(2, wide / 110))) {
     const x = left + ((ms - from) / (to - from)) * wide;
@@ -159,7 +159,7 @@ function spans(context, data, places, { top, size, left, wide, x, view, hatch, n
   context.restore();
 }
 
-/** How waiting is drawn. */
+/** Pattern of waiting. */
 export function hatching(context) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;
@@ -177,7 +177,7 @@ export function hatching(context) {
   return context.createPattern(tile, "repeat");
 }
 
-/** A mark across all lanes, with its text. */
+/** Draws a mark with its text across all lanes. */
 export function line(context, { ms, text, severity }, { x, left, wide, height }) {
   const at = x(ms);
   if (at < left || at > left + wide) return;
@@ -196,7 +196,7 @@ function told(data, places, row, ms, label) {
   return [`${label(row)}${row.stage === null ? "" : `, stage ${row.stage}`}`, ...(lines.length ? lines : ["nothing seen"])];
 }
 
-/** Zooming and moving of a view, by wheel with Ctrl, drag and keys; `onview` is told once it rests. */
+/** Zooms and pans a view by wheel with Ctrl, drag and keys; calls `onview` once the view rests. */
 export function mover({ get, set, whole, onview }) {
   let timer = null;
   let from = null;

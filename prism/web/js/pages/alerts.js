@@ -1,4 +1,4 @@
-// Alerts: actions that wait for approval, silences with what they match, notifications with their deliveries.
+// Alerts: actions waiting for approval, silences with matched alerts, notifications with deliveries.
 
 import { empty, h, section, table } from "../dom.js";
 import { count, moment } from "../format.js";

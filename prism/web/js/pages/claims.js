@@ -1,4 +1,4 @@
-// Findings as rows and chips: who, what, how much, since when, how sure.
+// Findings as rows and chips: culprit, fault, cost, start, confidence.
 
 import { h } from "../dom.js";
 import { between, duration, lost, moment, names, since, zoned } from "../format.js";
@@ -6,37 +6,37 @@ import { SIGNS } from "../palette.js";
 import { link } from "../state.js";
 import { confidence } from "../draw/spark.js";
 
-/** Whom a finding blames, in words. */
+/** Names the culprits of a finding. */
 export function blamed(found, most = 3) {
   const { type, ids } = found.subject;
   return type === "link" ? ids.join(" – ") : names(ids, most);
 }
 
-/** A finding's severity: a sign, a colour, a word. */
+/** Severity of a finding: sign, colour and word. */
 export const severity = (word) => h("span", { class: `severity ${word}` }, `${SIGNS[word]} ${word}`);
 
-/** When something was: as time since the start of a replay, as a time of day live, with the date where that was long ago. */
+/** Formats a time: since the start in a replay; live the time of day, with the date if it is long ago. */
 export function when(ns, board) {
   const fresh = board?.mode === "live" && between(ns, board.at_ns) < 72e6;
   return board?.mode === "live" ? (fresh ? `${moment(ns, { brief: true })}${zoned()}` : moment(ns)) : since(board?.source.start_ns ?? ns, ns);
 }
 
-/** How long ago that was at the board's time, live; nothing in a replay. */
+/** Formats the age at the board's time, live; nothing in a replay. */
 export function ago(ns, board) {
   return board?.mode === "live" && board.at_ns !== "0" ? `${duration(Math.max(0, between(ns, board.at_ns)))} ago` : null;
 }
 
-/** A finding's title, the same as in alerts and on the terminal: Slow rank 10.10.5.1 (server5). */
+/** Title of a finding, as in alerts and on the terminal: Slow rank 10.10.5.1 (server5). */
 export const title = (found) => found.title;
 
-/** Findings as a list of rows that are links; `brief`: without their messages. */
+/** Lists findings as linked rows; `brief`: without messages. */
 export function list(cases, board, { brief = false } = {}) {
   return h("ul", { class: "claims" }, cases.map((one) => row(one, board, brief)));
 }
 
 const WORST = ["critical", "warning", "info"];
 
-/** Findings with the worst first; those of one severity stay in order. */
+/** Sorts findings, worst first; stable within a severity. */
 export const worstFirst = (cases) => [...cases].sort((a, b) => WORST.indexOf(a.finding.severity) - WORST.indexOf(b.finding.severity));
 
 function row(one, board, brief) {
@@ -59,10 +59,10 @@ function row(one, board, brief) {
 /** States of jobs: a sign beside the word. */
 export const STATES = { running: "● running", silent: "◐ silent", ended: "○ ended", recorded: "◷ recorded" };
 
-/** The state of a job; what was recorded does not run. */
+/** State of a job; a recorded job never runs. */
 export const stateOf = (job, board) => (board?.mode === "replay" && job.state === "running" ? "recorded" : job.state);
 
-/** What is said where no finding is open: "no fault found" needs a job that was analysed and goes on, and that nothing was found before. */
+/** Text for no open findings. "No fault found" requires an analysed, running job without earlier findings. */
 export function nothing({ at_ns: at, counts }) {
   if (at === "0") return "Nothing was analysed yet.";
   if (counts.jobs && counts.silent === counts.jobs) return "No job sends anything now, so nothing new is known about faults.";
@@ -70,7 +70,7 @@ export function nothing({ at_ns: at, counts }) {
   return counts.jobs ? "No step of a job was recognised, so nothing is known about faults." : "No job was analysed, so nothing is known about faults.";
 }
 
-/** A count of findings by severity, those of none left out. `none`: what is said of none; then severities are in words too. */
+/** Counts findings by severity, without zeros. `none`: text for none; then severities are in words too. */
 export function tally(counts, { none = null } = {}) {
   const parts = Object.entries(counts).filter(([, n]) => n > 0);
   const named = none !== null;
@@ -78,7 +78,7 @@ export function tally(counts, { none = null } = {}) {
   return h("span", { class: "tally" }, parts.map(([word, n]) => h("span", { class: `severity ${word}`, title: `${n} ${word}` }, `${SIGNS[word]} ${n}${named ? ` ${word}` : ""}`)));
 }
 
-/** Ranks that findings blame, in the job that is shown: Map(rank -> severity). */
+/** Maps ranks that findings blame in the visible job: Map(rank -> severity). */
 export function blamedRanks(cases) {
   const order = { critical: 0, warning: 1, info: 2 };
   const out = new Map();

@@ -1,4 +1,4 @@
-// Two jobs, or one job at two times, side by side: what changed.
+// Compare two jobs, or one job at two times.
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, moment, octets, words } from "../format.js";
@@ -38,7 +38,7 @@ export async function compare({ source, board, query, fill }) {
     "div",
     { class: "page" },
     h("header", { class: "title" }, h("h1", {}, "Compare")),
-    section("What is compared", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
+    section("Compared values", { id: "sides", wide: true, note: "to compare with another time, diagnose that time first (the clock above)" }, sides),
     section("What changed", { id: "changes", wide: true, tools: sheet("changes") }, rows),
     section("Ranks that changed most", { id: "changed-ranks", wide: true, note: "per step, by address", tools: sheet("changed-ranks") }, ranks),
   );
@@ -69,7 +69,7 @@ function value(one, number) {
   return one.unit === "steps" ? count(number) : `${Number(number.toPrecision(3))} ${one.unit}`;
 }
 
-/** How much it changed, with a sign where that is more than five per cent. */
+/** Formats a ratio, with a sign above five per cent. */
 function ratio({ ratio: by, unit }) {
   if (by === null) return "–";
   const text = `${by.toFixed(2)} ×`;

@@ -1,4 +1,4 @@
-// Findings: the list, and one with all that it rests on.
+// Findings: the list, and one finding with its evidence.
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
@@ -21,7 +21,7 @@ const MOST = 200;
 const LARGE = 256; // ranks
 const UNIT = /_ms(_|$)/;
 
-/** All findings, with filters that are part of the address. */
+/** All findings, with filters in the address. */
 export async function findings({ source, board, query, fill }) {
   const box = h("div", { class: "box" });
   const pick = (name, label, options) =>
@@ -73,7 +73,7 @@ export async function finding({ source, board, parts, query, fill }) {
   const byDeviation = ranked ? section("Ranks by deviation", { id: "deviations", wide: true, tools: exports(source, `${pathOf(found.job)}/deviations`, { measure: telling(found, one.job), start_ns: found.start_ns, end_ns: found.end_ns, limit: 1000 }), note: "from their own past and from the other ranks of their stage" }, order) : null;
   const pace = h("span", {}, "…");
   if (one.job?.steps && source.live) fill(pace, source.get(`${pathOf(found.job)}/steps`, { ranks: "0:1", start_ns: found.start_ns, end_ns: found.end_ns, finding: one.id }), paceOf);
-  const large = (one.job?.endpoints ?? 0) >= LARGE; // the strip of so many ranks shows no single one
+  const large = (one.job?.endpoints ?? 0) >= LARGE; // a strip of so many ranks shows no single one
   const node = h(
     "div",
     { class: `page finding ${found.severity}` },
@@ -94,7 +94,7 @@ export async function finding({ source, board, parts, query, fill }) {
   return { title: `${SIGNS[found.severity]} ${title(found)}`, node };
 }
 
-/** What people do about it, and what they could do; null where the service keeps no such things. */
+/** Fetches remarks, hooks and actions; null if the service does not store them. */
 async function doings(source, id) {
   const [remarks, hooks, actions] = await Promise.all([optional(source, "remarks", "/remarks", { finding: id }), optional(source, "hooks", "/hooks"), optional(source, "actions", "/actions")]);
   return remarks && hooks && actions ? { remarks: remarks.items, hooks: hooks.items, actions: actions.items.filter((one) => one.finding === id) } : null;
@@ -109,19 +109,19 @@ function told({ finding: found, state, closed_ns: closed, opened_ns: opened }, b
     ["First reported", board?.mode === "live" ? when(opened, board) : null],
     ["A step takes", pace],
     ["Steps are slower", found.slowdown > 1 ? [h("b", { class: "big" }, `${found.slowdown.toFixed(2)} ×`), h("small", {}, typeof found.evidence.what_if === "number" ? " than without it" : " than its other steps")] : null],
-    ["What it cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
+    ["Cost so far", found.lost_gpu_seconds >= 0.5 ? h("b", { class: "big" }, lost(found.lost_gpu_seconds)) : null],
     ["How sure", [confidence(found.confidence), weak]],
   ];
 }
 
-/** How long a step takes since the finding began, and usually. */
+/** Compares step times since the start of the finding with the usual ones. */
 function paceOf({ job, usual }) {
   const known = job.duration_ms.filter(Number.isFinite).sort((a, b) => a - b);
   if (!known.length) return "–";
   return [h("b", { class: "big" }, duration(known[known.length >> 1])), usual.step_ms ? h("small", {}, ` usually ${duration(usual.step_ms)}`) : null];
 }
 
-/** Who was compared, and how much of the lost time each explains: why it is this one. */
+/** Lists the compared candidates with the share of lost time each explains. */
 function compared(found) {
   const all = found.evidence.candidates;
   if (!all?.length) return null;
@@ -152,10 +152,10 @@ function mountShare(root) {
   };
   const draw = (shows) => redraw(root, h("button", { type: "button", class: "link", onclick: copy }, shows));
   draw("Copy link");
-  return { update() {} }; // what was copied stays said
+  return { update() {} }; // keeps the text "copied"
 }
 
-/** Ranks in order of deviation, in the measure that shows this finding best. */
+/** Lists ranks by deviation, in the measure that shows this finding best. */
 async function deviations(source, { finding: found, job }) {
   const measure = telling(found, job);
   const { items } = await source.get(`${pathOf(found.job)}/deviations`, { measure, start_ns: found.start_ns, end_ns: found.end_ns, limit: job.endpoints >= 64 ? 16 : 8 });
@@ -175,10 +175,10 @@ function deviationRows(items, { ranks }) {
   return table(columns, items, { key: (one) => one.rank, marked: (one) => (ranks.includes(one.rank) ? "warning" : null) });
 }
 
-/** What a finding without a verdict of its own blames, by its subject: a hang or crash may be the program's on that machine. */
+/** Blamed part by subject, for findings without a verdict; a hang or crash may be caused by the program on that machine. */
 const BLAMES = { endpoint: "machine", host: "machine", link: "network", switch: "network" };
 
-/** Whose fault it is: the network's, a machine's, the job's, or not known. */
+/** Names the responsible part: network, machine, job, or unknown. */
 function verdictLine(found) {
   const own = found.severity === "info" ? {} : { [BLAMES[found.subject.type] ?? "unknown"]: found.confidence };
   const classes = Object.entries(found.evidence.verdict ?? own).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
@@ -186,7 +186,7 @@ function verdictLine(found) {
   return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${percent(share)}`)));
 }
 
-/** Evidence as rows of names and values; lists of words as lists. */
+/** Lists evidence as rows of names and values. */
 function evidence(found) {
   const hidden = new Set(["what_if", "no_what_if", "steps", "verdict", "candidates"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));

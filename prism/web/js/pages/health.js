@@ -1,4 +1,4 @@
-// Health: whether all parts are well, what came in, what was lost and why, how far the analysis is.
+// Health: state of all parts, input, losses with reasons, progress of the analysis.
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, moment, words } from "../format.js";
@@ -49,7 +49,7 @@ function exporterTable(items) {
   return [table(columns, items, { key: (one) => one.name, marked: (one) => (one.lacks.length ? "warning" : null) }), items.filter((one) => one.interfaces.length).map(portTable)];
 }
 
-/** What is missing, with the lines that change it folded away. */
+/** Lists missing data, with folded configuration lines. */
 function lack(one) {
   return h("details", { key: one.what }, h("summary", {}, h("span", { class: "severity warning" }, "▲ "), one.what), h("p", {}, one.analysis), Object.entries(one.lines).map(([vendor, lines]) => h("div", { key: vendor }, h("small", {}, vendor), h("pre", {}, lines))));
 }
@@ -67,7 +67,7 @@ function portTable(one) {
 
 const isLoss = (one) => LOSS.test(one.name) || Object.entries(one.labels).some(([name, value]) => name === "reason" || LOSS.test(value));
 
-/** Each part with what it says of itself. */
+/** Shows each part with its details. */
 function partCards(body) {
   const verdict = body.ok ? h("p", { class: "verdict good" }, "● All parts are well.") : h("p", { class: "verdict bad" }, "■ Not all parts are well.");
   const age = body.mode === "live" && body.board ? [["Newest analysis", `${duration(body.board.age_s * 1000)} ago`]] : [];
@@ -79,10 +79,10 @@ function partCards(body) {
   return [verdict, facts(age), cards.length ? h("div", { class: "parts" }, cards) : empty(body.mode === "replay" ? "This is a replay: there are no collectors and no store." : "No part of the service reports its state.")];
 }
 
-// What parts say of themselves, in words where the name is not enough.
+// Labels of details whose name is not clear enough.
 const LABELS = { failed: "windows that failed", unheard: "no records from any exporter", "quiet exporters": "exporters that fell silent", lag: "age of the newest record", window: "analysis of a window took", done: "loops compiled", total: "loops to compile", seconds: "time spent, s", oldest: "longest wait for the store" };
 
-/** Names and values of a part, those within named by the way to them. */
+/** Flattens names and values of a part; nested names are joined. */
 function flat(told, under = "") {
   return Object.entries(told).flatMap(([key, value]) => {
     const name = words(under + key).replace(/ (s|ns|ms)$/, "");
@@ -113,7 +113,7 @@ function counterTable(counters, nothing, { zero = true } = {}) {
 
 const reasons = (pairs) => table([{ name: "reason", label: "Reason", cell: ([reason]) => reason }, { name: "n", label: "Packets or records", number: true, cell: ([, n]) => count(n) }], pairs.sort((a, b) => b[1] - a[1]), { key: ([reason]) => reason });
 
-/** The times in which Prism itself collected nothing. */
+/** Lists the times in which Prism itself collected nothing. */
 function gapTable(items) {
   if (!items.length) return empty("Prism collected without interruption.");
   const reasons = { restart: "Prism was not running", paused: "Prism was paused" };

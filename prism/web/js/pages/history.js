@@ -1,10 +1,10 @@
-// A job against its own past: whether its steps changed, and whether it is slower than earlier runs of the same fingerprint.
+// Compare a job with its own past and with earlier runs of the same fingerprint.
 
 import { h, table } from "../dom.js";
 import { count, duration, moment } from "../format.js";
 import { link } from "../state.js";
 
-/** What /jobs/ID/history says. */
+/** Shows the answer of /jobs/ID/history. */
 export function against({ known, runs, changed, drift, step_s: step }) {
   if (!known) return h("p", { class: "empty" }, "Too few of its steps are known with their transfers.");
   return [h("p", {}, own(drift)), h("p", {}, earlier(runs, changed)), changed.length ? figures(changed) : null, runs.length ? list(runs, step) : null];
@@ -25,7 +25,7 @@ function earlier(runs, changed) {
   return h("span", {}, h("b", { class: step.worse ? "bad" : "good" }, `${step.worse ? "▲ Slower" : "▼ Faster"} than ${many}`), ` like it: its steps take ${times(step.ratio)} as long, ${duration(step.now * 1000)} against ${duration(step.before * 1000)}; chance explains ${(step.needed * 100).toFixed(1)} %.`);
 }
 
-/** Bandwidths are bits per second, all other figures seconds. */
+/** Bandwidths are in bits per second, all other figures in seconds. */
 const worded = (name, value) => (name.includes("bandwidth") ? `${(value / 1e9).toPrecision(3)} Gbit/s` : duration(value * 1000));
 
 function figures(changed) {

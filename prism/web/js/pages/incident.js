@@ -1,4 +1,4 @@
-// An incident: the logs of a run beside its flows. And where logs are given, on the page of a finding.
+// An incident: the logs of a run beside its flows; and the form to add logs on the page of a finding.
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { count, duration, moment, percent, words } from "../format.js";
@@ -10,7 +10,7 @@ import { longTable } from "../longtable.js";
 import { link } from "../state.js";
 
 const POLL_MS = 500;
-const SHOWN = 64; // endpoints by their last payload
+const SHOWN = 64; // endpoints by last payload
 const ORDER = ["root", "symptom", "context", "milestone", "unknown"];
 const AGREES = { true: ["good", "agree"], false: ["bad", "▲ disagree"], null: ["muted", "not known"] };
 
@@ -34,9 +34,9 @@ export async function incident({ source, parts }) {
       ["Ranks", own.ranks_assumed ? "taken for the order of addresses: nobody says where they are" : null],
     ]),
     h("div", { class: "columns" },
-      section("What each witness says", { id: "witnesses" }, own.witnesses.length ? h("ul", { class: "plain" }, own.witnesses.map((one, at) => h("li", { key: at }, one))) : empty("Neither names anybody.")),
+      section("Facts from each source", { id: "witnesses" }, own.witnesses.length ? h("ul", { class: "plain" }, own.witnesses.map((one, at) => h("li", { key: at }, one))) : empty("Neither names anybody.")),
       section("Do they agree?", { id: "checks", tools: sheet("checks") }, own.checks.length ? checks(own.checks) : empty("They have nothing in common to compare."))),
-    own.last_payload.length > 1 ? section("Who fell silent first", { id: "silence", wide: true, note: "the last payload of each endpoint", tools: sheet("silence") }, silence(own)) : null,
+    own.last_payload.length > 1 ? section("First silent endpoints", { id: "silence", wide: true, note: "the last payload of each endpoint", tools: sheet("silence") }, silence(own)) : null,
     own.findings.length ? section("Findings of the flows", { id: "seen", wide: true }, h("ul", { class: "plain" }, own.findings.map((one, at) => h("li", { key: at }, h("b", {}, `${words(one.kind)} `), one.message)))) : null,
     section("Lines that indicate the failure", { id: "lines", wide: true, note: `${count(lines.length + (logs.more_lines ?? 0))} events, what broke first; secrets are masked`, tools: sheet("lines") }, lines.length ? lineTable(lines) : empty("None.")),
     logs.notes?.length ? section("Notes", { id: "notes" }, h("ul", { class: "plain" }, logs.notes.map((one, at) => h("li", { key: at }, one)))) : null,
@@ -75,7 +75,7 @@ function lineTable(lines) {
   return longTable(columns, lines, { label: "Lines", key: (one) => `${one.source} ${one.first} ${one.template ?? one.text}` });
 }
 
-/** On a finding's page: incidents that were made of it, and a way to give logs. props: {source, finding}. */
+/** On a finding's page: its incidents, and the form to add logs. props: {source, finding}. */
 export const giveLogs = (source, finding) => part({}, mountLogs, { source, finding });
 
 function mountLogs(root, { source, finding }) {

@@ -1,4 +1,4 @@
-// A job: its steps and who slows them, what its ranks did when, who talks to whom, how it is laid out.
+// A job: its steps and their culprits, timeline of ranks, traffic, layout.
 
 import { empty, facts, h, section, table } from "../dom.js";
 import { between, count, duration, layout, lost, moment, names, natural, words } from "../format.js";
@@ -25,7 +25,7 @@ export async function job({ source, board, parts, query, fill }) {
   if (!id) return { title: "Jobs", node: empty("Which job? ", h("a", { href: link([]) }, "They are on the overview.")) };
   const path = pathOf(id);
   const steps = source.get(`${path}/steps`);
-  steps.catch(() => {}); // said where it is drawn
+  steps.catch(() => {}); // the error is shown where the data is drawn
   const [known, { items: cases }] = await Promise.all([jobOf(source, id), source.get("/findings", { job: id, limit: 200 })]);
   const own = cases.filter((one) => one.finding.job === id);
   const found = known.job;
@@ -62,7 +62,7 @@ export async function job({ source, board, parts, query, fill }) {
   return { title: `Job ${found.name ?? id}`, node };
 }
 
-/** Open findings before those that are over. */
+/** Sorts open findings before closed ones. */
 const firstOpen = (cases) => [...cases].sort((a, b) => (a.state === "closed") - (b.state === "closed"));
 
 function told(found, board) {
@@ -79,7 +79,7 @@ function told(found, board) {
   ];
 }
 
-/** Steps and heat, and the timeline that follows what is chosen in them. */
+/** Shows steps and heat, and the timeline of the selected steps. */
 function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
   const { job: found, path, total } = known;
   const claims = own.filter((one) => one.finding.severity !== "info");
@@ -88,7 +88,7 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
   let now = state.ranks ?? ranksAround(severe ?? 0, total);
   const keep = (view) => {
     const [start, end] = stretchOf(line, state.steps ?? chosen);
-    const exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`; // a stretch that is not of whole steps
+    const exact = view.start_ns === start && view.end_ns === end ? null : `${view.start_ns}:${view.end_ns}`; // a range that is not of whole steps
     now = view.ranks;
     note({ view: exact, ranks: total > now[1] - now[0] ? now.join(":") : null, level: view.level === levelOf(total, source.live) ? null : view.level });
   };
@@ -114,13 +114,13 @@ function whole({ room, tools, line, warm, known, own, state, source, gaps }) {
   return above(warm);
 }
 
-/** Ranks by deviation, since the worst open claim where there is one. */
+/** Fetches ranks by deviation since the worst open claim, if there is one. */
 function arrangedOf(source, path, measure, own) {
   const worst = own.find((one) => one.state === "open" && one.finding.severity !== "info");
   return source.get(`${path}/arranged`, { measure, finding: worst?.id });
 }
 
-/** The steps shown at first: where the worst claim begins, else the newest. */
+/** Selects the first visible steps: at the start of the worst claim, else the newest. */
 function firstSteps(line, own, found) {
   const claim = own.find((one) => one.finding.severity !== "info");
   if (claim) {
@@ -131,7 +131,7 @@ function firstSteps(line, own, found) {
   return [Math.max(0, last - 2), last];
 }
 
-/** The severity of the worst finding that names an endpoint, host or switch. */
+/** Maps endpoints, hosts and switches to the severity of their worst finding. */
 function blamedIds(own) {
   const severe = new Map();
   for (const { finding } of own) for (const id of finding.subject.ids) if (!severe.has(id) && finding.severity !== "info") severe.set(id, finding.severity);
@@ -165,7 +165,7 @@ function groups(found, own, total) {
   return [otherLayouts(found.alternatives ?? []), table(columns, kinds, { key: (one) => one.kind }), total === found.ranks.length && total <= 512 ? ranksGrid(found.ranks, { blamed: blamedRanks(own) }) : null];
 }
 
-/** What else the job's layout may be. */
+/** Lists alternative layouts of the job. */
 function otherLayouts(all) {
   const shown = all.filter((one) => one.confidence >= 0.01);
   if (!shown.length) return null;
@@ -178,7 +178,7 @@ function members(one) {
   return h("details", {}, h("summary", {}, "list"), h("ul", { class: "members" }, lines, more));
 }
 
-/** The ranks: at once where they are few, else once somebody unfolds the list, since who is blamed may not be among the first. */
+/** Lists the ranks: at once for few, else when the list is opened, because blamed ranks may not be among the first. */
 function mountRanks(root, first) {
   let props = first;
   let [rows, failed, unfolded] = [null, null, false];

@@ -1,4 +1,4 @@
-// Overview: which jobs run, how each is laid out, what slowness costs; the fabric; what was found last.
+// Overview: running jobs, their layouts and costs; the fabric; the latest findings.
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, layout, lost, percent } from "../format.js";
@@ -12,7 +12,7 @@ import { STATES, list, nothing, stateOf, tally, worstFirst } from "./claims.js";
 import { fabric } from "./switches.js";
 
 const WORST = 8; // open findings
-const RECENT = 20; // findings that closed, shown beside those that are open
+const RECENT = 20; // closed findings, listed beside open ones
 const ROWS = 24;
 
 /** The page. */
@@ -25,7 +25,7 @@ export async function overview({ source, board, query, fill }) {
   const [found, cases] = [source.get("/jobs", { limit: 1000 }), source.get("/findings", { limit: 1000, state: "open" })];
   const over = source.get("/findings", { limit: RECENT, state: "closed", order: "closed" });
   let known = null;
-  const change = (some) => { // what is chosen: a filter, an order, all rows
+  const change = (some) => { // selection: a filter, an order, all rows
     Object.assign(query, some);
     note(some);
     if (known) redraw(box, jobRows(known, query, board, change));
@@ -57,7 +57,7 @@ export async function overview({ source, board, query, fill }) {
   return { title: "Overview", node };
 }
 
-/** The worst open findings, then those that closed lately, the newest first. */
+/** Lists the worst open findings, then closed ones, newest first. */
 function newest([open, closed], board) {
   const [now, recent] = [worstFirst(open.filter((one) => one.state === "open")), closed.filter((one) => one.state === "closed").slice(0, RECENT)];
   return [
@@ -67,13 +67,13 @@ function newest([open, closed], board) {
   ];
 }
 
-/** What was not understood, and what was left out. */
+/** Lists unknown traffic and omitted data. */
 function said(board) {
   const skipped = Object.entries(board.source.skipped).filter(([, n]) => n);
   const lines = [...board.unexplained, ...(board.source.warnings ?? [])];
   if (!lines.length && !skipped.length) return null;
   const all = skipped.map(([reason, n]) => `${reason} (${count(n)})`).join(", ");
-  const text = lines.length ? `${lines.length} ${lines.length === 1 ? "note" : "notes"} on what was not understood` : "What was left out";
+  const text = lines.length ? `${lines.length} ${lines.length === 1 ? "note" : "notes"} on unexplained traffic` : "Omitted input";
   return h("details", { class: "said", open: lines.length > 0 && lines.length < 3 }, h("summary", {}, text), h("ul", {}, lines.map((line) => h("li", {}, line)), all ? h("li", {}, `left out: ${all}`) : null));
 }
 

@@ -1,4 +1,4 @@
-// The pictures that job and finding pages share: steps over heat, and a timeline with its knobs.
+// Pictures shared by job and finding pages: steps over heat, and a timeline with its controls.
 
 import { empty, h } from "../dom.js";
 import { count, later, words } from "../format.js";
@@ -13,12 +13,12 @@ import { around, firstStep, gapsOf, gapSteps, heatOf, jobOf, measures, namer, pa
 
 export const ROWS = 48; // ranks of a timeline at once
 export const LEVELS = ["groups", "phases", "spans", "steps"];
-/** What is drawn of so many ranks unless somebody chose something else. */
+/** Default level of detail for a number of ranks. */
 export const levelOf = (total, live = true) => (live && total > ROWS ? "groups" : "phases");
 
 /**
- * Step durations above the heat of ranks, or above ranks `arranged` by deviation, on one axis. props: {job, steps, heat or arranged, cases,
- * gaps, selected, onselect(a, b, rank), onrank(rank)}; steps that somebody selected stay selected when the strips are drawn again.
+ * Step durations above the heat of ranks, or above ranks `arranged` by deviation, on one axis. props: {job, steps, heat or arranged,
+ * cases, gaps, selected, onselect(a, b, rank), onrank(rank)}; a user's selection of steps survives updates.
  */
 export const strips = (props) => part({}, mountStrips, props);
 
@@ -65,7 +65,7 @@ function stripParts({ job, steps, heat, arranged, cases, onrank, gaps = [] }, { 
 
 const range = ([from, to]) => ({ from, to });
 
-/** Ranks by deviation; the first claim that names ranks is framed. */
+/** Draws ranks by deviation; the first claim that names ranks is framed. */
 function byDeviation(arranged, { steps, claims, unseen, selected, select, onrank }) {
   const name = namer(arranged.rows.filter((row) => row.rank !== null).map((row) => ({ ...row, rail: null })));
   const shown = claims.find((one) => one.ranks.length) ?? null;
@@ -74,15 +74,15 @@ function byDeviation(arranged, { steps, claims, unseen, selected, select, onrank
   return arranged.steps.length ? deviationStrip(arranged, { label: (row) => name(row.rank), blamed, severity: shown?.finding.severity, claim, gaps: unseen, selected, onselect: select, onrank }) : null;
 }
 
-/** Buttons to choose what the heat shows. */
+/** Buttons that choose the measure of the heat. */
 export function measurePicker(job, chosen, onpick) {
   const pick = h("select", { id: "measure", onchange: (event) => onpick(event.target.value) }, measures(job).map(([value, label]) => h("option", { value, selected: value === chosen }, label)));
   return h("label", {}, "Show ", pick);
 }
 
 /**
- * A timeline that fetches what it shows. props: {source, path, total, cases, marks, gaps, view, onview(view)}; view: {start_ns, end_ns,
- * ranks: [a, b), level}. Method: show(view). A view that somebody chose stays when the timeline is drawn again.
+ * A timeline that fetches its data. props: {source, path, total, cases, marks, gaps, view, onview(view)}; view: {start_ns, end_ns, ranks:
+ * [a, b), level}. Method: show(view). A user's view survives updates.
  */
 export const timelinePicture = (props) => part({}, mountPicture, props);
 
@@ -141,7 +141,7 @@ function mountPicture(root, first) {
   };
 }
 
-/** What the service knows of a view, only the ranks that are asked for; as shares where bars of phases are too many. */
+/** Fetches a view with the requested ranks only; as shares if there are too many bars of phases. */
 async function fetched({ source, path, total, cases }, { start_ns, end_ns, ranks: [first, last], level }) {
   if (level === "groups") return source.get(`${path}/shares`, { start_ns, end_ns, singles: [...blamedRanks(cases).keys()].slice(0, 8).join(",") });
   const data = await source.get(`${path}/timeline`, { start_ns, end_ns, ranks: `${first}:${last}`, level, max_spans: 8000 });
@@ -185,7 +185,7 @@ function lanes({ source, cases, marks = [], gaps = [] }, view, data, onview) {
   return h("div", { key: "bars" }, timeline(data, { ...shown, bounds: widened(edges, data.spans) }));
 }
 
-/** The bounds within which one may move: three views to each side, or as far as there are spans. */
+/** Limits of panning: three views to each side, or the extent of the spans. */
 function widened([from, to], { start_ms: start, end_ms: end }) {
   const span = to - from;
   const low = start.reduce((least, one) => Math.min(least, one), from);
@@ -193,7 +193,7 @@ function widened([from, to], { start_ms: start, end_ms: end }) {
   return [Math.min(low, from - 3 * span), Math.max(high, to + 3 * span)];
 }
 
-/** Only some rows of a timeline. */
+/** Selects rows of a timeline. */
 function picked(data, rows) {
   const place = new Map(rows.map((row, at) => [row.place, at]));
   const keep = data.spans.row.map((row, at) => [row, at]).filter(([row]) => place.has(row));
@@ -202,17 +202,17 @@ function picked(data, rows) {
   return { ...data, rows, spans: { row: keep.map(([row]) => place.get(row)), start_ms: take(start_ms), end_ms: take(end_ms), phase: take(phase), peer: peer ? take(peer) : null } };
 }
 
-/** The ranks to show around one: all of a small job, else as many as fit. */
+/** Selects the ranks to show around one: all of a small job, else as many as fit. */
 export function ranksAround(rank, total) {
   if (total <= ROWS) return [0, total];
   const first = Math.max(0, Math.min(total - ROWS, rank - (ROWS >> 1)));
   return [first, first + ROWS];
 }
 
-/** From so many ranks on the rows of a finding's strip are those that deviate most, not all by number. */
+/** Number of ranks from which a finding's strip shows the largest deviations instead of all ranks. */
 export const ARRANGED = 64;
 
-/** The pictures of a finding: fetches what they show; heat around it with the culprit outlined, its first steps. */
+/** Fetches and draws the pictures of a finding: heat around it with the culprit outlined, its first steps. */
 export async function pictures(source, one, board) {
   const found = one.finding;
   const measure = telling(found, one.job);

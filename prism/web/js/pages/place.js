@@ -1,4 +1,4 @@
-// A host, a rack, an address, a switch or a link: the jobs that use it, and what was found about it.
+// A host, a rack, an address, a switch or a link: its jobs and findings.
 
 import { empty, h, section } from "../dom.js";
 import { count, duration, layout } from "../format.js";
@@ -36,7 +36,7 @@ export async function place({ source, board, parts, fill }) {
   return { title: found.title, node };
 }
 
-/** What to ask for the rates of a place; null where it has none. */
+/** Builds the query for the rates of a place; null if it has none. */
 async function ratesOf(source, type, id) {
   if (type === "endpoint") return { by: "endpoint", id };
   if (type === "switch") return { by: "switch", id };

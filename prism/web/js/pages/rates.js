@@ -9,18 +9,18 @@ import { bar } from "../draw/parts.js";
 const SHOWN = 6;
 const WAYS = { out: " sends", in: " receives", "": "" };
 
-/** A rate in words. */
+/** Formats a rate. */
 export const gbit = (value) => (value === null || value === undefined ? "–" : value >= 1 ? `${Number(value.toPrecision(3))} Gbit/s` : `${Number((value * 1000).toPrecision(3))} Mbit/s`);
 
-/** Names as people write them: a pair or a link is a → b. */
+/** Formats a pair or a link as a → b. */
 const arrow = (id) => id.replace(">", " → ");
 
-/** Lines of the largest, and a table of all. */
+/** Draws the largest rates as lines, and a table of all. */
 export function rates(data) {
   if (!data.items.length) return empty("No record of this time shows any traffic here.");
   const drawn = data.items.slice(0, SHOWN);
   const speed = drawn.length <= 2 && drawn[0].speed_gbit_s ? { value: drawn[0].speed_gbit_s, text: `${gbit(drawn[0].speed_gbit_s)}${drawn[0].learnt ? ", learnt" : ""}` } : null;
-  const near = speed && Math.max(...drawn.map((one) => one.peak_gbit_s)) > speed.value / 4 ? speed : null; // a limit far above flattens the lines
+  const near = speed && Math.max(...drawn.map((one) => one.peak_gbit_s)) > speed.value / 4 ? speed : null; // a limit far above would flatten the lines
   const picture = lines({ ...data, unit: "Gbit/s", limit: near, lines: drawn.map((one) => ({ name: `${arrow(one.id)}${WAYS[one.way]}`, values: one.gbit_s })) }, { label: `Gbit/s over time of ${drawn.map((one) => arrow(one.id)).join(", ")}` });
   const columns = [
     { name: "id", label: data.by === "pair" || data.by === "link" ? "From → to" : "Name", cell: (one) => `${arrow(one.id)}${WAYS[one.way]}` },
@@ -33,14 +33,14 @@ export function rates(data) {
   return [picture, table(columns, data.items, { key: (one) => `${one.id} ${one.way}` }), cut];
 }
 
-/** One step of a culprit beside a healthy peer, where records of it are kept. */
+/** Draws one step of a culprit beside a healthy peer, if its records are stored. */
 export function besideInOneStep(data, found) {
   const [, peer] = data.lanes;
-  const lead = `Step ${data.step} of the job. A bar is a transfer: as wide as it lasts, as high as it is fast; those over what is blamed are coloured. ${peer && Math.abs(peer.octets / Math.max(1, data.lanes[0].octets) - 1) < 0.2 ? "The peer moves about as much." : ""}`;
+  const lead = `Step ${data.step} of the job. A bar is a transfer: as wide as it lasts, as high as it is fast; transfers through the blamed part are coloured. ${peer && Math.abs(peer.octets / Math.max(1, data.lanes[0].octets) - 1) < 0.2 ? "The peer moves about as much." : ""}`;
   return [h("h3", {}, "One step of it"), h("p", { class: "note" }, lead), oneStep(data, { severity: found.severity, gbit })];
 }
 
-/** The rates of a culprit: since it began, its peers', what was usual. */
+/** Draws the rates of a culprit: since the start, of its peers, and usual ones. */
 export function besidePeers(data, found) {
   const { sending } = data;
   const ratio = sending.now && sending.usual ? sending.now / sending.usual : null;

@@ -1,4 +1,4 @@
-// What people do about a finding: acknowledge, mark as right or false, note, silence, propose an action; and what was done.
+// Remarks on a finding: acknowledge, mark as right or false, note, silence, propose an action; and their history.
 
 import { h } from "../dom.js";
 import { moment } from "../format.js";
@@ -9,10 +9,10 @@ const MINUTES = [[60, "1 hour"], [240, "4 hours"], [1440, "1 day"], [10080, "1 w
 const POLL_MS = 700;
 const OVER = ["done", "failed", "rejected"];
 
-/** What a path answers; null where the service keeps no such things, and is not asked. */
+/** Fetches a path; null without a request if the service does not offer it. */
 export const optional = async (source, name, path, query) => ((await source.has(name)) ? source.get(path, query) : null);
 
-/** What remarks come to: {care, mark}, each the newest or null. `items`: the newest first. */
+/** Summarises remarks: {care, mark}, each the newest or null. `items`: newest first. */
 export function standing(items) {
   const care = items.find((one) => one.act === "acknowledge" || one.act === "release") ?? null;
   return { care: care?.act === "acknowledge" ? care : null, mark: items.find((one) => one.act === "right" || one.act === "false") ?? null };
@@ -66,7 +66,7 @@ function mount(root, first) {
     const offered = hooks.filter((one) => one.findings.includes(props.id));
     const silence = () => act(() => props.source.say("/silences", { finding: props.id, minutes: Number(root.querySelector("#remark-minutes").value), why: field("note") }).then(clear), "Silenced: the finding stays here, nobody is notified of it.");
     return redraw(root,
-      h("div", { class: "knobs", role: "group", "aria-label": "What you do about it" },
+      h("div", { class: "knobs", role: "group", "aria-label": "Your action" },
         care ? press("Release", remark("release", "Released."), { title: `${care.by} takes care of it` }) : press("Acknowledge", remark("acknowledge", "Acknowledged: it is not notified again until it gets worse or is over."), { title: "I take care of it" }),
         press("It is right", remark("right", "Marked as right, with its evidence."), { "aria-pressed": String(mark?.act === "right") }),
         press("It is false", remark("false", "Marked as false, with its evidence."), { "aria-pressed": String(mark?.act === "false") }),
@@ -90,7 +90,7 @@ function mount(root, first) {
   return { update(next) { props = { ...next, told: next.told ?? props.told }; if (!busy) draw(); } };
 }
 
-/** An action with its trail, and buttons where it waits for approval. */
+/** An action with its audit trail, and buttons if it waits for approval. */
 export function actionRow(one, hooks, decide) {
   const title = hooks.find((hook) => hook.name === one.hook)?.title ?? one.hook;
   const signs = { proposed: "◌", approved: "◔", done: "●", failed: "■", rejected: "○" };
@@ -101,5 +101,5 @@ export function actionRow(one, hooks, decide) {
     h("small", {}, " ", one.trail.map((change) => `${change.state} by ${change.by} ${moment(change.at_ns)}${change.text ? ` (${change.text})` : ""}`).join(", ")));
 }
 
-/** Whether an action goes on. */
+/** Checks whether an action is still open. */
 export const goesOn = (one) => !OVER.includes(one.state);

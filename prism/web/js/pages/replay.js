@@ -1,4 +1,4 @@
-// Replay: drop captures or dumps here, watch their progress, get their report.
+// Replay: drop captures or dumps, watch their progress, open their report.
 
 import { empty, h, section } from "../dom.js";
 import { count, octets, percent } from "../format.js";
@@ -42,13 +42,13 @@ export async function replay({ source, fill }) {
   drop.addEventListener("drop", (event) => { event.preventDefault(); drop.classList.remove("over"); choose([...event.dataTransfer.files]); });
   drop.addEventListener("keydown", (event) => { if (["Enter", " "].includes(event.key)) { event.preventDefault(); input.click(); } });
 
-  const known = new Map(); // what was last said of each replay
+  const known = new Map(); // last known state of each replay
   const cards = () => {
     const made = [...known.values()].map((told) => card(told, () => cancel(told))).reverse();
     return made.length ? made : empty("Nothing was sent yet.");
   };
   const show = (told) => {
-    if (over(known.get(told.id)?.state) && !over(told.state)) return; // what was asked before it was over, and answered after
+    if (over(known.get(told.id)?.state) && !over(told.state)) return; // an older answer that arrived after the end
     known.set(told.id, told);
     redraw(runs, cards());
   };
@@ -85,7 +85,7 @@ export async function replay({ source, fill }) {
 
 const over = (state) => ["done", "failed", "cancelled"].includes(state);
 
-/** A topology and hints are told by their names; all else is data. */
+/** Topology and hints are recognised by file name; all other files are data. */
 const isHints = (file) => /^hints[^/]*\.(json|ya?ml)$/i.test(file.name);
 const isLog = (file) => /\.(log|out|err|txt|journal)(\.(gz|zst|bz2|xz))?$/i.test(file.name) && !/^(conn|zeek)[^/]*\.log/i.test(file.name);
 const isTopology = (file) => /^topology[^/]*\.(json|ya?ml|csv)$/i.test(file.name);

@@ -1,4 +1,4 @@
-// Reports: GPU-hours lost by cause, host, switch, job and user over a week or a month; repeat offenders.
+// Reports: GPU-hours lost by cause, host, switch, job and user over a week or a month; repeated culprits.
 
 import { empty, h, section, table } from "../dom.js";
 import { count, duration, moment, percent } from "../format.js";

@@ -1,8 +1,8 @@
-// A service that others can reach asks for a token; the browser keeps it as a cookie that no script can read.
+// Ask for the token of a service that other hosts can reach; the browser keeps it as a cookie without script access.
 
 import { h } from "../dom.js";
 
-/** Asks for a token; `done()` once the service took it. */
+/** Asks for a token; calls `done()` once the service accepted it. */
 export function signIn(source, done) {
   const said = h("p", { class: "notice lost", role: "alert", hidden: true });
   const field = h("input", { type: "password", id: "token", autocomplete: "current-password", required: true, spellcheck: "false" });

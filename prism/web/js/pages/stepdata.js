@@ -1,4 +1,4 @@
-// Steps and ranks of a job as the drawings want them: names of ranks, times as numbers of steps, heat of several measures.
+// Prepare steps and ranks of a job for drawings: names of ranks, times as step numbers, heat of several measures.
 
 import { between, later } from "../format.js";
 import { phase } from "../palette.js";
@@ -6,7 +6,7 @@ import { phase } from "../palette.js";
 const FIRST_RANKS = 1024;
 const WORK = ["forward", "backward", "compute", "optimizer"];
 
-/** A job with the first of its ranks; `also(some)` gives these and those of some others that are near one another. */
+/** Fetches a job with its first ranks; `also(some)` adds other ranks that are close together. */
 export async function jobOf(source, id) {
   const path = pathOf(id);
   const job = await source.get(path, { ranks: `0:${FIRST_RANKS}` });
@@ -21,10 +21,10 @@ export async function jobOf(source, id) {
   return { job, path, total, also };
 }
 
-/** Where a job is. */
+/** Path of a job. */
 export const pathOf = (id) => `/jobs/${encodeURIComponent(id)}`;
 
-/** What a rank is called, of these: its number and its host, or its address. */
+/** Returns a function that names a rank: its number and host, or its address. */
 export function namer(ranks) {
   const byRank = new Map(ranks.map((one) => [one.rank, one]));
   const several = new Set();
@@ -38,17 +38,17 @@ export function namer(ranks) {
   };
 }
 
-/** The measures that a heat strip of the job can show: [[value, label], …]. */
+/** Lists the measures of a job's heat strip: [[value, label], …]. */
 export function measures(job) {
   const words = Object.keys(job.phases);
   const own = words.filter((word) => !WORK.includes(word)).map((word) => [word, word === "idle" ? "waiting" : phase(word).label]);
   return [["duration", "step time"], ...(words.some((word) => WORK.includes(word)) ? [["work", "own work"]] : []), ...own];
 }
 
-/** The steps of a job, and the heat of a measure over them. */
+/** Fetches the steps of a job, and the heat of a measure. */
 export const heatOf = (source, path, measure, query = {}) => source.get(`${path}/steps`, { measure: measure === "duration" ? null : measure, ...query });
 
-/** Which measure shows a finding best. */
+/** Chooses the measure that shows a finding best. */
 export function telling(found, job) {
   const known = measures(job).map(([name]) => name);
   if (found.kind === "slow_rank" && known.includes("work")) return "work";
@@ -59,7 +59,7 @@ export function telling(found, job) {
   return "duration";
 }
 
-/** Number of the step at a time (text of ns), moved by `shift` of a usual step; the nearest at the ends. */
+/** Returns the step number at a time (text of ns), shifted by `shift` usual steps; the nearest at the ends. */
 export function stepAt(steps, ns, shift = 0) {
   const durations = steps.job.duration_ms;
   const ms = between(steps.zero_ns, ns) + shift * (durations.length ? durations[durations.length >> 1] : 0);
@@ -73,17 +73,17 @@ export function stepAt(steps, ns, shift = 0) {
   return Math.max(0, low - 1) + firstStep(steps);
 }
 
-/** The number of the first step of the job that is there. */
+/** Returns the number of the first available step. */
 export const firstStep = (steps) => {
   if (steps.job.first !== undefined) return steps.job.first;
   const first = steps.heat.steps[0] ?? 0;
   return Array.isArray(first) ? first[0] : first;
 };
 
-/** Columns and rows of heat as [first, last], whether binned or not. */
+/** Converts columns and rows of heat to [first, last], binned or not. */
 export const spansOf = (list) => list.map((one) => (Array.isArray(one) ? one : [one, one]));
 
-/** When steps [first, last] begin and end, as text of ns. */
+/** Returns start and end of steps [first, last], as text of ns. */
 export function stretchOf(steps, [first, last]) {
   const { start_ms: starts, duration_ms: durations } = steps.job;
   const zero = firstStep(steps);
@@ -93,25 +93,25 @@ export function stretchOf(steps, [first, last]) {
   return starts.length ? [later(steps.zero_ns, starts[a]), later(steps.zero_ns, end)] : [steps.zero_ns, steps.zero_ns];
 }
 
-/** The steps of a finding, [first, last]. Ranks end a step at slightly different times, so a quarter of a step is no step. */
+/** Returns the steps of a finding, [first, last]. Ranks end a step at slightly different times, so a quarter of a step is ignored. */
 export function stepsOf(found, steps) {
   const first = stepAt(steps, found.start_ns, 0.25);
   return [first, Math.max(first, stepAt(steps, found.end_ns, -0.25))];
 }
 
-/** The time around a finding that its pictures show: as much before as it lasted, at least some steps; [start, end] as text of ns. */
+/** Returns the time range of a finding's pictures: its own duration before it, at least some steps; [start, end] as text of ns. */
 export function around(found, step_ms) {
   const margin = Math.max(6 * step_ms, between(found.start_ns, found.end_ns) * 0.4);
   return [later(found.start_ns, -margin), later(found.end_ns, margin)];
 }
 
-/** What the reason of a gap in collection means. */
+/** Texts of the reasons of collection gaps. */
 const REASONS = { restart: "Prism was not running", paused: "Prism was paused" };
 
-/** Gaps in collection with words, their ends as text of ns; one that is not over lasts until `now`. */
+/** Converts collection gaps: texts, ends as text of ns; an open gap ends at `now`. */
 export const gapsOf = (board) => (board?.gaps ?? []).map((gap) => ({ begin_ns: gap.begin_ns, end_ns: gap.end_ns ?? board.at_ns, text: REASONS[gap.reason] ?? gap.reason }));
 
-/** Those gaps that the steps reach into, as numbers of steps [{text, from, to}]. */
+/** Converts gaps that overlap the steps to step numbers: [{text, from, to}]. */
 export function gapSteps(gaps, steps) {
   const { start_ms: starts } = steps.job;
   if (!starts.length) return [];

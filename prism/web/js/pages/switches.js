@@ -1,4 +1,4 @@
-// Switches and links: how much they carry, their trouble, who is below them; and which hosts to isolate first.
+// Switches and links: traffic, errors, attached hosts; and the hosts to isolate first.
 
 import { empty, h, section } from "../dom.js";
 import { count, lost, names, natural, octets, percent } from "../format.js";
@@ -44,7 +44,7 @@ export async function switches({ source, board, query, fill }) {
   return { title: "Switches", node };
 }
 
-/** Links as a matrix: switches by name, leaves first; findings framed. */
+/** Draws links as a matrix: switches by name, leaves first; findings framed. */
 export function fabric({ items, links }, cases) {
   const busy = links.filter((one) => one.octets > 0);
   const used = new Set(busy.flatMap((one) => [one.src, one.dst]));

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from collectors.exports.netflow.exporter_state import MOST_SOURCES, Exporter, Exporters, Template
+from collectors.exports.netflow.exporter_state import MAX_SOURCES, Exporter, Exporters, Template
 from collectors.exports.netflow.sampling_rates import ALL, Scope
 from collectors.exports.records.templates import Definition, Field
 from collectors.packets.plain_decoder import DecodeError
@@ -41,12 +41,12 @@ def test_all_exporters_together_have_a_bound():
 def test_sources_are_bounded():
     exporter = Exporter("a", most_templates=3, most_octets=1 << 20)
     first = exporter.source(10, 0)
-    for n in range(MOST_SOURCES):
+    for n in range(MAX_SOURCES):
         exporter.source(10, n)
         assert exporter.source(10, 0) is first
-    assert len(exporter.sources) == MOST_SOURCES
+    assert len(exporter.sources) == MAX_SOURCES
     exporter.source(10, 9999)
-    assert len(exporter.sources) == MOST_SOURCES
+    assert len(exporter.sources) == MAX_SOURCES
 
 
 def test_the_state_is_plain_and_comes_back():

@@ -5,7 +5,7 @@ import pytest
 
 from collectors.exports.netflow.exporter_state import Exporter
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.netflow.options import Told
+from collectors.exports.netflow.options import OptionState
 from collectors.exports.netflow.sampling_rates import ALL, Scope
 from collectors.exports.records.flow_columns import Members
 from tests.collectors.builders import exports as x
@@ -27,7 +27,7 @@ def test_rates_hold_from_where_they_were_told():
     one, other = (Exporter(name, most_templates=9, most_octets=1 << 20) for name in "ab")
     other.announce(9, 0, ALL, 9)
     sources = [exporter.source(9, 0) for exporter in (one, other)]
-    told = Told([one, other], [(9, 0)] * 2, sources)
+    told = OptionState([one, other], [(9, 0)] * 2, sources)
     told.tell(3, 0, Scope(sampler=1), 100)
     told.tell(3, 0, Scope(sampler=2), 50)
     told.tell(6, 0, Scope(sampler=1), 200)
@@ -40,7 +40,7 @@ def test_rates_hold_from_where_they_were_told():
     assert told.rates(source, position, template, of, Numbers(6)).tolist() == [1, 0, 0, 0, 0, 9]  # two samplers do not agree
     assert sources[0].rates.announced == {Scope(sampler=1): 200, Scope(sampler=2): 50}
     none = np.zeros(0, np.int64)
-    assert Told([], [], []).rates(none, none, none, Members(none, none), Numbers(0)).tolist() == []
+    assert OptionState([], [], []).rates(none, none, none, Members(none, none), Numbers(0)).tolist() == []
 
 
 IN, OUT = 10, 14

@@ -1,4 +1,4 @@
-from collectors.exports.netflow.sampling_rates import ALL, MOST_RATES, OTHER, Rates, Scope, rate_of
+from collectors.exports.netflow.sampling_rates import ALL, MAX_RATES, OTHER, Rates, Scope, rate_of
 
 DOMAIN, ELSEWHERE = (9, 1), (9, 2)
 
@@ -46,5 +46,5 @@ def test_rates_are_bounded():
     rates = Rates()
     for number in range(1000):
         assert rates.announce(Scope(sampler=number), 2)
-    assert len(rates.announced) == MOST_RATES
+    assert len(rates.announced) == MAX_RATES
     assert not rates.announce(Scope(sampler=999), 2)

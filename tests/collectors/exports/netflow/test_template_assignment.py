@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from collectors.exports.netflow.exporter_state import Exporters
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.netflow.template_assignment import Sorter
+from collectors.exports.netflow.template_assignment import TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
 from collectors.exports.netflow.template_sets import read_templates
 from collectors.exports.netflow.waiting_sets import WaitingRoom
@@ -14,7 +14,7 @@ from tests.collectors.builders.exports import A, batch, check_laws, ipfix, recor
 def sorter(*payloads):
     datagrams = batch(*payloads)
     members, _ = Exporters().admit([A])
-    return Sorter(datagrams, [members[A]], Layouts(DEFAULT))
+    return TemplateAssignment(datagrams, [members[A]], Layouts(DEFAULT))
 
 
 def test_sources_are_domains_of_versions():

@@ -3,7 +3,7 @@ import pytest
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.exporter_state import MOST_NEW
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.netflow.template_sets import MOST_CHANGES
+from collectors.exports.netflow.template_sets import MAX_CHANGES
 from tests.collectors.builders.exports import WHEN, A, batch, check_laws, ipfix, set_, template
 
 
@@ -28,11 +28,11 @@ def test_no_storm_of_templates_takes_much(number):
     decoder.decode(batch(*(ipfix(*storm[i : i + 40]) for i in range(0, len(storm), 40))))
     check_laws(decoder.tally, decoder.exporters)
     assert len(decoder.known.known[A].templates) <= 1000
-    assert decoder.tally["templates refused: too many changes"] == 2 * (3000 - MOST_CHANGES)
+    assert decoder.tally["templates refused: too many changes"] == 2 * (3000 - MAX_CHANGES)
 
 
 def test_after_too_many_changes_data_waits_rather_than_be_read_by_a_template_of_before(monkeypatch):
-    monkeypatch.setattr("collectors.exports.netflow.template_sets.MOST_CHANGES", 1)
+    monkeypatch.setattr("collectors.exports.netflow.template_sets.MAX_CHANGES", 1)
     decoder = NetflowDecoder()
     flows = decoder.decode(
         batch(ipfix(template(300), set_(300, bytes(42)), template(300, ((8, 4), (12, 4))), set_(300, bytes(42))))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.records.time_formats import FEW, FORGET, FRACTIONS, MANY, MS, NS, US, Clock, S
+from collectors.exports.records.time_formats import FRACTIONS, MAX_VOTES, MIN_ROUND_TIMES, MIN_TIMES, MS, NS, US, Clock, S
 from tests.collectors.builders import exports as x
 from tests.collectors.builders.exports import batch, ipfix, set_, template, v9
 from tests.collectors.builders.netflows import decoded
@@ -136,17 +136,17 @@ def test_seconds_since_1970_where_the_time_since_boot_should_be():
 
 def test_a_clock_changes_its_mind():
     clock = Clock()
-    clock.vote("ms", MANY - 1, 0, {S: MANY - 1, MS: 0})
+    clock.vote("ms", MIN_TIMES - 1, 0, {S: MIN_TIMES - 1, MS: 0})
     assert clock.formats == {}
     clock.vote("ms", 1, 0, {S: 1, MS: 0})
     assert clock.formats == {"ms": S}
-    for _ in range(2 * FORGET // 64):
+    for _ in range(2 * MAX_VOTES // 64):
         clock.vote("ms", 64, 64, {S: 0})
     assert clock.formats == {}
-    for _ in range(20 * FORGET // 64):
+    for _ in range(20 * MAX_VOTES // 64):
         clock.vote("ms", 64, 0, {US: 64, NS: 3})
     assert clock.formats == {"ms": US}
-    assert clock.votes["ms"]["tried"] <= FORGET + 64
+    assert clock.votes["ms"]["tried"] <= MAX_VOTES + 64
 
 
 def test_what_a_fraction_may_be_is_left_as_it_is():
@@ -160,7 +160,7 @@ def test_what_a_fraction_may_be_is_left_as_it_is():
     clock.see("ns", chance.integers(1, 1 << 32, 1000))
     assert clock.formats == {}
     clock = Clock()
-    clock.see("ns", np.full(FEW, 500_000_000))
+    clock.see("ns", np.full(MIN_ROUND_TIMES, 500_000_000))
     assert clock.formats == {"ns fraction": NANOSECONDS}
     clock.see("ns", chance.integers(1, 1 << 32, 1000))
     assert clock.formats == {}

@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.alerts.alert_settings import Retrying
-from prism.alerts.receivers.delivery_results import DAY, Delivery, after, judged, waiting
+from prism.alerts.receivers.delivery_results import DAY, Delivery, interpret_status, parse_retry_after, update_notification
 from tests.prism.alerts.stories import NOW, S, notification
 
-AGAIN = Delivery(False, "HTTP 500", again=True)
+AGAIN = Delivery(False, "HTTP 500", may_retry=True)
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ AGAIN = Delivery(False, "HTTP 500", again=True)
     ],
 )
 def test_what_a_status_means(status, ok, again, gone):
-    found = judged(status)
-    assert (found.ok, found.again, found.gone) == (ok, again, gone)
+    found = interpret_status(status)
+    assert (found.ok, found.may_retry, found.gone) == (ok, again, gone)
     assert str(status) in found.why
 
 
@@ -35,18 +35,18 @@ def test_what_a_status_means(status, ok, again, gone):
     ],
 )
 def test_retry_after_is_seconds_or_a_date(text, seconds):
-    assert waiting(text, now_s=1795214400.0) == seconds
+    assert parse_retry_after(text, now_s=1795214400.0) == seconds
 
 
 @given(st.text(max_size=40))
 def test_any_header_is_a_time_to_wait(text):
-    assert 0 <= waiting(text, now_s=0.0) <= DAY
+    assert 0 <= parse_retry_after(text, now_s=0.0) <= DAY
 
 
 def test_retries_come_when_they_should_and_end():
     told, now, pauses = notification(next_ns=NOW), NOW, []
     while told.state == "waiting":
-        told = after(told, AGAIN, now, Retrying(), 1.0)
+        told = update_notification(told, AGAIN, now, Retrying(), 1.0)
         if told.state == "waiting":
             pauses.append((told.next_ns - now) / S / 1.1)
             now = told.next_ns
@@ -56,13 +56,13 @@ def test_retries_come_when_they_should_and_end():
 
 @given(st.floats(0, 1), st.floats(0, 1e5), st.integers(0, 20))
 def test_a_retry_is_never_before_what_was_asked_for(chance, asked, tries):
-    found = after(notification(tries=tries), Delivery(False, "HTTP 503", True, asked), NOW, Retrying(), chance)
+    found = update_notification(notification(tries=tries), Delivery(False, "HTTP 503", True, asked), NOW, Retrying(), chance)
     least = max(asked, Retrying().after_s[min(tries, 8)]) * S
     assert least - 1 <= found.next_ns - NOW <= least * 1.1 + 1
     assert found.tries == tries + 1
 
 
 def test_what_cannot_be_mended_is_dead_at_once():
-    assert after(notification(), Delivery(False, "HTTP 400"), NOW, Retrying(), 0).state == "dead"
-    done = after(notification(error="HTTP 500"), Delivery(True, "HTTP 200"), NOW, Retrying(), 0)
+    assert update_notification(notification(), Delivery(False, "HTTP 400"), NOW, Retrying(), 0).state == "dead"
+    done = update_notification(notification(error="HTTP 500"), Delivery(True, "HTTP 200"), NOW, Retrying(), 0)
     assert (done.state, done.error, done.done_ns) == ("sent", "", NOW)

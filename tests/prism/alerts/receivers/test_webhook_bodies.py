@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.alerts.alert_settings import KINDS, Secret
-from prism.alerts.receivers.webhook_bodies import NEVER, common, post, rfc3339
+from prism.alerts.receivers.webhook_bodies import ZERO_TIME, post, rfc3339, shared_entries
 from tests.prism.alerts.stories import NOW, S, alerts_of, case, finding, notification, receiver
 
 SECRET = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -31,7 +31,7 @@ def test_the_webhook_body_has_alertmanager_s_fields():
         "receiver": "hook",
         "groupLabels": {"job": "job1"},
         "commonLabels": 0,
-        "commonAnnotations": common([ONE.annotations, OTHER.annotations]),
+        "commonAnnotations": shared_entries([ONE.annotations, OTHER.annotations]),
         "externalURL": "https://prism.example",
         "alerts": 0,
     }
@@ -41,7 +41,7 @@ def test_the_webhook_body_has_alertmanager_s_fields():
         "labels": dict(ONE.labels),
         "annotations": dict(ONE.annotations),
         "startsAt": rfc3339(ONE.started_ns),
-        "endsAt": NEVER,
+        "endsAt": ZERO_TIME,
         "generatorURL": "https://prism.example/#/findings/c1",
         "fingerprint": ONE.fingerprint,
     }

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
-from prism.api.requests.guard import Buckets, foreign, named, secret, too_long
+from prism.api.requests.guard import Buckets, bearer_token, host_name, is_cross_site, too_long
 from prism.api.server.web_server import served
 from prism.service.service_settings import Limits
 from prism.service.tokens import Tokens
@@ -144,16 +144,16 @@ def test_clients_that_are_told_apart_are_bounded():
     ],
 )
 def test_names_in_host_headers(host, name):
-    assert named(host) == name
+    assert host_name(host) == name
 
 
 def test_what_headers_say():
-    assert not foreign(Headers({}))
-    assert not foreign(Headers({"origin": "http://a:80", "host": "a:80"}))
-    assert foreign(Headers({"origin": "http://a:81", "host": "a:80"}))
-    assert secret(Headers({"authorization": "bearer  x "})) == "x"
-    assert secret(Headers({"authorization": "Basic x", "cookie": "a=b; prism_token=y"})) == "y"
-    assert secret(Headers({"cookie": "prism_token"})) == ""
+    assert not is_cross_site(Headers({}))
+    assert not is_cross_site(Headers({"origin": "http://a:80", "host": "a:80"}))
+    assert is_cross_site(Headers({"origin": "http://a:81", "host": "a:80"}))
+    assert bearer_token(Headers({"authorization": "bearer  x "})) == "x"
+    assert bearer_token(Headers({"authorization": "Basic x", "cookie": "a=b; prism_token=y"})) == "y"
+    assert bearer_token(Headers({"cookie": "prism_token"})) == ""
     assert too_long(Headers({"content-length": "11"}), 10)
     assert too_long(Headers({"content-length": "-1"}), 10)
     assert not too_long(Headers({"content-length": "10"}), 10)

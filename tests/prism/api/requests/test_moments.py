@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from prism.api.requests.moments import LAST, ns, rfc3339, with_times
+from prism.api.requests.moments import LAST, add_time_texts, parse_time, rfc3339
 
 
 @pytest.mark.parametrize(
@@ -16,13 +16,13 @@ from prism.api.requests.moments import LAST, ns, rfc3339, with_times
     ],
 )
 def test_moments_are_nanoseconds_or_rfc_3339(text, expected):
-    assert ns(text) == expected
+    assert parse_time(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-11-25", "2026-11-25T07:00:00", "2026-13-25T07:00:00Z", "-1", "9" * 19])
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="2026-11-25T07:00:00Z"):
-        ns(text)
+        parse_time(text)
 
 
 def test_both_forms_select_the_same_findings(url):
@@ -41,7 +41,7 @@ def test_a_wrong_time_is_a_problem_with_an_example(url):
 
 
 def test_every_moment_of_an_answer_is_also_rfc_3339():
-    found = with_times({"items": [{"start_ns": "1795214542677184076", "closed_ns": None, "busy_ns": 5}], "at_ns": "0"})
+    found = add_time_texts({"items": [{"start_ns": "1795214542677184076", "closed_ns": None, "busy_ns": 5}], "at_ns": "0"})
     assert found == {
         "items": [
             {
@@ -59,4 +59,4 @@ def test_every_moment_of_an_answer_is_also_rfc_3339():
 
 @pytest.mark.parametrize("time_ns", [1, 10**9 - 1, 1795214542677184076, LAST])
 def test_what_is_written_is_read_again(time_ns):
-    assert ns(rfc3339(time_ns)) == time_ns
+    assert parse_time(rfc3339(time_ns)) == time_ns

@@ -1,6 +1,6 @@
 import httpx
 
-from prism.api.requests.problem_details import absent
+from prism.api.requests.problem_details import not_found
 from prism.api.server.web_server import served
 from tests.prism.api.conftest import make_service
 
@@ -41,4 +41,6 @@ def test_what_does_not_exist_says_what_was_asked_what_is_known_and_what_to_do(ur
 
 
 def test_of_many_known_names_the_first_are_given():
-    assert "known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more; " in absent("job", "x", list(map(str, range(12))), "/jobs").detail
+    assert (
+        "known: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more; " in not_found("job", "x", list(map(str, range(12))), "/jobs").detail
+    )

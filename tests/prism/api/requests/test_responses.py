@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.api.requests.responses import CSV, JSON, PARQUET, as_csv, as_parquet, flat, preferred
+from prism.api.requests.responses import CSV, JSON, PARQUET, as_csv, as_parquet, flatten, preferred_form
 from prism.api.server.web_server import served
 from prism.tracking.board import Board
 from tests.prism.api.conftest import make_service
@@ -77,7 +77,7 @@ def test_lists_come_as_tables_too(api, path):
     assert table.num_rows == len(items)
     for row, item in zip(table.to_pylist(), items, strict=True):
         assert {name: value for name, value in row.items() if value is not None} == {
-            name: value for name, value in flat(item).items() if value is not None
+            name: value for name, value in flatten(item).items() if value is not None
         }
 
 
@@ -114,12 +114,12 @@ def test_large_answers_are_packed(api):
     ],
 )
 def test_the_form_a_client_likes_best(accept, form):
-    assert preferred(accept) == form
+    assert preferred_form(accept) == form
 
 
 @given(st.text())
 def test_any_accept_header_is_understood(text):
-    assert preferred(text) in (JSON, CSV, PARQUET, None)
+    assert preferred_form(text) in (JSON, CSV, PARQUET, None)
 
 
 values = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -134,7 +134,7 @@ def test_any_items_make_tables(rows):
 
 
 def test_what_is_nested_is_joined_by_dots():
-    assert flat({"a": {"b": {"c": 1}}, "d": [1, {"e": 2}]}) == {"a.b.c": 1, "d": json.dumps([1, {"e": 2}])}
+    assert flatten({"a": {"b": {"c": 1}}, "d": [1, {"e": 2}]}) == {"a.b.c": 1, "d": json.dumps([1, {"e": 2}])}
 
 
 def test_no_cell_of_a_table_for_spreadsheets_is_a_formula():

@@ -35,7 +35,7 @@ def test_two_thousand_connections_that_send_nothing_lock_nobody_out():
         silent = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(2000)]
         for path in ("healthz", "readyz", "api/v1/board"):
             assert httpx.get(f"http://127.0.0.1:{port}/{path}", timeout=30).status_code == 200
-        assert all(closed(connection) for connection in silent[: 2000 - idle_connections.MOST])
+        assert all(closed(connection) for connection in silent[: 2000 - idle_connections.MAX_WAITING])
 
 
 def test_a_connection_that_sends_nothing_or_only_a_part_is_closed(monkeypatch):

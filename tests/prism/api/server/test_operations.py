@@ -32,7 +32,7 @@ def test_a_part_that_is_not_well_makes_the_service_not_ready_but_alive():
         url = f"http://127.0.0.1:{port}"
         assert httpx.get(f"{url}/healthz").status_code == 200
         ready = httpx.get(f"{url}/readyz")
-        assert (ready.status_code, ready.json()["detail"]) == (503, "not ready: store; GET /api/v1/health says why")
+        assert (ready.status_code, ready.json()["detail"]) == (503, "not ready: store; GET /api/v1/health has the reason")
         assert httpx.get(f"{url}/api/v1/health").json()["ok"] is False
 
 

@@ -5,7 +5,7 @@ import threading
 import httpx
 import pytest
 
-from prism.api.server.web_server import Wish, _listening, check, loopback, served, shown
+from prism.api.server.web_server import Wish, _listening, check_access, is_loopback, serve, served
 from prism.service.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
@@ -16,7 +16,7 @@ def test_others_may_not_ask_without_tokens(tmp_path):
         with pytest.raises(ValueError, match="token"), served(service, "0.0.0.0"):
             pass
     tokens.create("me", "read")
-    check(make_service(tokens=tokens), "0.0.0.0")
+    check_access(make_service(tokens=tokens), "0.0.0.0")
     with served(make_service(tokens=tokens), "0.0.0.0") as port:
         assert httpx.get(f"http://127.0.0.1:{port}/api/v1/board").status_code == 401
 
@@ -26,7 +26,7 @@ OWN, ALL = ("127.0.0.1", "::1", "localhost", "127.9.9.9"), ("0.0.0.0", "::", "10
 
 @pytest.mark.parametrize(("host", "own"), [*((host, True) for host in OWN), *((host, False) for host in ALL)])
 def test_which_addresses_only_this_host_reaches(host, own):
-    assert loopback(host) is own
+    assert is_loopback(host) is own
 
 
 def test_a_port_that_is_taken_is_told():
@@ -59,7 +59,7 @@ def test_nothing_is_left_behind():
 def test_a_service_as_it_is_wished(tmp_path):
     secret = Tokens(tmp_path / "tokens").create("me", "admin")
     wish = Wish("0", tmp_path / "tokens", tmp_path / "spool", ["192.0.2.0/24"], ["prism.example"])
-    with shown(make_service(), wish) as address, httpx.Client(base_url=address) as client:
+    with serve(make_service(), wish) as address, httpx.Client(base_url=address) as client:
         asked = {"Authorization": f"Bearer {secret}"}
         assert client.get("/api/v1/board").status_code == 401
         assert client.get("/api/v1/replays", headers=asked).json()["items"] == []
@@ -72,14 +72,14 @@ def test_a_service_as_it_is_wished(tmp_path):
 
 def test_all_addresses_with_tokens(tmp_path):
     Tokens(tmp_path / "tokens").create("me", "read")
-    with shown(make_service(), Wish("*:0", tmp_path / "tokens")) as address:
+    with serve(make_service(), Wish("*:0", tmp_path / "tokens")) as address:
         port = address.rpartition(":")[2]
         assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
 
 
 @pytest.mark.parametrize("wish", [Wish("x"), Wish("example.org:1"), Wish("0", proxies=["everybody"]), Wish("*:0")])
 def test_what_cannot_be_wished(wish):
-    with pytest.raises(ValueError, match=r"listen|everybody|token"), shown(make_service(), wish):
+    with pytest.raises(ValueError, match=r"listen|everybody|token"), serve(make_service(), wish):
         pass
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism import topology
-from prism.analysis import looked_at
+from prism.analysis import infer_job
 from prism.detectors import DETECTORS
 from prism.diagnosis.assessment.cost import costs, ranks_of, steps_of
 from prism.diagnosis.assessment.root_causes import settled
@@ -35,7 +35,7 @@ def viewed(spec):
     made = simulate(spec, 1)
     placed = topology.parse(json.dumps(made.topology), "topology.json")
     job = recognize(made.flows, placed, unproven=True)[0]
-    return looked_at(made.flows, made.transits, job, made.flows.window[1], placed)[0]
+    return infer_job(made.flows, made.transits, job, made.flows.window[1], placed)[0]
 
 
 def claims_of(view):

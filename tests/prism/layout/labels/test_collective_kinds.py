@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from prism.jobs import recognize, rows_of
-from prism.layout.labels.collective_kinds import _as_large, _calmer, _crossing, _inner_kind
+from prism.layout.labels.collective_kinds import _as_large, _crossing, _idler, _inner_kind
 from prism.layout.labels.parallelism import infer
 from prism.synth.scenario.specification import Cluster, Job, Spec
 from prism.synth.simulation import simulate
@@ -123,12 +123,12 @@ def test_experts_part_of_whose_exchange_is_inside_hosts(transport, dp, ep):
     ]
 
 
-def test_of_sets_that_cross_the_calmer_ones_reduce():
+def test_of_sets_that_cross_the_idler_ones_reduce():
     whole = frozenset(range(8))
     experts = [frozenset(range(4)), frozenset(range(4, 8))]
     gradients = [frozenset({rank, rank + 4}) for rank in range(4)]
     calm = dict.fromkeys(experts, 0.2) | dict.fromkeys(gradients, 0.9) | {whole: 0.6}
-    assert all(_calmer(own, whole, calm, calm, 0.6) for own in gradients)
-    assert not any(_calmer(own, whole, calm, calm, 0.6) for own in experts)
-    assert not _calmer(gradients[0], whole, calm, calm | dict.fromkeys(experts, 0.6), 0.6)  # hardly
-    assert not _calmer(gradients[0], whole, [whole, *gradients], calm, 0.6)  # nothing crosses them: context, say
+    assert all(_idler(own, whole, calm, calm, 0.6) for own in gradients)
+    assert not any(_idler(own, whole, calm, calm, 0.6) for own in experts)
+    assert not _idler(gradients[0], whole, calm, calm | dict.fromkeys(experts, 0.6), 0.6)  # hardly
+    assert not _idler(gradients[0], whole, [whole, *gradients], calm, 0.6)  # nothing crosses them: context, say

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.analysis import diagnose
-from prism.layout.labels.in_host_stages import _later, with_links
+from prism.layout.labels.in_host_stages import _reduces_later, with_links
 from prism.model import Severity, Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -65,11 +65,11 @@ def test_tensor_parallel_ranks_of_one_host_reduce_at_one_time(pp, transport):
 def test_what_begins_later_does_so_in_all_steps_alike():
     chance = np.random.default_rng(0)
     one = 1000 * MS * np.arange(12) + chance.integers(0, 3 * MS, 12)
-    assert _later(one, one + 80 * MS) == 1
-    assert _later(one, one - 80 * MS) == -1
-    assert _later(one, one + 2 * MS) == 0  # less than work takes
-    assert _later(one, one + chance.integers(0, 200 * MS, 12)) == 0
-    assert _later(one[:3], one[:3] + 80 * MS) == 0
+    assert _reduces_later(one, one + 80 * MS) == 1
+    assert _reduces_later(one, one - 80 * MS) == -1
+    assert _reduces_later(one, one + 2 * MS) == 0  # less than work takes
+    assert _reduces_later(one, one + chance.integers(0, 200 * MS, 12)) == 0
+    assert _reduces_later(one[:3], one[:3] + 80 * MS) == 0
 
 
 def test_links_join_pipelines_end_to_end():

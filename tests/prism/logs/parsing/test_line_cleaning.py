@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.logs.parsing.line_cleaning import LONGEST, clean, mask, segments
+from prism.logs.parsing.line_cleaning import MAX_OCTETS, clean, mask, segments
 
 
 def test_escapes_and_rubbish_go_and_lines_stay():
@@ -24,8 +24,8 @@ def test_a_progress_bar_is_several_lines_with_one_number():
 
 
 def test_an_endless_line_is_cut():
-    lines, _ = segments(b"x" * (3 * LONGEST), 1)
-    assert len(lines[0]) == LONGEST
+    lines, _ = segments(b"x" * (3 * MAX_OCTETS), 1)
+    assert len(lines[0]) == MAX_OCTETS
 
 
 def test_secrets_are_masked_and_counts_of_tokens_are_not():

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from prism.logs.parsing.signatures import CAUSES, SIGNATURES, load, recognize, severe
+from prism.logs.parsing.signatures import CAUSES, SIGNATURES, is_severe, load, recognize
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_causes_are_explained():
 def test_the_library_is_sound():
     assert len({one.name for one in SIGNATURES}) == len(SIGNATURES)
     assert {one.cause for one in SIGNATURES} == set(CAUSES)
-    assert severe("it failed")
-    assert not severe("errors=0")
+    assert is_severe("it failed")
+    assert not is_severe("errors=0")
     with pytest.raises(ValueError, match="signature a: unknown cause 'b'"):
         load("name,cause,role,strength,pattern\na,b,root,1,x\n")

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.logs.parsing.timestamps import since_boot, stamp
+from prism.logs.parsing.timestamps import parse_boot_time, parse_timestamp
 
 AT = 1_732_598_237  # 2024-11-26 05:17:17 UTC
 
@@ -22,15 +22,15 @@ AT = 1_732_598_237  # 2024-11-26 05:17:17 UTC
     ],
 )
 def test_times_of_known_makers(line, fraction):
-    assert stamp(line, 2024) == AT * 10**9 + fraction
+    assert parse_timestamp(line, 2024) == AT * 10**9 + fraction
 
 
 def test_no_time_and_impossible_ones():
-    assert stamp("nothing", 2024) is None
-    assert stamp("2024-13-45 99:99:99 x", 2024) is None
-    assert stamp("Foo 26 05:17:17 host x: ", 2024) is None
+    assert parse_timestamp("nothing", 2024) is None
+    assert parse_timestamp("2024-13-45 99:99:99 x", 2024) is None
+    assert parse_timestamp("Foo 26 05:17:17 host x: ", 2024) is None
 
 
 def test_kernel_times_are_since_boot():
-    assert since_boot("[12345.000001] NVRM") == 12345 * 10**9 + 1000
-    assert since_boot("x") is None
+    assert parse_boot_time("[12345.000001] NVRM") == 12345 * 10**9 + 1000
+    assert parse_boot_time("x") is None

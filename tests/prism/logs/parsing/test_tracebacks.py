@@ -1,4 +1,4 @@
-from prism.logs.parsing.tracebacks import names_error, starts
+from prism.logs.parsing.tracebacks import names_error, start_block
 
 TEXT = """[rank1]: Traceback (most recent call last):
 [rank0]: iteration 3
@@ -10,7 +10,7 @@ TEXT = """[rank1]: Traceback (most recent call last):
 
 def test_a_traceback_among_other_ranks_lines():
     lines = TEXT.split("\n")
-    block = starts(lines[0])
+    block = start_block(lines[0])
     assert block is not None
     assert [block.take(i, line) for i, line in enumerate(lines[1:], 2)] == [False, True, True, True, False]
     assert block.said == "KeyError: 'x'"
@@ -18,7 +18,7 @@ def test_a_traceback_among_other_ranks_lines():
 
 
 def test_a_launcher_s_summary_ends_with_its_second_rule():
-    block = starts("Traceback (most recent call last):")
+    block = start_block("Traceback (most recent call last):")
     assert block is not None
     rule = "=" * 60
     errors = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: "
@@ -29,10 +29,10 @@ def test_a_launcher_s_summary_ends_with_its_second_rule():
 
 
 def test_a_crash_dump_ends_with_the_first_line_that_is_not_indented():
-    block = starts("Current thread 0x00 (most recent call first):")
+    block = start_block("Current thread 0x00 (most recent call first):")
     assert block is not None
     assert block.take(2, '  File "a.py", line 2 in f')
     assert not block.take(3, "next")
     assert not block.open
-    assert starts("nothing") is None
+    assert start_block("nothing") is None
     assert names_error("zlib.error: x")

@@ -1,5 +1,5 @@
 from prism.logs.parsing.iterations import Mark
-from prism.logs.patterns.clock_offsets import offsets, said
+from prism.logs.patterns.clock_offsets import describe_offset, offsets
 
 S = 10**9
 
@@ -15,5 +15,5 @@ def test_clocks_that_differ_by_more_than_a_step():
 
 
 def test_words():
-    assert "time zone (+1 h)" in said("b", 3600 * S)
-    assert "by -7.0 s" in said("b", -7 * S)
+    assert "time zone (+1 h)" in describe_offset("b", 3600 * S)
+    assert "by -7.0 s" in describe_offset("b", -7 * S)

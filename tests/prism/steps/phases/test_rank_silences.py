@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.loops.arrays.interval_lines import line
-from prism.steps.phases.rank_silences import PP, Talk, by_ready, following, silences
+from prism.steps.phases.rank_silences import PP, LineRecords, by_ready, following, silences
 
 
 def ints(*values):
@@ -15,7 +15,7 @@ def talk(*rows):
     """(start, end, sends, ready, called) each."""
     start, end, sends, ready, called = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     kind = np.full(len(start), PP)
-    return Talk(start, end, ON.slot(end), kind, kind * 0, kind * 0 + 10, sends > 0, ready, called)
+    return LineRecords(start, end, ON.slot(end), kind, kind * 0, kind * 0 + 10, sends > 0, ready, called)
 
 
 def made(*rows, gaps):

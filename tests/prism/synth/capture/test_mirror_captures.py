@@ -5,7 +5,7 @@ import pytest
 
 from prism.synth.capture.mirror_captures import Mirrors
 from prism.synth.capture.packet_streams import Packets
-from prism.synth.capture.packet_trains import departures, trains_of
+from prism.synth.capture.packet_trains import departures, make_trains
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.specification import Cluster, Degradation, Job
 from prism.synth.training.job_run import attempt
@@ -19,7 +19,7 @@ def seen(most=1 << 17, **options):
     done = attempt(JOB, PLANT, (), [], np.random.default_rng(1), 0.0, "A")
     mirrors = Mirrors(PLANT, START, np.random.default_rng(2), **options)
     out = {name: [] for name in PLANT.switches}
-    for some in mirrors.captured(Packets(most=most).add(trains_of(departures(done), PLANT))):
+    for some in mirrors.captured(Packets(most=most).add(make_trains(departures(done), PLANT))):
         assert len(some.octets) == len(some.captured) == len(some.wire) == len(some.time_ns)
         out[some.switch] += [
             (int(t), bytes(row[:n])) for t, row, n in zip(some.time_ns, some.octets, some.captured.tolist(), strict=True)

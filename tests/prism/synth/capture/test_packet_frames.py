@@ -7,7 +7,7 @@ from scapy.layers.l2 import GRE, Ether
 
 from collectors.columns.record import ACK, PSH
 from collectors.packets import plain_decoder
-from prism.synth.capture.packet_frames import WRAP, frames, mirrored, numbers_of
+from prism.synth.capture.packet_frames import WRAP, frames, numbers_of, wrap_erspan
 from prism.synth.capture.packet_streams import ACKNOWLEDGE, FIRST, LAST, ONLY, Packets
 from tests.prism.synth.capture.test_packet_streams import BACK, rdma, tcp, trains
 
@@ -70,7 +70,7 @@ def test_scapy_reads_the_same_and_finds_the_checksums_right():
 def test_erspan_wraps_and_numbers_them():
     t = table()
     n = len(t["time"])
-    whole = mirrored(frames(t, ADDRESSES, 300), np.arange(n) + 65_534, (10 << 24 | 7, 10 << 24 | 8), 5, 300)
+    whole = wrap_erspan(frames(t, ADDRESSES, 300), np.arange(n) + 65_534, (10 << 24 | 7, 10 << 24 | 8), 5, 300)
     bare, _ = built(300 - WRAP)
     for i in range(n):
         frame = bytes(whole[0][i, : whole[1][i]])

@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from collectors.columns.record import ACK, FIN, PSH, SYN, TCP, UDP
 from collectors.packets.headers import CNP
-from prism.synth.capture.packet_streams import ACKNOWLEDGE, FAR, FIRST, LAST, MIDDLE, ONLY, Packets
-from prism.synth.capture.packet_trains import COLUMNS, by
+from prism.synth.capture.packet_streams import ACKNOWLEDGE, FIRST, LAST, MIDDLE, ONLY, Packets
+from prism.synth.capture.packet_trains import COLUMNS, take_rows
+from prism.synth.training.job_run import FAR_NS
 
 BLANK = {
     "src": 0, "dst": 1, "src_port": 1000, "dst_port": 2000, "link": 7, "way": 0, "first": 0, "second": 2, "third": 1, "up": 1e3,
@@ -126,8 +127,8 @@ def test_packets_are_the_same_in_chunks_and_parts(rows, most, cut):
     table = trains(*sorted(made, key=lambda row: row["start"]))
     whole = laid(table)
     packets, cut = Packets(most=most), min(cut, len(made))
-    until = float(table["start"][cut]) if cut < len(made) else FAR
-    chunks = [*packets.add(by(table, slice(cut)), until), *packets.add(by(table, slice(cut, None)))]
+    until = float(table["start"][cut]) if cut < len(made) else FAR_NS
+    chunks = [*packets.add(take_rows(table, slice(cut)), until), *packets.add(take_rows(table, slice(cut, None)))]
     parts = {name: np.concatenate([part[name] for part, _ in chunks]) for name in whole}
     names = ("link", "way", "time", "sequence", "octets", "opcode", "flags", "third_time")
     rows, again = (sorted(zip(*(p[name].tolist() for name in names), strict=True)) for p in (whole, parts))
@@ -139,7 +140,7 @@ def test_packets_are_the_same_in_chunks_and_parts(rows, most, cut):
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_few_trains(n):
-    table = by(trains(tcp(0, 0, 10)), slice(n))
+    table = take_rows(trains(tcp(0, 0, 10)), slice(n))
     assert len([*Packets().add(table)]) == n
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import FIN, SYN
-from prism.synth.capture.transfer_records import flows_of, rows_of, transits_of
+from prism.synth.capture.transfer_records import attempt_records, flows_of, transits_of
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.specification import Cluster, Fault, Job
 from prism.synth.training.job_run import attempt
@@ -14,7 +14,7 @@ DDP = Job(dp=8, steps=10, transport="tcp", buckets=4, overlap=True, gradient_oct
 def made(cluster, job, *faults):
     plant = build(cluster)
     done = attempt(job, plant, faults, [], np.random.default_rng(1), 0.0, "A")
-    return done, flows_of(rows_of(done), plant, 10**18), transits_of([done], plant, 10**18)
+    return done, flows_of(attempt_records(done), plant, 10**18), transits_of([done], plant, 10**18)
 
 
 def test_rdma_messages_are_no_longer_than_asked_and_spread_over_queue_pairs():

@@ -2,14 +2,14 @@ import pytest
 
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.presets import ABOUT, PRESETS
-from prism.synth.scenario.rank_places import lay_out
+from prism.synth.scenario.rank_places import place_ranks
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_s_jobs_fit_on_its_cluster_and_its_faults_have_a_culprit(name):
     spec = PRESETS[name]
     plant = build(spec.cluster)
-    worlds = {job.name: len(lay_out(job, plant).endpoint) for job in spec.jobs}
+    worlds = {job.name: len(place_ranks(job, plant).endpoint) for job in spec.jobs}
     for fault in spec.faults:
         assert fault.switch in plant.switches if fault.switch else max(fault.ranks) < worlds[fault.job]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from prism.synth.scenario.presets import PRESETS
 from prism.synth.scenario.specification import Cluster, Degradation, Fault, Job, Spec
-from prism.synth.scenario.specification_file import checked, overridden, parse
+from prism.synth.scenario.specification_file import apply_settings, check_consistency, parse
 
 WHOLE = """
 name: mine
@@ -38,7 +38,7 @@ def test_yaml_and_json_say_the_same():
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_can_be_written_down(name):
     assert parse(json.dumps(asdict(PRESETS[name])), "a.json") == PRESETS[name]
-    assert checked(PRESETS[name], name) is PRESETS[name]
+    assert check_consistency(PRESETS[name], name) is PRESETS[name]
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_json_is_read_as_strictly():
 
 def test_settings_change_what_they_name():
     spec = PRESETS["pipeline"]
-    changed = overridden(spec, ["jobs.0.dp=1", "cluster.nic_gbit=1e2", "jobs.0.overlap=yes", "name=mine"])
+    changed = apply_settings(spec, ["jobs.0.dp=1", "cluster.nic_gbit=1e2", "jobs.0.overlap=yes", "name=mine"])
     assert changed == replace(
         spec, name="mine", cluster=replace(spec.cluster, nic_gbit=100.0), jobs=(replace(spec.jobs[0], dp=1, overlap=True),)
     )
-    added = overridden(spec, ["faults.0.kind=hang", "faults.0.ranks=[2]", "faults.1={kind: crash, ranks: [1]}"])
+    added = apply_settings(spec, ["faults.0.kind=hang", "faults.0.ranks=[2]", "faults.1={kind: crash, ranks: [1]}"])
     assert added.faults == (Fault("hang", ranks=(2,)), Fault("crash", ranks=(1,)))
-    assert overridden(added, ["faults=[]"]).faults == ()
-    assert overridden(spec, []) is spec
+    assert apply_settings(added, ["faults=[]"]).faults == ()
+    assert apply_settings(spec, []) is spec
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_settings_change_what_they_name():
 )
 def test_settings_that_cannot_be_meant(setting, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
-        overridden(PRESETS["pipeline"], [setting])
+        apply_settings(PRESETS["pipeline"], [setting])
     assert str(caught.value).startswith(message)
 
 

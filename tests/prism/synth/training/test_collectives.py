@@ -3,7 +3,7 @@ import pytest
 
 from prism.synth.scenario.cluster import build
 from prism.synth.scenario.specification import Cluster, Job
-from prism.synth.training.collectives import Talk
+from prism.synth.training.collectives import Collectives
 from prism.synth.training.fabric import Fabric
 
 PLANT = build(Cluster(hosts=8, nic_gbit=8.0, hosts_per_leaf=8))  # 1 octet per ns
@@ -11,7 +11,7 @@ ALL = np.arange(8).reshape(1, 8)
 
 
 def talk(polite=False, **job):
-    return Talk(Fabric(PLANT, Job(**job), np.random.default_rng(1)), np.arange(8), polite)
+    return Collectives(Fabric(PLANT, Job(**job), np.random.default_rng(1)), np.arange(8), polite)
 
 
 def sent_by_rank(t):
@@ -85,7 +85,7 @@ def test_all_to_all_moves_the_matrix():
 def test_credits_are_small_messages_back():
     t = talk(credits=True, window_octets=1)
     t.reduce(0, ALL, 8_000_000, np.zeros(8), "ring")
-    told = t.fabric.told[-1]
+    told = t.fabric.messages[-1]
     assert (told.octets == 64).all()
     assert ((told.dst - told.src) % 8 == 7).all()
 

@@ -45,8 +45,8 @@ def test_a_throttled_nic_slows_what_goes_through_it_while_it_lasts():
 
 def test_a_lossy_nic_sends_again():
     took, sent = moved([0, 2, 4], [2, 4, 6], 10_000_000, [window("nic_loss", loss=0.1)])
-    assert (sent.again[:2] > 100).all()
-    assert sent.again[2] < 5
+    assert (sent.retransmits[:2] > 100).all()
+    assert sent.retransmits[2] < 5
     assert took[0] == pytest.approx(4 * took[2], rel=0.1)
 
 
@@ -61,6 +61,6 @@ def test_a_throttled_uplink_slows_and_queues_what_crosses_it():
 
 def test_control_messages_take_the_latency():
     fabric = Fabric(PLANT, Job(), np.random.default_rng(1))
-    arrives = fabric.tell(0, np.array([0]), np.array([2]), np.array([5.0]))
+    arrives = fabric.send_messages(0, np.array([0]), np.array([2]), np.array([5.0]))
     assert 4e3 <= arrives[0] - 5 < 5e4
-    assert fabric.told[0].octets.tolist() == [48]
+    assert fabric.messages[0].octets.tolist() == [48]

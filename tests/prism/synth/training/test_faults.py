@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.synth.scenario.specification import Fault, Job
-from prism.synth.training.fabric import NEVER
+from prism.synth.training.fabric import NEVER_NS
 from prism.synth.training.faults import Work
 
 QUIET = Job(dp=4, jitter=0.0, uneven_ranks=0.0, spike_chance=0.0)
@@ -17,10 +17,10 @@ def test_a_slow_rank_is_slow_in_its_steps_only():
     w = work(Fault("compute_slow", ranks=(2,), first=3, stop=5, factor=1.5))
     for step in range(6):
         w.begin(step)
-        assert w.took(ALL, 10.0) == pytest.approx([1e7, 1e7, 1.5e7 if step in (3, 4) else 1e7, 1e7])
+        assert w.work_time(ALL, 10.0) == pytest.approx([1e7, 1e7, 1.5e7 if step in (3, 4) else 1e7, 1e7])
 
 
-@pytest.mark.parametrize(("kind", "length"), [("hang", 2e9), ("crash", NEVER)])
+@pytest.mark.parametrize(("kind", "length"), [("hang", 2e9), ("crash", NEVER_NS)])
 def test_a_rank_stops_once_in_the_middle_of_a_piece(kind, length):
     w = work(Fault(kind, ranks=(1,), first=2, seconds=2.0))
     w.begin(1)
@@ -44,12 +44,12 @@ def test_other_load_slows_whole_hosts():
 
 def test_data_that_comes_late_comes_late_to_some():
     w = work(job=Job(dp=400, load_ms=2.0, stall_chance=0.1, stall_ms=100.0, jitter=0, uneven_ranks=0, spike_chance=0))
-    took = w.loaded() / 1e6
+    took = w.data_wait() / 1e6
     late = took > 3
     assert 20 < np.count_nonzero(late) < 60
     assert took[~late] == pytest.approx(2.0)
     assert ((took[late] > 50) & (took[late] < 153)).all()
-    assert work().loaded() == pytest.approx(2e6)
+    assert work().data_wait() == pytest.approx(2e6)
 
 
 def test_lengths_of_sequences_are_usual_where_nothing_else_is_asked_for():

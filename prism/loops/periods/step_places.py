@@ -1,0 +1,100 @@
+"""Places of steps on the traffic clock: evenly spaced ones, and a sequence of them in which distances vary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.columns.record import Ints
+from collectors.compilation.compiled import compiled
+from prism.loops.arrays.intervals import Floats
+
+
+@compiled
+def evenly_spaced(level: Floats, distances: Floats) -> tuple[float, int, float]:
+    """Find the evenly spaced bins at which the mean level is highest; the first of several.
+
+    Parameters
+    ----------
+    level:
+        A value per bin, float64[bins].
+    distances:
+        Distances between bins that are tried, float64.
+
+    Returns
+    -------
+    distance, first, mean:
+        Bins `first + round(distance * k)` for k = 0, 1, … while `distance * (k + 1)` is within all bins; the last bin stands
+        for those beyond it. Zero, zero and -inf without distances.
+    """
+    bins = len(level)
+    best, found, first = -np.inf, 0.0, 0
+    for apart in distances:
+        count, offsets = int(bins / apart), int(np.ceil(apart))
+        total = np.zeros(offsets)
+        for k in range(count):
+            begin = int(np.round(apart * k))
+            inside = min(offsets, bins - begin)
+            for offset in range(inside):
+                total[offset] += level[begin + offset]
+            for beyond in range(inside, offsets):
+                total[beyond] += level[bins - 1]
+        at = int(np.argmax(total))
+        if count and total[at] / count > best:
+            best, found, first = total[at] / count, apart, at
+    return found, first, best
+
+
+@compiled
+def best_sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) -> Ints:
+    """Find the sequence of places with the highest sum of `like` less the cost of distances (dynamic programming).
+
+    Parameters
+    ----------
+    like:
+        What a place is worth, float64[bins].
+    apart:
+        Distances in bins that two consecutive places may have, ascending, at least 1.
+    cost:
+        What each of these distances costs, float64.
+    interruption:
+        What any longer distance costs.
+
+    Returns
+    -------
+    places:
+        Ascending, int64.
+    """
+    low = apart[0]
+    total, before = like.copy(), np.full(len(like), -1)
+    other = 0  # the best place that lies a distance or more before those that are looked at
+    for begin in range(low, len(like), low):  # places less than the shortest distance apart do not depend on each other
+        for place in range(max(begin - 2 * low + 1, 0), begin - low + 1):
+            if total[place] > total[other]:
+                other = place
+        for place in range(begin, min(begin + low, len(like))):
+            gain, origin = total[other] - interruption, other
+            best, nearest = -np.inf, -1
+            for k in range(len(apart)):
+                source = place - apart[k]
+                if source < 0:
+                    break
+                value = total[source] - cost[k]
+                if value > best:
+                    best, nearest = value, source
+            if best >= gain:
+                gain, origin = best, nearest
+            if gain > 0:
+                total[place] += gain
+                before[place] = origin
+    return _traced(before, int(np.argmax(total)))
+
+
+@compiled
+def _traced(before: Ints, last: int) -> Ints:
+    """The places up to the last one, ascending; `before` holds the one before each, or -1."""
+    out, n = np.empty(len(before), np.int64), len(before)
+    while last >= 0:
+        n -= 1
+        out[n] = last
+        last = before[last]
+    return out[n:].copy()
