@@ -10,12 +10,12 @@ from collectors.memory.limit import TooMuchError, is_memory_error, memory_limit,
 TAKE = """
 import resource, sys
 import numpy as np
-from collectors.memory.limit import TooMuchError, bounded, unbounded
+from collectors.memory.limit import TooMuchError, memory_limit, without_limit
 
 before = resource.getrlimit(resource.RLIMIT_DATA)
 try:
-    with bounded(64, ["a.pcap"]):
-        with unbounded(64):
+    with memory_limit(64, ["a.pcap"]):
+        with without_limit(64):
             kept = np.ones(100 << 17)  # 100 MiB that the files are not to blame for
         fits = np.ones(30 << 17)
         np.ones(200 << 17)
