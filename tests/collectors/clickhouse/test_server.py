@@ -80,8 +80,16 @@ def test_who_does_not_accept_is_told_in_words():
     assert caught.value.transient
 
 
+def opened_at_last(where, tries=20):
+    """A database whose server has to answer sooner than a loaded machine always does."""
+    for _ in range(tries):
+        with contextlib.suppress(StoreError):
+            return opened(where)
+    return opened(where)
+
+
 def test_an_answer_that_is_late_is_told_in_words(server):
-    database = opened(f"{server.url}?send_receive_timeout=0.08")
+    database = opened_at_last(f"{server.url}?send_receive_timeout=0.08")
     with pytest.raises(StoreError, match=r"prism: no answer within 0\.08 s") as caught:
         database.query("SELECT sleep(1) AS n")  # the server tells progress every 0.1 s
     assert caught.value.transient
