@@ -25,6 +25,7 @@ from collectors.packets.protocols import NOT_IP, REASONS, UNKNOWN, VERDICTS, is_
 Rows = NDArray[Any]  # of unpacking.ROW
 OTHERS = f"{REASONS[0]}: other EtherTypes"
 MOST_REASONS = 256  # of one decoder; frames of more unknown EtherTypes count together
+SPARE = 1 << 12  # addresses there is room for beside those that are known: compiled loops go on only where there is enough
 How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and how they are followed
 
 
@@ -79,7 +80,7 @@ class Decoder:
     def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> Left:
         """Frames of a batch from `begin` on straight into a table of flows (see `single_switch.follow_frames`)."""
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        means, known = self.means(2 * len(batch), how)
+        means, known = self.means(max(2 * len(batch), SPARE), how)
         upto, followed, back, known, clock = follow_frames(table, data, _columns(batch), begin, means, known, clock)
         self.followed(known, batch.link_type[begin:upto])
         return Left(upto, followed, back, clock)
