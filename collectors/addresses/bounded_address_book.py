@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.addresses.address_list import AddressList, GrowingAddresses
 from collectors.compilation.compiled import compiled
-from collectors.compilation.primitives import part
+from collectors.compilation.primitives import part, prefetch
 from collectors.memory.pages import large
 
 Codes = NDArray[np.int32]
@@ -18,6 +18,7 @@ Longs = NDArray[np.uint64]
 
 MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
 MOST_ADDRESSES = 1 << 17  # after so many the numbering starts anew: what they and a batch need fits the processor's cache
+_AHEAD = np.uint64(16)  # addresses: so long before it is looked for, the slot of one is fetched
 PROBES = 64  # slots looked at for an address; chosen addresses that collide go without a code, not without an end
 
 
@@ -117,7 +118,11 @@ def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slo
 def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
     """The same of IPv4 addresses."""
     room, none, mapped = min(table.shape[1], len(slots) // 2), np.uint64(0), np.uint64(MAPPED)
+    last, mask = np.uint64(len(four) - 1), np.uint64(len(slots) - 1)
     for i in range(np.uint64(begin), np.uint64(len(four))):
+        ahead = four[min(i + _AHEAD, last)]
+        if ahead != four[i]:
+            prefetch(slots, slot_of(none, mapped | np.uint64(ahead), mask))
         code, count = _code_of(none, mapped | np.uint64(four[i]), table, slots, count, room)
         if code < 0:
             return np.int64(i), count

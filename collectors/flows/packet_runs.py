@@ -116,8 +116,9 @@ def enter_segments(t: Any, i: Any, flow: Any) -> None:
         flow.until = FAR
         flow.high = flow.unpushed = sequence_of(flow.expects)
         flow.unit += many * octets
-        flow.seen_ns = flow.last_ns
-        unit.end_ns = max(unit.end_ns, flow.last_ns)
+        if many:  # else the last packet of the flow was a copy
+            flow.seen_ns = flow.last_ns
+            unit.end_ns = max(unit.end_ns, flow.last_ns)
         unit.octets += many * octets
         unit.size += many * octets
         unit.packets += many
