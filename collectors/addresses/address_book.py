@@ -8,10 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.addresses.address_list import GrowingAddresses
-from collectors.compilation.primitives import SEED, compiled, hashed, part, swapped
+from collectors.addresses.hash_slots import (
+    VACANT,
+    Slots,
+    empty_slots,
+    entry_of,
+    first_slot,
+    is_tagged,
+    next_slot,
+    row_of,
+    slots_for,
+)
+from collectors.compilation.primitives import SEED, compiled, hashed, part, prefetch, swapped
+from collectors.memory.pages import lengthened
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.uint64]
+
+LEAST = 1024  # addresses there is room for at least
 
 PAIRS = 1 << 12  # recently used pairs of addresses with cached codes
 NO_CODES = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -25,7 +39,7 @@ class AddressBook:
     def __init__(self) -> None:
         self.endpoints = GrowingAddresses()
         self._keys: Longs = np.full((1, 2), SEED)  # the seed of the hash, then one address per row
-        self._slots: Codes = np.full(1, -1, np.int32)
+        self._slots: Slots = empty_slots()
         self.pairs: Longs = np.full((PAIRS, 2), NO_CODES, np.uint64)  # cached pairs of IPv4 addresses, and their codes
 
     def code(self, address: bytes) -> int:
@@ -43,7 +57,7 @@ class AddressBook:
         """Write the codes of addresses [n, 2] (upper and lower 64 bits) to `codes` [n]; new addresses get new codes."""
         self.name(_look_up(addresses, codes, *self.tables(len(addresses))))
 
-    def tables(self, more: int) -> tuple[Longs, Codes, int]:
+    def tables(self, more: int) -> tuple[Longs, Slots, int]:
         """Return the tables of `code_of` with room for `more` addresses: keys, slots, number of addresses."""
         known = len(self.endpoints)
         self._reserve(known + more)
@@ -56,26 +70,34 @@ class AddressBook:
     def _reserve(self, most: int) -> None:
         """Make room for `most` addresses: keys, and twice as many slots."""
         if most >= len(self._keys):
-            keys = np.zeros((max(1024, 2 * most), 2), np.uint64)
-            keys[: len(self._keys)] = self._keys
-            self._keys, self._slots = keys, np.full(1 << (2 * len(keys) - 1).bit_length(), -1, np.int32)
-            _settle(keys, self._slots, len(self.endpoints))
+            self._keys = lengthened(self._keys, max(LEAST, most + most // 2 + 1))
+        self._slots = slots_for(self._slots, most)
 
 
 @part
 def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
     """Find the code of an address, or add it with code `count`; return the code and the new number of addresses."""
-    mask, one = np.uint64(len(slots) - 1), np.uint64(1)
-    slot = hashed(high, low, keys[0, 0]) >> _TOP & mask
-    while True:
-        code = slots[slot]
-        if code < 0:
-            slots[slot] = count
-            keys[count + 1, 0], keys[count + 1, 1] = high, low
-            return np.int64(count), count + 1
-        if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
-            return np.int64(code), count
-        slot = slot + one & mask
+    key = hashed(high, low, keys[0, 0])
+    slot = first_slot(slots, key)
+    entry = slots[slot]
+    while entry != VACANT:
+        if is_tagged(entry, key):
+            code = row_of(entry)
+            if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
+                return code, count
+        slot = next_slot(slots, slot)
+        entry = slots[slot]
+    slots[slot] = entry_of(key, count)
+    keys[np.uint64(count + 1), 0], keys[np.uint64(count + 1), 1] = high, low
+    return np.int64(count), count + 1
+
+
+@part
+def fetch_codes(ends: Any, keys: Any, slots: Any) -> None:
+    """Prefetch the slots of two IPv4 addresses; `ends`: see `codes_of`."""
+    both = swapped(ends)
+    prefetch(slots, np.int64(first_slot(slots, hashed(_NONE, _MAPPED | both >> _TOP, keys[0, 0]))))
+    prefetch(slots, np.int64(first_slot(slots, hashed(_NONE, _MAPPED | both & _LOWER, keys[0, 0]))))
 
 
 @part
@@ -104,14 +126,3 @@ def _look_up(addresses: Any, codes: Any, keys: Any, slots: Any, count: int) -> i
     for i in range(len(addresses)):
         codes[i], count = code_of(addresses[i, 0], addresses[i, 1], keys, slots, count)
     return count
-
-
-@compiled
-def _settle(keys: Any, slots: Any, count: int) -> None:
-    """Insert all keys into empty slots."""
-    mask = np.uint64(len(slots) - 1)
-    for code in range(count):
-        slot = hashed(keys[code + 1, 0], keys[code + 1, 1], keys[0, 0]) >> _TOP & mask
-        while slots[slot] >= 0:
-            slot = slot + np.uint64(1) & mask
-        slots[slot] = code

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from collectors.addresses.address_list import AddressList, GrowingAddresses
 from collectors.compilation.compiled import compiled
-from collectors.compilation.primitives import part
+from collectors.compilation.primitives import part, prefetch
 from collectors.memory.pages import large
 
 Codes = NDArray[np.int32]
@@ -18,6 +18,7 @@ Longs = NDArray[np.uint64]
 
 MAPPED = 0xFFFF << 32  # lower half of an IPv4 address inside the IPv6 address space, RFC 4291 section 2.5.5.2
 MOST_ADDRESSES = 1 << 17  # addresses before the numbering restarts: they and a batch fit into the processor's cache
+_AHEAD = np.uint64(16)  # addresses: the slot of an address is prefetched so many addresses before its search
 PROBES = 64  # slots to search per address; hostile collisions get no slot, but cost no endless search
 
 
@@ -117,7 +118,11 @@ def look_up(high: Longs, low: Longs, codes: Codes, begin: int, table: Longs, slo
 def look_up_short(four: NDArray[np.uint32], codes: Codes, begin: int, table: Longs, slots: Codes, count: int) -> Any:
     """Fill `codes` of IPv4 addresses; see `look_up`."""
     room, none, mapped = min(table.shape[1], len(slots) // 2), np.uint64(0), np.uint64(MAPPED)
+    last, mask = np.uint64(len(four) - 1), np.uint64(len(slots) - 1)
     for i in range(np.uint64(begin), np.uint64(len(four))):
+        ahead = four[min(i + _AHEAD, last)]
+        if ahead != four[i]:
+            prefetch(slots, slot_of(none, mapped | np.uint64(ahead), mask))
         code, count = _code_of(none, mapped | np.uint64(four[i]), table, slots, count, room)
         if code < 0:
             return np.int64(i), count

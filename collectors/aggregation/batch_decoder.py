@@ -25,6 +25,7 @@ from collectors.packets.protocols import NOT_IP, REASONS, UNKNOWN, VERDICTS, is_
 Rows = NDArray[Any]  # of unpacking.ROW
 OTHERS = f"{REASONS[0]}: other EtherTypes"
 MOST_REASONS = 256  # reasons per decoder; frames of further unknown EtherTypes are counted together
+SPARE = 1 << 12  # addresses to reserve beside the known ones: compiled loops stop where there is less room
 How = tuple[int, int, Settings, Scratch]  # exporter and path of packets, and settings of the flow table
 
 
@@ -77,7 +78,7 @@ class Decoder:
     def follow(self, batch: Batch, begin: int, table: Table, how: How, clock: int) -> FollowResult:
         """Decode frames of a batch from `begin` and follow them in a flow table (see `single_switch.follow_frames`)."""
         data = np.frombuffer(batch.data, np.uint8).ctypes.data
-        means, known = self.means(2 * len(batch), how)
+        means, known = self.means(max(2 * len(batch), SPARE), how)
         upto, followed, back, known, clock = follow_frames(table, data, _columns(batch), begin, means, known, clock)
         self.followed(known, batch.link_type[begin:upto])
         return FollowResult(upto, followed, back, clock)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.aggregation.batch_decoder import Decoder, FollowResult, How, Undecoded, Unread
+from collectors.aggregation.batch_decoder import SPARE, Decoder, FollowResult, How, Undecoded, Unread
 from collectors.captures.file_windows import ADDRESS, AT, END, FILE, FROM, LAST, ROOM
 from collectors.captures.pcap import Capture
 from collectors.captures.record_framing import DAMAGED
@@ -22,7 +22,6 @@ from collectors.flows.frame_classification import glance_blocks, glance_records
 from collectors.flows.single_switch import follow_some, room_for
 from collectors.packets.compiled_decoder.link_layer import LINK_TYPES
 
-ADDRESSES = 1 << 12  # minimum free room for addresses
 _1 = np.uint64(1)
 MOST = 1 << 26  # octets to read before returning
 
@@ -39,7 +38,7 @@ class Rest(Unread):
         window, records, interfaces = self.capture.window(), self.capture.records, self.capture.interfaces
         if window is None or records is None or interfaces is None or not np.isin(interfaces[:, 0], LINK_TYPES).all():
             return FollowResult(0, 0, False, clock)
-        means, known = self.decoder.means(ADDRESSES, how)
+        means, known = self.decoder.means(SPARE, how)
         most = window[FROM] + MOST
         past, followed, back, known, clock = follow_records(table, window, records, interfaces, most, means, known, clock)
         self.capture.moved(window, past)

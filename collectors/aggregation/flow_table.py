@@ -24,6 +24,7 @@ from collectors.flows.flow_state import (
     EMPTY,
     FAR,
     FLOWS,
+    LEAST_OUT,
     NOT_READY,
     ORPHAN,
     OUT,
@@ -31,11 +32,11 @@ from collectors.flows.flow_state import (
     RECORDS,
     REFUSED,
     REPEATS,
-    UNITS,
     empty_table,
     paces,
     settle,
     with_room,
+    without_flows,
 )
 from collectors.flows.flow_tracking import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
 from collectors.memory.pages import large
@@ -104,6 +105,7 @@ class FlowTable:
         self.settings = Settings(small, idle_ns, active_ns or 0, bin_ns, pace or Pace())
         self.ordered, self.clock = len(self.sightings.exporters) == 1, -FAR
         self.table, self.many = empty_table(), MIN_FLOWS
+        self.oldest_ns = -FAR  # no flow was last seen before
         self.scratch, self.parts = empty_scratch(), list[Rows]()
         self.alone = np.zeros((2, 0), np.int32)
 
@@ -183,10 +185,11 @@ class FlowTable:
         """
         self.sightings.advance(now_ns)
         self.build(self.sightings.take(self.addresses))
+        before_ns, done, overall = now_ns - self.sightings.horizon_ns - wait_ns, 0, paces(self.table)
         self.make_room()
-        before_ns = now_ns - self.sightings.horizon_ns - wait_ns
-        rest_flows(self.table, before_ns, self.settings, self.scratch, paces(self.table))
-        self.keep()
+        while done < self.live:
+            done = rest_flows(self.table, before_ns, self.settings, self.scratch, overall, done)
+            self.keep()
         return self.flows(), self.sightings.expired()
 
     @property
@@ -238,28 +241,35 @@ class FlowTable:
 
     def forget(self, before_ns: int, *, share: float = 0.5) -> None:
         """Drop finished flows if they are at least this share of all."""
+        if self.ordered and before_ns <= self.oldest_ns:
+            self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
+            return
         flows = self.table.flows[: self.table.counters[FLOWS]]
-        gone = (flows["last_ns"] < before_ns) | (flows["kind"] == ORPHAN)
+        last_ns = flows["last_ns"].copy()
+        self.oldest_ns = int(last_ns.min()) if self.ordered and len(flows) else -FAR
+        gone = (last_ns < before_ns) | (flows["kind"] == ORPHAN)
         if np.count_nonzero(gone) >= share * len(flows):
-            self.make_room()
-            close_flows(self.table, before_ns, self.settings, self.scratch, paces(self.table))
-            self.table.slots.fill(-1)
-            self.table.near.fill(-1)
-            settle(self.table, SEED)
-            self.keep()
+            self.close_before(before_ns)
         self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
+
+    def close_before(self, before_ns: int) -> None:
+        """Emit the records of flows last seen before a time, and drop these flows."""
+        flows, done, kept, overall = self.live, 0, 0, paces(self.table)
+        self.make_room()
+        while done < flows:
+            done, kept = close_flows(self.table, before_ns, self.settings, self.scratch, overall, done, kept)
+            self.keep()
+        settle(without_flows(self.table), SEED)
 
     def make_room(self) -> None:
         """Reserve room for all records that may be emitted."""
         self.keep()
-        flows = self.table.flows[: self.table.counters[FLOWS]]
-        most = int(np.bitwise_count(flows["used"]).sum()) + int(self.table.counters[UNITS]) + len(flows)
-        self.table = with_room(self.table, 0, 0, most, len(self.addresses))
+        self.table = with_room(self.table, 0, 0, LEAST_OUT, len(self.addresses))
 
     def finish(self) -> tuple[Flows, Transits, Counter[str]]:
         """Return all records by start, all delays by time, and the counters."""
         self.build(self.sightings.take(self.addresses, last=True))
-        self.forget(FAR, share=0.0)
+        self.close_before(FAR)
         for counter, reason in TALLIES.items():
             if self.table.counters[counter]:
                 self.tally[reason] = int(self.table.counters[counter])

@@ -196,21 +196,20 @@ def _note(t: Any, flow: Any, own: Any) -> None:
     if np.isfinite(own) and own > 0:
         place = np.int64(min(max(np.rint(4 * np.log2(own / LOWEST)), 0.0), BINS - 1.0))
         sender = np.int64(flow.ends >> np.uint64(32))
-        t.typical[sender, place] += 1
-        t.counters[PACED] = max(t.counters[PACED], sender + 1)
+        if t.pacing[sender] == 0:
+            t.counters[PACED] += 1
+            t.pacing[sender] = t.counters[PACED]
+        t.typical[t.pacing[sender] - 1, place] += 1
 
 
 @part
 def _borrowed(t: Any, flow: Any, own: Any, overall: Any) -> Any:
     """The median pace of the sender's lanes, else of all lanes, else the lane's own, else 0."""
-    mine = t.typical[np.int64(flow.ends >> np.uint64(32))]
+    row = t.pacing[np.int64(flow.ends >> np.uint64(32))] - 1
+    mine = t.typical[row] if row >= 0 else overall
     total = 0
     for k in range(BINS):
         total += mine[k]
-    if total == 0:
-        mine = overall
-        for k in range(BINS):
-            total += mine[k]
     if total == 0:
         return own if np.isfinite(own) else 0.0
     along = 0

@@ -7,9 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.addresses.hash_slots import (
+    VACANT,
+    empty_slots,
+    entry_of,
+    first_slot,
+    is_tagged,
+    next_slot,
+    row_of,
+    slots_for,
+)
 from collectors.columns.record import COLUMNS
-from collectors.compilation.primitives import SEED, compiled, hashed, part
-from collectors.memory.pages import large
+from collectors.compilation.primitives import compiled, hashed, part, prefetch
+from collectors.memory.pages import large, lengthened
 from collectors.packets.packet_signs import NOTHING
 
 Array = NDArray[Any]
@@ -65,7 +75,7 @@ _OCTETS = np.dtype(np.uint8)
 _KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
 OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
 # flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);
-# rows of `typical` that may hold any
+# rows of `typical`
 FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(14))
 ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED = COUNTERS[4:]
 
@@ -75,8 +85,9 @@ class Table(NamedTuple):
     that waits, and the records that are done.
 
     `history`: paces and weights of the block before, [flows, 2, BLOCK]. `holes`: what was overtaken, see `reordering`, [flows,
-    WORDS]. `typical`: how often senders went at which pace. `slots`: where flows are found, by hash. `near`: where some may be
-    found by the octets of their headers.
+    WORDS]. `typical`: how often senders went at which pace. `pacing`: by address, one more than its row there; 0 where it has
+    none. `slots`: where flows are found, see `hash_slots`. `near`: one more than the flow that octets of headers lead to, 0
+    where they lead to none: flows of one packet are not entered, so that a table of many of them takes no memory.
     """
 
     flows: Array
@@ -87,6 +98,7 @@ class Table(NamedTuple):
     units: Array
     history: Array
     holes: Array
+    pacing: Array
     typical: Array
     out: Array
     counters: Array
@@ -98,13 +110,14 @@ def empty_table() -> Table:
     counters[FREE] = -1
     return Table(
         flows=np.zeros(0, FLOW),
-        slots=np.full(2, -1, np.int32),
-        near=np.full(2, -1, np.int32),
+        slots=empty_slots(),
+        near=np.zeros(len(empty_slots()), np.int32),
         records=np.zeros(0, RECORD),
         held=np.zeros(0, RECORD),
         units=np.zeros(0, UNIT),
         history=np.zeros((0, 2, BLOCK)),
         holes=np.zeros((0, WORDS), np.uint32),
+        pacing=np.zeros(0, np.int32),
         typical=np.zeros((0, BINS), np.int64),
         out=np.zeros(0, OUT),
         counters=counters,
@@ -112,56 +125,42 @@ def empty_table() -> Table:
 
 
 def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Table:
-    """The table with room for so many more flows, units and records, and for the paces of so many senders."""
+    """The table with room for so many more flows, units and records, and for the paces of so many senders.
+
+    The given table is not used any more: the two share memory.
+    """
+    known, paced = int(t.counters[UNITS]), int(t.counters[PACED])
     flows += int(t.counters[FLOWS])
     if flows > len(t.flows):
-        t = _with_flows(t, max(LEAST_FLOWS, 2 * flows))
-        settle(t, SEED)
-    if units + int(t.counters[UNITS]) > len(t.units):
-        known = len(t.units)
-        t = t._replace(units=_longer(t.units, max(1024, 2 * (units + known)), known))
-        t.units["next"][known:-1] = np.arange(known + 1, len(t.units))
-        t.units["next"][-1], t.counters[FREE] = t.counters[FREE], known
+        t = _with_flows(t, max(LEAST_FLOWS, flows + flows // 2))
+    if 2 * flows > len(t.slots):
+        t = t._replace(slots=slots_for(t.slots, max(LEAST_FLOWS, flows)))
+        t = t._replace(near=large(len(t.slots), t.near.dtype))
+    if units + known > len(t.units):
+        before, after = len(t.units), max(1024, 2 * (units + known))
+        t = t._replace(units=lengthened(t.units, after))
+        t.units["next"][before:-1] = np.arange(before + 1, after)
+        t.units["next"][-1], t.counters[FREE] = t.counters[FREE], before
+    if units + paced > len(t.typical):  # a unit may be the first of its sender whose pace is noted
+        t = t._replace(typical=lengthened(t.typical, 2 * (units + paced)))
     if out > len(t.out):
         t = t._replace(out=large(max(LEAST_OUT, out + out // 2), OUT))
-    return (
-        t
-        if addresses <= len(t.typical)
-        else t._replace(typical=_longer(t.typical, max(64, 2 * addresses), int(t.counters[PACED])))
-    )
+    if addresses > len(t.pacing):
+        t = t._replace(pacing=lengthened(t.pacing, max(LEAST_FLOWS, addresses + addresses // 2)))
+    return t
 
 
 def _with_flows(t: Table, size: int) -> Table:
-    """The table with room for so many flows; their slots are empty."""
-    known, slots = int(t.counters[FLOWS]), 1 << (2 * size - 1).bit_length()
-    rows = {"flows": size, "records": size, "slots": slots, "near": slots, "held": MESSAGES * size, "history": 2 * BLOCK * size}
-    rows |= {"holes": WORDS * size}
-    kinds = {name: getattr(t, name).dtype for name in rows}
-    memory, begin, arrays = large(sum(rows[name] * kinds[name].itemsize for name in rows), _OCTETS), 0, dict[str, Array]()
-    for name, kind in kinds.items():
-        end = begin + rows[name] * kind.itemsize
-        arrays[name], begin = memory[begin:end].view(kind), end
-    some = {"held": t.flows["used"][:known] != 0, "history": t.flows["has_history"][:known] != 0}  # most have none
-    for name in ("flows", "records", "held", "history", "holes"):
-        each = rows[name] // size * known
-        # as octets: numpy copies records one by one
-        old, new = getattr(t, name).reshape(-1)[:each].view(_OCTETS), arrays[name][:each].view(_OCTETS)
-        if name in some and 2 * np.count_nonzero(some[name]) < known:
-            new.reshape(known, -1)[some[name]] = old.reshape(known, -1)[some[name]]
-        else:
-            new[:] = old
-    for name in ("slots", "near"):
-        arrays[name].fill(-1)
-    arrays["history"] = arrays["history"].reshape(size, 2, BLOCK)
-    arrays["holes"] = arrays["holes"].reshape(size, WORDS)
-    return t._replace(**arrays)
+    """The table with room for so many flows."""
+    longer = {name: lengthened(getattr(t, name), size) for name in ("flows", "records", "history", "holes")}
+    return t._replace(held=lengthened(t.held, MESSAGES * size), **longer)
 
 
-def _longer(array: Array, size: int, known: int) -> Array:
-    """An array with more rows; the first of them are known, the others zeros that take no memory yet."""
-    longer = np.zeros((size, *array.shape[1:]), array.dtype)
-    longer[:known] = array[:known]
-    return longer
+def without_flows(t: Table) -> Table:
+    """The table without any entry in slots, as when flows were forgotten; `settle` enters the others."""
+    t.slots.fill(0)
+    t.near.fill(0)
+    return t
 
 
 def paces(t: Table) -> NDArray[np.int64]:
@@ -173,29 +172,43 @@ def paces(t: Table) -> NDArray[np.int64]:
 @compiled
 def settle(t: Any, seed: Any) -> None:
     """Enter all flows that can go on into empty slots."""
-    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
     for i in range(t.counters[FLOWS]):
         flow = t.flows[i]
         if flow.kind != ORPHAN:
-            slot = hashed(flow.ends, flow.rest, seed) & mask
-            while t.slots[slot] >= 0:
-                slot = slot + one & mask
-            t.slots[slot] = i
+            key = hashed(flow.ends, flow.rest, seed)
+            slot = first_slot(t.slots, key)
+            while t.slots[slot] != VACANT:
+                slot = next_slot(t.slots, slot)
+            t.slots[slot] = entry_of(key, i)
 
 
 @part
 def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
     """The flow of an identity with its hash, and the slot where it is or, where there is none (-1), may be put."""
-    mask, one = np.uint64(len(t.slots) - 1), np.uint64(1)
-    slot = key & mask
+    slot = first_slot(t.slots, key)
     while True:
-        i = t.slots[slot]
-        if i < 0:
-            return i, slot
-        flow = t.flows[np.uint64(i)]
-        if flow.rest == rest and flow.ends == ends:
-            return i, slot
-        slot = slot + one & mask
+        entry = t.slots[slot]
+        if entry == VACANT:
+            return np.int64(-1), slot
+        if is_tagged(entry, key):
+            i = row_of(entry)
+            flow = t.flows[np.uint64(i)]
+            if flow.rest == rest and flow.ends == ends:
+                return i, slot
+        slot = next_slot(t.slots, slot)
+
+
+@part
+def fetch_flow(t: Any, key: Any) -> None:
+    """Have fetched into the cache where a flow is found by its hash."""
+    prefetch(t.slots, np.int64(first_slot(t.slots, key)))
+
+
+@part
+def likely_flow(t: Any, key: Any) -> Any:
+    """The flow that most probably has a hash; -1 where none is found at once."""
+    entry = t.slots[first_slot(t.slots, key)]
+    return row_of(entry) if entry != VACANT and is_tagged(entry, key) else np.int64(-1)
 
 
 @part
@@ -237,7 +250,10 @@ def new_out(t: Any, ends: Any) -> Any:
 @part
 def copy_history(t: Any, here: Any, there: Any) -> None:
     """Give one flow the paces of another, and what it remembers of packets."""
-    for k in range(WORDS):
-        t.holes[there, k] = t.holes[here, k]
-    for k in range(BLOCK):
-        t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]
+    flow = t.flows[here]
+    if flow.kind != LANE or flow.anchor:
+        for k in range(WORDS):
+            t.holes[there, k] = t.holes[here, k]
+    if flow.has_history:
+        for k in range(BLOCK):
+            t.history[there, 0, k], t.history[there, 1, k] = t.history[here, 0, k], t.history[here, 1, k]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.addresses.hash_slots import entry_of
 from collectors.compilation.primitives import compiled, hashed, part, prefetch, rare
 from collectors.flows.bursts import Pace, close_burst, cut_block
 from collectors.flows.flow_state import (
@@ -23,12 +24,15 @@ from collectors.flows.flow_state import (
     NOTICES,
     ORPHAN,
     OTHER_RDMA,
+    PACED,
     RECORDS,
     REFUSED,
     REQUESTS,
     UNITS,
     copy_history,
+    fetch_flow,
     find,
+    likely_flow,
     renew,
 )
 from collectors.flows.frame_classification import HINT
@@ -64,6 +68,7 @@ class Room(NamedTuple):
     out: int
 
 
+MOST_RECORDS = max(MESSAGES, BLOCK) + 1  # that a flow may give out when it ends
 ROOM = Room(2 * AHEAD, AHEAD, (BLOCK + 4) * AHEAD)  # what `AHEAD` rows may need
 
 
@@ -113,7 +118,6 @@ def follow_some(
     t: Any, rows: Any, start: Any, stop: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: Any, seed: Any
 ) -> Any:
     """Take at most `AHEAD` rows; up to which, and the time of the last one."""
-    mask = np.uint64(len(t.slots) - 1)
     for k in range(start, stop):
         if rows[k].time_ns < clock:
             stop = k
@@ -122,7 +126,7 @@ def follow_some(
         _identify(t, rows[k], scratch.keys[k - start], seed)
     for k in range(start, stop):
         key = scratch.keys[k - start]
-        key.flow = t.slots[key.hash & mask]
+        key.flow = likely_flow(t, key.hash)
         if key.flow >= 0:
             prefetch(t.flows, np.int64(key.flow))
             prefetch(t.records, np.int64(key.flow))
@@ -135,7 +139,8 @@ def follow_some(
 def has_room(t: Any) -> Any:
     """Whether the next `AHEAD` rows can be followed, whatever they are."""
     flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
-    return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out
+    paced = len(t.typical) - t.counters[PACED]
+    return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out and paced >= ROOM.units
 
 
 @part
@@ -174,7 +179,7 @@ def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any
 def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> Any:
     """A packet; of which flow it is, -1 where of none."""
     _identify(t, row, key, seed)
-    key.flow = t.slots[key.hash & np.uint64(len(t.slots) - 1)]
+    key.flow = likely_flow(t, key.hash)
     _take(t, row, key, exporter, path, settings, scratch, seed)
     flowless = row.kind == ACKNOWLEDGMENT or row.kind == OTHER or row.kind == CONTROL
     return np.int64(-1) if flowless else np.int64(key.flow)
@@ -196,19 +201,25 @@ def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
         kind = NOTICES if row.kind == NOTICE else ANSWERS if row.kind & ANSWER else REQUESTS
     key.rest = rest | np.uint64(kind) << KIND_AT
     key.hash = hashed(key.ends, key.rest, seed)
-    prefetch(t.slots, np.int64(key.hash & np.uint64(len(t.slots) - 1)))
+    fetch_flow(t, key.hash)
 
 
 @rare
 def _find_flow(t: Any, row: Any, key: Any) -> Any:
+    """The same, as a call."""
+    return flow_of(t, key, row.time_ns)
+
+
+@part
+def flow_of(t: Any, key: Any, time_ns: Any) -> Any:
     """The flow of a packet, which may be new."""
     i, slot = find(t, key.ends, key.rest, key.hash)
     if i < 0:
         i = t.counters[FLOWS]
         t.counters[FLOWS] += 1
-        t.slots[slot] = i
-        flow = t.flows[i]
-        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
+        t.slots[slot] = entry_of(key.hash, i)
+        flow = t.flows[np.uint64(i)]
+        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, time_ns
         flow.kind = key.rest >> KIND_AT
         renew(flow)
     return np.int64(i)
@@ -222,13 +233,15 @@ def count_answer(t: Any, syndrome: Any) -> None:
 
 
 @compiled
-def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
+def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any, begin: int, kept: int) -> Any:
     """Give out all that is known of flows last seen before a time, and forget them; `slots` must be settled anew.
 
-    `overall`: how often lanes went at which pace.
+    `overall`: how often lanes went at which pace. Begins at a flow, of those before which so many were `kept`, and stops where
+    there is no room for more records; up to which flow it came, and how many were kept. Flows are forgotten at the end.
     """
-    kept = 0
-    for i in range(t.counters[FLOWS]):
+    for i in range(begin, t.counters[FLOWS]):
+        if len(t.out) - t.counters[RECORDS] < MOST_RECORDS:
+            return i, kept
         flow = t.flows[i]
         if flow.last_ns >= before_ns and flow.kind != ORPHAN:
             if kept < i:
@@ -242,13 +255,16 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
                 close_burst(t, flow, t.records[i])
         else:
             close_messages(t, i)
-    t.counters[FLOWS] = kept
+    begin, t.counters[FLOWS] = t.counters[FLOWS], kept
+    return begin, kept
 
 
 @compiled
-def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any) -> None:
-    """Give out the records that have rested since a time, and go on following their flows; `overall` as above."""
-    for i in range(t.counters[FLOWS]):
+def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any, begin: int) -> Any:
+    """Give out the records that have rested since a time, and go on following their flows; `overall` and `begin` as above."""
+    for i in range(begin, t.counters[FLOWS]):
+        if len(t.out) - t.counters[RECORDS] < MOST_RECORDS:
+            return i
         flow = t.flows[i]
         if flow.kind not in (LANE, ORPHAN):
             rest_messages(t, i, before_ns)
@@ -259,12 +275,18 @@ def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any
             if flow.has_record:
                 close_burst(t, flow, t.records[i])
             flow.has_record = 0
+    return t.counters[FLOWS]
 
 
 @part
 def _move(t: Any, here: Any, there: Any) -> None:
-    t.flows[there] = t.flows[here]
-    t.records[there] = t.records[here]
-    for k in range(MESSAGES):
-        t.held[MESSAGES * there + k] = t.held[MESSAGES * here + k]
+    """Give a flow another row: what is known of it, and no more, since memory that was never written is not touched."""
+    flow = t.flows[here]
+    t.flows[there] = flow
+    lane = flow.kind == LANE
+    if not lane or flow.has_record:
+        t.records[there] = t.records[here]
+    if not lane and flow.used:
+        for k in range(MESSAGES):
+            t.held[MESSAGES * there + k] = t.held[MESSAGES * here + k]
     copy_history(t, here, there)

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from collectors.addresses.address_book import pair_slot
+from collectors.addresses.address_book import codes_of, fetch_codes, pair_slot
 from collectors.captures.pcapng import ENHANCED, LEAST, MAX_BLOCK, SECOND
 from collectors.captures.record_framing import DAMAGED, DAY_NS, WHOLE
 from collectors.columns.record import ROCE_PORT, TCP, UDP
-from collectors.compilation.primitives import double, little, long, octet, part, plain, prefetch, short
-from collectors.flows.flow_state import ANSWERS, KIND_AT, LANE, REQUESTS
+from collectors.compilation.primitives import double, hashed, little, long, octet, part, plain, prefetch, short
+from collectors.flows.flow_state import ANSWERS, KIND_AT, LANE, REQUESTS, fetch_flow
 from collectors.packets import headers
 from collectors.packets.common_frames import COMMON, ENDS_AT
 from collectors.packets.packet_kinds import ACKNOWLEDGMENT, ANSWER, BEGINS, DATA, MEANING
@@ -60,6 +60,7 @@ _LANE, _QP, _LENGTH, _WHAT = (
 _32 = np.uint64(32)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
 _LEAST, _TWO_DAYS = LEAST[ENHANCED], np.uint64(2 * DAY_NS)
+MANY = 8  # packets of `flow_tracking.AHEAD` whose flows may be new, from which on these are looked for together
 _AETH = 54  # where an acknowledgment says what it does
 
 
@@ -212,16 +213,53 @@ def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, nea
 
 
 @part
-def seek(t: Any, hints: Any, n: Any, pairs: Any) -> None:
-    """Find the flows that the first hints lead to, -1 where to none, and have them fetched."""
+def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
+    """Find the flows that the first hints lead to, -1 where to none, and have them fetched; how many may be new.
+
+    `book`: keys, slots and pairs of the address book.
+    """
+    keys, slots, pairs = book
+    new = np.int64(0)
     for k in range(n):
         hint = hints[k]
         if hint.flow >= 0:
-            hint.flow = t.near[hint.flow]
+            hint.flow = np.int64(t.near[hint.flow]) - 1
             if hint.flow >= 0:
                 prefetch(t.flows, hint.flow)
+                if new >= MANY:  # where many flows are new, one found by these octets is mostly another one
+                    fetch_codes(hint.ends, keys, slots)
+            elif told_of(hint)[0] in (GOES_ON, STARTS, SEGMENT):
+                new += 1
+                fetch_codes(hint.ends, keys, slots)
             else:
                 prefetch(pairs, np.int64(pair_slot(hint.ends)))
+    return new
+
+
+@part
+def resolve(t: Any, hints: Any, n: Any, book: Any, known: Any, found: Any, seed: Any) -> Any:
+    """Find out of which addresses the first hints are that lead to no flow, up to a frame that needs the decoder.
+
+    Writes the identities of their flows to `found`, and has fetched where these are looked for. Up to which hint it came, and
+    how many addresses are known then: they are given codes in the order of the frames.
+    """
+    keys, slots, pairs = book
+    for k in range(n):
+        hint = hints[k]
+        what, rest = told_of(hint)
+        if what == UNCOMMON:
+            return k, known
+        if hint.flow >= 0:
+            flow = t.flows[np.uint64(hint.flow)]
+            if flow.raw == hint.ends and flow.rest == rest:
+                continue
+            hint.flow = -1
+        ends, known = codes_of(hint.ends, pairs, keys, slots, known)
+        key = found[k]
+        key.ends, key.rest, key.hash = ends, rest, hashed(ends, rest, seed)
+        if what != ACKNOWLEDGES:
+            fetch_flow(t, key.hash)
+    return n, known
 
 
 @part

@@ -16,7 +16,7 @@ from collectors.columns.record import FIN, PSH, RST, SYN
 from collectors.compilation.primitives import part, short
 from collectors.flows.bursts import UNIT
 from collectors.flows.flow_state import ACKNOWLEDGED, FAR, KIND_AT
-from collectors.flows.reordering import LATELY, note_segment
+from collectors.flows.reordering import LATELY, note_segment, open_segments
 from collectors.packets.packet_signs import (
     NOTHING,
     after_packet,
@@ -79,7 +79,7 @@ def enter_packets(flow: Any, record: Any) -> None:
 
 
 @part
-def expect_segment(flow: Any, sign: Any) -> None:
+def expect_segment(t: Any, i: Any, flow: Any, sign: Any) -> None:
     """Expect another segment like one that was taken, in the same unit, or another acknowledgment.
 
     Until they are entered, `high` is how many came, of at most `ready`. Of segments, `unpushed` and `until` then hold
@@ -89,10 +89,12 @@ def expect_segment(flow: Any, sign: Any) -> None:
     if flags_of(sign) & _PUSHED or is_marked(sign):
         return
     if octets == 0:
+        open_segments(t, i)
         flow.until, flow.high, flow.ready, flow.expects = flow.high, 0, FAR, sign
         return
     end = sequence_of(sign) + octets & _SEQUENCES - 1
     if flow.high == end and flow.unpushed == end and flow.unit > 0:
+        open_segments(t, i)
         flow.high, flow.ready, flow.expects = 0, (-flow.unit & UNIT - 1) // octets, after_segment(sign)
 
 
@@ -114,8 +116,9 @@ def enter_segments(t: Any, i: Any, flow: Any) -> None:
         flow.until = FAR
         flow.high = flow.unpushed = sequence_of(flow.expects)
         flow.unit += many * octets
-        flow.seen_ns = flow.last_ns
-        unit.end_ns = max(unit.end_ns, flow.last_ns)
+        if many:  # else the last packet of the flow was a copy
+            flow.seen_ns = flow.last_ns
+            unit.end_ns = max(unit.end_ns, flow.last_ns)
         unit.octets += many * octets
         unit.size += many * octets
         unit.packets += many

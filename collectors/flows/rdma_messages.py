@@ -12,7 +12,18 @@ import numpy as np
 
 from collectors.columns.record import UDP
 from collectors.compilation.primitives import hashed, part, prefetch, prefetch_second, rare
-from collectors.flows.flow_state import ANSWERS, MESSAGES, NOTICES, REPEATS, REQUESTS, find, new_out, open_record, renew
+from collectors.flows.flow_state import (
+    ANSWERS,
+    MESSAGES,
+    NOTICES,
+    REPEATS,
+    REQUESTS,
+    fetch_flow,
+    find,
+    new_out,
+    open_record,
+    renew,
+)
 from collectors.flows.late_messages import SLOTS, WINDOW, close_message, joined, overtaken, room_for_message, until_of
 from collectors.flows.packet_runs import enter_packets, expect_packet
 from collectors.flows.reordering import CONSTANT, SEEN, UNKNOWN, UNSEEN, is_copied_packet, sight_packet
@@ -82,7 +93,7 @@ def _fetch_next(t: Any, i: Any, flow: Any, seed: Any) -> None:
     prefetch(t.held, oldest)
     prefetch_second(t.held, oldest)
     prefetch_second(t.flows, i)
-    prefetch(t.slots, np.int64(hashed(flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed) & np.uint64(len(t.slots) - 1)))
+    fetch_flow(t, hashed(flow.ends, flow.rest ^ _REQUESTS ^ _ANSWERS, seed))
 
 
 @rare

@@ -7,6 +7,8 @@ do not count it: then a copy cannot be told from what was sent again.
 
 Each flow has `flow_state.WORDS` numbers of 32 bits for that (`Table.holes`). Of RDMA, a bit per PSN of a window: it was not
 seen. Of TCP, the ranges of sequence numbers that were not seen, then which segments came last, then where a copy would go on.
+A TCP flow of one segment needs none of them: its first segment is kept in `Flow.until`, and the numbers are in use once
+`Flow.anchor` is set.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from collectors.compilation.primitives import part, rare
-from collectors.flows.flow_state import COPIES, WORDS
+from collectors.flows.flow_state import COPIES, FAR, WORDS
 
 WINDOW = 32 * WORDS  # PSNs, 4 MB of 4096-octet packets: what paths of a fabric may differ by
 SEEN, UNSEEN, UNKNOWN = range(3)
@@ -25,6 +27,7 @@ AHEAD = 8  # packets that copies may skip
 MODULUS, HALF = 1 << 32, 1 << 31
 GAPS, LATELY = 8, 7  # ranges and segments that are remembered
 _SEGMENTS, _NEXT, _EXPECTED = 2 * GAPS, 2 * (GAPS + LATELY), 2 * (GAPS + LATELY) + 1
+_SEQUENCE_AT, _IDENT = 20, (1 << 20) - 1  # of a first segment: its sequence number above 20 bits, which IPv6's labels have
 _ALL = (1 << 32) - 1
 _WORD = WORDS - 1
 
@@ -91,18 +94,32 @@ def is_copied_packet(t: Any, i: Any, record: Any, psn: Any, begins: Any, ident: 
     return same
 
 
-@rare
-def renew_segments(t: Any, i: Any) -> None:
+@part
+def renew_segments(flow: Any) -> None:
     """Forget what was seen of a lane: a new space of sequence numbers begins."""
+    flow.newest = flow.used = flow.anchor = 0
+    flow.until = FAR
+
+
+@rare
+def open_segments(t: Any, i: Any) -> None:
+    """Begin to use the numbers of lane i, with the first segment that was noted if there is one."""
+    flow = t.flows[i]
+    if flow.anchor:
+        return
     for k in range(WORDS):
         t.holes[i, k] = 0
-    t.flows[i].newest = t.flows[i].used = 0
+    if flow.until != FAR:
+        t.holes[i, _SEGMENTS], t.holes[i, _SEGMENTS + 1] = flow.until >> _SEQUENCE_AT, flow.until & _IDENT
+        flow.used = 1
+    flow.anchor, flow.until = 1, FAR
 
 
 @rare
 def skip_octets(t: Any, i: Any, begin: Any, end: Any) -> None:
     """Note that sequence numbers of lane i were not seen; the oldest that are remembered make room. `newest`: 0 without any."""
     flow = t.flows[i]
+    open_segments(t, i)
     at: Any = max(np.int64(flow.newest) - 1, np.int64(0))
     for _ in range(GAPS):
         if t.holes[i, 2 * at] == t.holes[i, 2 * at + 1]:
@@ -142,6 +159,10 @@ def _distance(number: Any, begin: Any) -> Any:
 def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
     """Remember a segment of lane i, so that a copy of it is known."""
     flow = t.flows[i]
+    if not flow.anchor and flow.until == FAR:
+        flow.until = np.int64(sequence) << _SEQUENCE_AT | np.int64(ident)
+        return
+    open_segments(t, i)
     at = _SEGMENTS + 2 * np.int64(flow.used)
     t.holes[i, at], t.holes[i, at + 1] = sequence, ident
     flow.used = (np.int64(flow.used) + 1) % LATELY
@@ -150,6 +171,7 @@ def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
 @rare
 def is_copied_segment(t: Any, i: Any, sequence: Any, octets: Any, ident: Any) -> Any:
     """Whether a segment that was seen before is a copy; copies come in order."""
+    open_segments(t, i)
     same = t.holes[i, _NEXT] != 0 and t.holes[i, _EXPECTED] == sequence
     counted = 0 < ident <= 0xFFFF
     for k in range(_SEGMENTS, _NEXT, 2):

@@ -70,7 +70,7 @@ def _unsent(t: Any, i: Any, flow: Any, row: Any) -> Any:
     end = begin + octets & MODULUS - 1
     if syn or flow.high < 0:
         flow.high = begin
-        renew_segments(t, i)
+        renew_segments(flow)
     ahead = (end - flow.high + WINDOW & MODULUS - 1) - WINDOW
     before = np.int64(0)
     if ahead < octets and flow.newest:

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from collectors.addresses.address_book import codes_of
 from collectors.compilation.primitives import compiled, part, rare
-from collectors.flows.flow_tracking import AHEAD, Scratch, Settings, count_answer, follow_one, has_room, take_known
+from collectors.flows.flow_state import FLOWS
+from collectors.flows.flow_tracking import AHEAD, Scratch, Settings, count_answer, flow_of, follow_one, has_room, take_known
 from collectors.flows.frame_classification import (
     ACKNOWLEDGES,
     GOES_ON,
+    MANY,
     SEGMENT,
     STARTS,
     UNCOMMON,
@@ -26,6 +28,7 @@ from collectors.flows.frame_classification import (
     length_of,
     near_slot,
     packet_of,
+    resolve,
     seek,
     syndrome,
     told_of,
@@ -39,7 +42,7 @@ from collectors.packets.packet_signs import UNKNOWN
 from collectors.packets.protocols import KEPT
 from collectors.packets.truncation import keep, slot_of
 
-_AHEAD, _0 = np.uint64(AHEAD), np.uint64(0)
+_AHEAD, _0, _32, _LOWER = np.uint64(AHEAD), np.uint64(0), np.uint64(32), np.uint64(0xFFFFFFFF)
 TAKEN, SKIPPED, LATE = range(3)  # what becomes of a frame
 
 
@@ -49,7 +52,7 @@ class Means(NamedTuple):
     """
 
     keys: NDArray[np.uint64]
-    slots: NDArray[np.int32]
+    slots: NDArray[np.uint64]
     pairs: NDArray[np.uint64]
     rows: NDArray[Any]
     places: NDArray[Any]
@@ -86,7 +89,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
 @part
 def room_for(t: Any, means: Any, known: Any) -> Any:
     """Whether the next `AHEAD` frames can be followed, whatever they are."""
-    return has_room(t) and known + 2 * AHEAD <= len(t.typical) and known + 2 * AHEAD < len(means.keys)
+    return has_room(t) and known + 2 * AHEAD <= len(t.pacing) and known + 2 * AHEAD < len(means.keys)
 
 
 @part
@@ -95,13 +98,20 @@ def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) 
 
     A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
     """
-    seek(t, hints, n, means.pairs)
+    book, upto = (means.keys, means.slots, means.pairs), _0
+    if seek(t, hints, n, book) >= MANY:
+        upto, known = resolve(t, hints, n, book, known, means.scratch.keys, means.seed)
     skipped, idle_ns, seen = np.int64(0), means.settings.idle_ns, means.seen
     for k in range(n):
         hint = hints[k]
         if hint.flow >= 0 and hint.time_ns >= clock and runs_on(t.flows[np.uint64(hint.flow)], hint, idle_ns):
             clock = hint.time_ns
             _note(hint, seen)
+            continue
+        if k < upto and hint.flow < 0 and hint.time_ns >= clock:
+            clock = hint.time_ns
+            _note(hint, seen)
+            _take_resolved(t, hint, means.scratch.keys[k], means)
             continue
         done, known = _take(t, hint, clock, means, known)
         if done == LATE:
@@ -150,9 +160,32 @@ def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
     take_known(t, hint.flow, row, means.exporter, means.path, how, means.scratch, means.seed)
     flow, record = t.flows[np.uint64(hint.flow)], t.records[np.uint64(hint.flow)]
     if what == SEGMENT:
-        expect_segment(flow, hint.sign)
+        expect_segment(t, hint.flow, flow, hint.sign)
     elif what == STARTS:
         expect_packet(flow, record, hint.sign)
+
+
+@part
+def _take_resolved(t: Any, hint: Any, key: Any, means: Any) -> None:
+    """A packet of which the identity of its flow is known."""
+    if told_of(hint)[0] == ACKNOWLEDGES:
+        count_answer(t, syndrome(hint))
+    else:
+        _take_new(t, hint, key, means)
+
+
+@rare
+def _take_new(t: Any, hint: Any, key: Any, means: Any) -> None:
+    """A packet of a flow that is new, as a rule."""
+    row, how = means.rows[_0], means.settings
+    common(hint.at, hint.at + captured_of(hint), row)
+    row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
+    row.src, row.dst = np.int32(key.ends >> _32), np.int32(key.ends & _LOWER)
+    known = t.counters[FLOWS]
+    i = flow_of(t, key, row.time_ns)
+    if i < known:
+        _lead_to(t, hint, i)
+    take_known(t, i, row, means.exporter, means.path, how, means.scratch, means.seed)
 
 
 @rare
@@ -171,9 +204,16 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
         means.seen[0], means.seen[slot] = longest, cut
         return LATE, known
     row.time_ns = hint.time_ns
+    flows = t.counters[FLOWS]
     i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)
-    if what != UNCOMMON and i >= 0:
-        slot = near_slot(hint, t.near)
-        t.near[slot] = i
-        t.flows[np.uint64(i)].raw = hint.ends
+    if what != UNCOMMON and 0 <= i < flows:
+        _lead_to(t, hint, i)
     return TAKEN, known
+
+
+@part
+def _lead_to(t: Any, hint: Any, i: Any) -> None:
+    """Have the octets of a packet's headers lead to its flow, from its second packet on."""
+    slot = near_slot(hint, t.near)
+    t.near[slot] = i + 1
+    t.flows[np.uint64(i)].raw = hint.ends

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from collectors.compilation.primitives import SEED, compiled, hashed
 from collectors.flows.flow_state import (
@@ -15,6 +14,7 @@ from collectors.flows.flow_state import (
     paces,
     settle,
     with_room,
+    without_flows,
 )
 from collectors.memory.pages import LINE
 
@@ -29,33 +29,36 @@ def test_rows_fill_whole_lines_of_the_cache():
     assert FLOW.fields["kind"][1] == 64  # what lanes need lies behind what all need
 
 
-@pytest.mark.parametrize("every", [1, 3])  # so many flows have messages that are held, and a block before
-def test_flows_are_found_again_when_the_table_has_grown(every):
+def test_flows_are_found_again_when_the_table_has_grown():
     t = with_room(empty_table(), 500, 1, 1, 1)
     for i in range(500):
         t.flows[i]["ends"], t.flows[i]["rest"], t.flows[i]["kind"] = i, i * i, 1
     t.held["octets"][: MESSAGES * 500] = np.arange(MESSAGES * 500)
     t.history[:500] = np.arange(500)[:, None, None]
-    t.flows["used"][:500:every] = t.flows["has_history"][:500:every] = 1
     t.counters[FLOWS] = 500
     settle(t, SEED)
-    for grown in (t, with_room(t, 5000, 1, 1, 1)):
-        assert [found(grown, np.uint64(i), np.uint64(i * i), SEED) for i in range(500)] == list(range(500))
-        assert found(grown, np.uint64(3), np.uint64(8), SEED) == -1
-        assert len(grown.held) == MESSAGES * len(grown.flows)
-        held = grown.held["octets"][: MESSAGES * 500].reshape(500, MESSAGES)[::every]
-        assert held.tolist() == np.arange(MESSAGES * 500).reshape(500, MESSAGES)[::every].tolist()
-        assert (grown.history[:500:every] == np.arange(0, 500, every)[:, None, None]).all()
-        assert grown.flows.ctypes.data % LINE == grown.records.ctypes.data % LINE == grown.held.ctypes.data % LINE == 0
+    for more in (1, 5000, 50_000):
+        t = with_room(t, more, 1, 1, 1)
+        assert [found(t, np.uint64(i), np.uint64(i * i), SEED) for i in range(500)] == list(range(500))
+        assert found(t, np.uint64(3), np.uint64(8), SEED) == -1
+        assert len(t.flows) >= 500 + more
+        assert len(t.held) == MESSAGES * len(t.flows)
+        assert (t.held["octets"][: MESSAGES * 500] == np.arange(MESSAGES * 500)).all()
+        assert (t.history[:500] == np.arange(500)[:, None, None]).all()
+        assert t.flows.ctypes.data % LINE == t.records.ctypes.data % LINE == t.held.ctypes.data % LINE == 0
+    settle(without_flows(t), SEED)
+    assert found(t, np.uint64(7), np.uint64(49), SEED) == 7
 
 
 def test_paces_of_senders_stay_as_their_number_grows():
     t = with_room(empty_table(), 1, 1, 1, 100)
-    t.typical[60, 3], t.counters[PACED] = 7, 61
-    grown = with_room(t, 1, 1, 1, 10_000)
-    assert len(grown.typical) >= 10_000
-    assert (int(grown.typical[60, 3]), int(grown.typical.sum())) == (7, 7)
-    assert paces(grown).tolist() == paces(t).tolist() == grown.typical.sum(axis=0).tolist()
+    t.pacing[60], t.counters[PACED], t.typical[0, 3] = 1, 1, 7
+    before = paces(t).tolist()
+    grown = with_room(t, 1, 1000, 1, 10_000)
+    assert len(grown.pacing) >= 10_000
+    assert len(grown.typical) > 1000
+    assert (int(grown.pacing[60]), int(grown.typical[0, 3]), int(grown.typical.sum())) == (1, 7, 7)
+    assert paces(grown).tolist() == before == grown.typical.sum(axis=0).tolist()
     assert not paces(empty_table()).any()
 
 

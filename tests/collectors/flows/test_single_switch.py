@@ -1,5 +1,6 @@
 """Frames straight to flows come to the same as frames to rows, and rows to flows."""
 
+import random
 from collections import Counter
 
 import numpy as np
@@ -16,7 +17,7 @@ from collectors.exports.evidence_store import DELAYS
 from collectors.flows.flow_tracking import AHEAD
 from collectors.flows.reordering import LATELY
 from collectors.packets.frame_batch import Batch
-from tests.collectors.builders.frames import SAMPLES, ethernet, ipv4, tcp
+from tests.collectors.builders.frames import SAMPLES, ethernet, ipv4, roce, tcp, udp
 from tests.collectors.builders.uetframes import PACKETS, framed
 
 ALL = (*SAMPLES, *((1, framed(packet)) for packet in PACKETS.values()))
@@ -124,6 +125,31 @@ def test_a_clock_that_goes_back(at):
     found = told([batch, batch_of(frames[:7], range(10**6, 10**6 + 7))], "later")
     assert found == told([batch, batch_of(frames[:7], range(10**6, 10**6 + 7))], "unpack")
     assert found[3]["packets seen once"] == 3 * AHEAD + 7
+
+
+def of_new_pairs(seed, count, addresses):
+    """Packets between addresses drawn at random, of every kind, of whole blocks of which each flow is new."""
+    draw = random.Random(seed)
+    kinds = [
+        *(tcp(bytes(octets), flags=flags) for octets in (0, 10, 1000) for flags in (0x02, 0x10, 0x18, 0x11)),
+        roce(10, bytes(1016)),
+        roce(7, bytes(1000)),
+        roce(17, bytes(4)),
+        udp(bytes(40)),
+    ]
+    for k in range(count):
+        src, dst = (f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in (draw.randrange(addresses), draw.randrange(addresses)))
+        kind = draw.randrange(len(kinds))
+        protocol = 6 if kind < 12 else 17
+        yield 1000 * k, ethernet(ipv4(kinds[kind], protocol, src=src, dst=dst))
+
+
+@pytest.mark.parametrize("addresses", [3, 60, 1 << 24])
+@pytest.mark.parametrize("size", [3, 700])  # of a batch; there is room for the addresses of many small ones too
+def test_the_same_of_pairs_at_random(addresses, size):
+    packets = [(time, frame, len(frame)) for time, frame in of_new_pairs(addresses, 3000, addresses)]
+    batches = [Batch.of(packets[k : k + size]) for k in range(0, len(packets), size)]
+    assert told(batches, "later") == told(batches, "unpack")
 
 
 @pytest.mark.parametrize("octets", [1 << 12, 1 << 20])
