@@ -97,10 +97,10 @@ def _begun(hands: Mapping[Pair, Edge], handover_of: Mapping[Pair, Handover]) -> 
     """Yield for each pipeline the first hand-over of each step, the first return after it, and the first stage."""
     lanes = lanes_of(hands)
     for first, second, *_ in chains_of(hands, {}, handover_of)[0]:
-        forward_times, return_times = (
-            np.sort(np.concatenate(own))
-            for own in ([hands[key].start for key in lanes[first, second]], [hands[key].end for key in lanes[second, first]])
-        )
+        times = [hands[key].start for key in lanes[first, second]], [hands[key].end for key in lanes[second, first]]
+        if not all(times):
+            continue  # of a pipeline that branches, the first two may exchange nothing
+        forward_times, return_times = (np.sort(np.concatenate(own)) for own in times)
         tide = emptied(first, second, lanes, handover_of)
         if tide is not None:
             sent = np.append(forward_times, FOREVER)[np.searchsorted(forward_times, np.append(forward_times[0], tide.empty))]

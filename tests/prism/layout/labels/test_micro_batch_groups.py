@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import diagnose
-from prism.layout.labels.micro_batch_groups import _waited
+from prism.layout.labels.micro_batch_groups import _begun, _waited
+from prism.layout.labels.pipelines import chains_of
+from prism.loops.arrays.edges import edges_of
 from prism.model import Layout
 from prism.synth.scenario.specification import Cluster, Job, Spec
 from prism.synth.simulation import simulate
 from prism.topology import parse
-from tests.prism.traffic import inferred, source
+from tests.prism.traffic import inferred, placed, source, training
 
 
 def told(transport, **job):
@@ -53,3 +55,13 @@ def test_what_is_reduced_once_a_step_does(transport, more):
 def test_beside_a_reduction_nothing_is_asked():
     layout = told("tcp", pp=2, dp=2, tp=2, micro=4)
     assert (layout.dp, layout.pp, layout.tp) == (2, 2, 2)
+
+
+def test_stages_of_a_branching_pipeline_that_exchange_nothing_begin_nothing():
+    flows = training(dp=1, pp=4).flows(placed(4))
+    edges = edges_of(flows, np.flatnonzero(~flows.control()))
+    ends = {(0, 1): (0, 2), (1, 0): (2, 0), (1, 2): (1, 2), (2, 1): (2, 1), (2, 3): (2, 3), (3, 2): (3, 2)}
+    branching = {ends[key]: edge for key, edge in edges.items()}
+    ((first, second, *_),) = chains_of(branching, {}, {})[0]
+    assert (first, second) not in branching
+    assert list(_begun(branching, {})) == []
