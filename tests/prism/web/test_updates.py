@@ -107,7 +107,8 @@ def test_what_was_drawn_last_is_shown_by_the_elements_that_were_there(live, open
 
 def test_a_part_that_fails_leaves_the_rest_and_comes_back(live, opened):
     page = opened(live.url, allowed="broken drawing")
-    failed = "▲ This part of the page cannot be drawn. after"
+    advice = "Reload the page; if it fails again, report the text of the browser's console."
+    failed = f"▲ This part of the page cannot be drawn. {advice} after"
     assert page.evaluate(BROKEN) == [failed, "one after", failed, "two after", "three after"]
 
 

@@ -145,13 +145,13 @@ function mountShare(root) {
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(location.href);
-      draw("Copied");
+      redraw(root, button("Copied"));
     } catch {
-      draw(h("input", { value: location.href, readonly: true, "aria-label": "Link to this finding", onfocus: (event) => event.target.select() }));
+      redraw(root, h("input", { value: location.href, readonly: true, "aria-label": "Link to this finding", onfocus: (event) => event.target.select() }));
     }
   };
-  const draw = (shows) => redraw(root, h("button", { type: "button", class: "link", onclick: copy }, shows));
-  draw("Copy link");
+  const button = (text) => h("button", { type: "button", class: "link", onclick: copy }, text);
+  redraw(root, button("Copy link"));
   return { update() {} }; // keeps the text "copied"
 }
 
