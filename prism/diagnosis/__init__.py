@@ -1,5 +1,6 @@
-"""Find the cause of lost time: each candidate, what it explains of the new delays, and the one that explains most.
+"""Find the cause of lost time: list candidates, compute how much of the new delays each explains, and report the best one.
 
-`candidates` lists causes, `comparisons` and `explained_delay` measure what each explains, `slow_steps` finds when,
-`confirmation` holds claims of detectors against it, `verdicts` writes the findings. `assessment` has cost and confidence.
+`candidates` lists causes. `comparisons` and `explained_delay` compute what each explains. `slow_steps` finds the steps.
+`confirmation` checks the claims of detectors against the result. `verdicts` writes the findings. `assessment` computes cost and
+confidence.
 """

@@ -1,4 +1,4 @@
-"""Who or what may have caused delays: a rank's own work, its host, a NIC, what lies between switches."""
+"""List candidate causes of delays: a rank's own work, its host, a NIC, a link or switch."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ Cause = Literal["work", "network"]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A cause with whom it names, and the lanes of which it may delay transfers: as who sends, as who receives.
+    """A cause, the parts it names, and the lanes whose transfers it may delay: as sender, as receiver.
 
-    Work delays transfers before they begin, the network while they last.
+    Own work delays the start of transfers. The network delays transfers while they last.
     """
 
     cause: Cause
     subject: SubjectType
     ids: tuple[str, ...]
     sends: Ints  # numbers of lanes
-    hears: Ints
+    hears: Ints  # numbers of lanes
     way: str = ""
     ranks: int = 1
 
     @cached_property
     def lanes(self) -> Ints:
-        """All lanes that it has part in."""
+        """All lanes that the candidate may delay."""
         return np.union1d(self.sends, self.hears)
 
     @property
     def larger(self) -> bool:
-        """Whether it has more parts than a rank or a NIC."""
+        """Whether the candidate is larger than one rank or one NIC."""
         return self.subject != "endpoint"
 
     def gone(self, transfers: Transfers, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which delays would not be without it, in some steps; bool[2, transfers]."""
+        """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
         inside = np.zeros(len(transfers.lanes), np.bool_)
         inside[self.lanes] = True
         own = inside[transfers.lane] & steps[transfers.step]
@@ -53,7 +53,21 @@ class Candidate:
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
-    """All candidates of a job."""
+    """List all candidates of a job.
+
+    Parameters
+    ----------
+    view : Steps
+        The job by step and edge.
+    transfers : Transfers
+        Its transfers by lane and step.
+
+    Returns
+    -------
+    list of Candidate
+        Own work and network of each rank; own work and network of each host with several ranks; links and switches on known
+        paths.
+    """
     ranks = view.job.endpoints
     out = []
     none = np.zeros(0, np.int64)
@@ -78,7 +92,7 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
 
 
 def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:
-    """The lanes that go out of, and those that come into each of those that the ranks are `of`."""
+    """Lanes that leave and lanes that enter each place; `of` is the place of each rank."""
     n = int(of.max(initial=-1)) + 1
     parts = []
     for end in lanes.T:
@@ -88,9 +102,11 @@ def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:
 
 
 def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
-    """What lies between switches: the uplinks of a leaf, a link, a switch above; of those that the same lanes cross, one.
+    """List the parts between switches: uplinks of a leaf, links, spine switches. Parts that the same lanes cross become one
+    candidate.
 
-    What only crosses two leaves is the way between them: nothing tells which of the two it is. A leaf with one uplink is that.
+    If all lanes cross the same two leaves the candidate is the path between them: the traffic cannot distinguish the two. A
+    leaf with one uplink is named by this link.
     """
     codes = view.codes
     lanes: dict[tuple[str, ...], list[int]] = {}

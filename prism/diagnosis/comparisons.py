@@ -1,4 +1,4 @@
-"""Compared values to tell causes: a job's new delays against its own quick steps, and against peers, with all candidates."""
+"""Compute a job's new delays, with all candidates, once against its own quick steps and once against peers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """New delays of a job with the candidates, and the share of each step's that each explains (float64[candidates, steps]).
+    """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
 
-    `always`: against peers, for what was so in all steps; those `beside` one another are of the same hosts.
+    `always`: the delays are relative to peers, so that they show what was slow in all steps. `beside`: peers are lanes between
+    the same hosts.
     """
 
     delays: Delays
@@ -35,21 +36,22 @@ class Scene:
     beside: bool = False
 
     def during(self, start: int, stop: int) -> Mask:
-        """Steps `start` to before `stop`; among peers those of them that are looked at."""
+        """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
         steps = np.arange(self.delays.transfers.steps)
         inside = (steps >= start) & (steps < stop)
         return inside & np.isin(steps, self.delays.model) if self.always else inside
 
     def slowed(self, one: Candidate, during: Mask) -> Ints:
-        """The lanes of a candidate that lose a good part of what its worst one loses per octet, in some steps."""
+        """Lanes of a candidate that lose nearly as much per octet as its worst lane in the steps `during` (share `SLOWED`)."""
         its = np.ix_(one.lanes, during)
         each = self.gone.within[its].sum(axis=1) / np.maximum(self.gone.moved[its].sum(axis=1), 1.0)
         return np.asarray(one.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))], np.int64)
 
     def explained(self, during: Mask) -> Floats:
-        """The share of the delays of some steps that each candidate explains; float64[candidates].
+        """Share of the delays of the steps `during` that each candidate explains; float64[candidates].
 
-        Of the best, halfway to what the steps would have saved without them, where that is more.
+        For the best candidates: the mean of this share and of the share that a replay without them saves, if this mean is
+        larger.
         """
         if not during.any():
             return np.zeros(len(self.which))
@@ -66,13 +68,13 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One job, to be diagnosed."""
+    """One job to diagnose."""
 
     view: View
 
     @cached_property
     def transfers(self) -> Transfers | None:
-        """Its transfers; None where too little is known of it."""
+        """Transfers of the job; None if fewer than three steps are known."""
         if len(self.view.ends) < 3:
             return None
         found = transfers_of(self.view)
@@ -80,13 +82,13 @@ class Case:
 
     @cached_property
     def lately(self) -> Scene | None:
-        """Against its own quick steps."""
+        """Comparison with the job's own quick steps; None if too few steps are known."""
         delays = None if self.transfers is None else against_steps(self.view, self.transfers)
         return None if delays is None else self._scene(delays)
 
     @cached_property
     def always(self) -> list[Scene]:
-        """Against peers wherever they are, and against those in the same hosts."""
+        """Comparisons with peers on any host, and with peers on the same hosts."""
         if self.transfers is None:
             return []
         known = None if self.lately is None else self.lately.delays

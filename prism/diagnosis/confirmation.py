@@ -1,4 +1,4 @@
-"""Whether what a detector found is what explains the delays of its steps."""
+"""Check whether the cause that a detector found explains the delays of its steps."""
 
 from __future__ import annotations
 
@@ -20,10 +20,23 @@ SLOW = ("slow_rank", "slow_link", "slow_switch")
 
 
 def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Finding]:
-    """What detectors found, and what the event graph tells: it has the last word on who made steps slow for some time.
+    """Combine findings of detectors with those of the event graph. For slow steps of limited duration the event graph decides.
 
-    What detectors say of the same time, or what the graph does not uphold, is information. Who was always slow the graph can
-    only compare with peers; there detectors, which compare more closely, have the last word.
+    Parameters
+    ----------
+    case : Case
+        The job.
+    raw : sequence of Finding
+        Findings of all detectors.
+    seen : Completeness
+        How complete the records are.
+
+    Returns
+    -------
+    list of Finding
+        Findings of the graph, then those of the detectors. A detector's claim about the same time, or one that the graph does
+        not confirm, becomes information. For parts that were slow in all steps the graph has only peers to compare with: there
+        the detectors decide, because they compare more closely.
     """
     stops = [one for one in raw if one.kind in STOPS and one.severity is not Severity.INFO]
     told = [one for one in findings(case, seen) if one.kind not in STOPS or not any(_touch(one, stop) for stop in stops)]
@@ -40,31 +53,31 @@ def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Find
 
 
 def _touch(one: Finding, other: Finding) -> bool:
-    """Whether two findings have any time in common."""
+    """Whether two findings overlap in time."""
     return one.start_ns <= other.end_ns and other.start_ns <= one.end_ns
 
 
 def _agreed(one: Finding, others: Sequence[Finding]) -> bool:
-    """Whether all other findings of the same time name the same as one."""
+    """Whether all other findings of the same time name the same cause and parts."""
     return all((other.kind, other.ids) == (one.kind, one.ids) for other in others if _meet(one, other))
 
 
 def _always(case: Case, finding: Finding) -> bool:
-    """Whether a finding is about all steps."""
+    """Whether a finding covers all steps."""
     start, stop = steps_of(case.view, finding)
     return stop - start >= len(case.view.ends) - 1
 
 
 def _meet(one: Finding, other: Finding) -> bool:
-    """Whether two findings share half of the shorter one's time."""
+    """Whether two findings overlap by half of the shorter one."""
     shared = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
     return 2 * shared >= min(one.end_ns - one.start_ns, other.end_ns - other.start_ns)
 
 
 def upheld(case: Case, finding: Finding) -> bool:
-    """Whether no other candidate explains the delays of a finding's steps clearly better than whom it names, but by chance.
+    """Whether the parts that a finding names explain the delays of its steps about as well as any other candidate.
 
-    True where nothing is known of them.
+    A candidate that explains more does not count if chance makes such delays often. True if no comparison is possible.
     """
     start, stop = steps_of(case.view, finding)
     scenes = case.always if _always(case, finding) or case.lately is None else [case.lately]

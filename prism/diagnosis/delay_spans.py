@@ -1,4 +1,4 @@
-"""From when to when something was slow: stretches of steps in which a rank's or NIC's delays, or the steps, stand out."""
+"""Find spans of steps in which a rank's delays, a NIC's delays, or the steps themselves are longer than in other steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from prism.loops.detection.transfer_delays import Floats
 
 
 class Stretch(NamedTuple):
-    """Steps `start` to before `stop`; by how many robust sigmas they stand out; how often chance makes one like it."""
+    """Steps `start` to before `stop`, their deviation in robust standard deviations, and the expected number of such spans by
+    chance.
+    """
 
     start: int
     stop: int
@@ -24,7 +26,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(view: View, delays: Delays, gone: Lost) -> list[Stretch]:
-    """All stretches that stand out, the clearest first; of those that share most of their steps the clearest alone."""
+    """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
     for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual)):
@@ -38,18 +40,18 @@ def stretches(view: View, delays: Delays, gone: Lost) -> list[Stretch]:
 
 
 def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floats, Floats]:
-    """The longest delays of each rank in each step, of a usual step's time: that its work or its NIC may have caused."""
+    """Longest delays of each rank in each step that its work, or its NIC, may have caused, as shares of a usual step."""
     lanes, n = delays.transfers.lanes, len(view.job.endpoints)
     work, network = np.zeros((2, n, delays.transfers.steps))
     for side, own in ((0, gone.sender), (1, gone.receiver)):
         np.maximum.at(work, lanes[:, side], own / usual)
         np.maximum.at(network, lanes[:, side], gone.within / usual)
-    work[:, 0] = network[:, 0] = np.nan  # nobody saw the first step begin
+    work[:, 0] = network[:, 0] = np.nan  # the records do not contain the start of the first step
     return work, network
 
 
 def _steps(view: View, delays: Delays, usual: float) -> Floats:
-    """By how much longer each step took, of a usual one, without what a pause took."""
+    """Excess duration of each step as a share of a usual step; NaN for steps with a pause."""
     more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
     for pause in view.pauses:
         more[pause.step] = np.nan
@@ -57,7 +59,7 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
 
 
 def _standing_out(rows: Floats, least: int) -> list[Stretch]:
-    """The stretches of all rows, of which some steps may be hidden (`_unhidden`)."""
+    """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
     sigma = spread(rows)
     out = _lasting(rows, rows, sigma, least)
     known = _unhidden(rows, sigma)
@@ -65,7 +67,7 @@ def _standing_out(rows: Floats, least: int) -> list[Stretch]:
 
 
 def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Stretch]:
-    """The stretches in which rows stand out for most of the time; `every` step tells how often chance makes one like it."""
+    """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
     out = list[Stretch]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
         for one in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
@@ -77,7 +79,7 @@ def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Stre
 
 
 def _unhidden(rows: Floats, sigma: float) -> Floats:
-    """Delays by rank and step; NaN where others are late for more than twice as long and may hide a rank's own."""
+    """Delays by rank and step; NaN where another rank's delay is more than twice as long and may hide the rank's own."""
     if len(rows) < 2:
         return rows
     latest = np.nanmax(np.nan_to_num(rows), axis=0)
@@ -86,6 +88,6 @@ def _unhidden(rows: Floats, sigma: float) -> Floats:
 
 
 def _same(one: Stretch, other: Stretch) -> bool:
-    """Whether two stretches share more than half of the longer one's steps."""
+    """Whether two spans share more than half of the longer one's steps."""
     shared = min(one.stop, other.stop) - max(one.start, other.start)
     return 2 * shared > max(one.stop - one.start, other.stop - other.start)

@@ -1,4 +1,4 @@
-"""How much of the new delays of each step each candidate touches, and which touches most."""
+"""Compute how much of each step's new delays each candidate explains."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from prism.loops.detection.transfer_delays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """New delays by lane and step, ns: before transfers begin, what of that their sender and their receiver may have worked,
-    and while they last. float64[lanes, steps] each.
+    """New delays by lane and step, ns: before transfers begin; the parts of these that the sender's and the receiver's own work
+    may explain; while transfers last. float64[lanes, steps] each.
     """
 
     before: Floats
@@ -31,22 +31,34 @@ class Lost:
 
     @property
     def network(self) -> Floats:
-        """How far transfers that lasted longer explain what each step lost, 0 … 1: the slowest lane's a good part of it."""
+        """Share of each step's loss that longer transfers explain, 0 … 1: 1 if the slowest lane explains `SAVED` of it."""
         own = self.within.max(axis=0, initial=0.0)
         known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
     @property
     def total(self) -> Floats:
-        """All new delays of each step; among peers those before transfers: paths of other speeds are nobody's fault."""
+        """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault."""
         return np.asarray(self.before.sum(axis=0) + self.within.sum(axis=0) * self.usual, np.float64)
 
 
 def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
-    """The new delays of a job by lane and step; where steps tell what is `usual`, beyond what those have themselves.
+    """Compute the new delays of a job by lane and step; if `usual`, minus the mean of the steps that define what is usual.
 
-    Senders wait for `receivers` that are late so far, 0 … 1. Who had just ended something when a transfer usually begins does
-    not work for it; that it begins late is a wait.
+    Parameters
+    ----------
+    delays : Delays
+        New delays of each transfer, ns.
+    receivers : float
+        How much senders wait for late receivers, 0 … 1.
+    usual : bool
+        Whether the delays are relative to the job's own quick steps.
+
+    Returns
+    -------
+    Lost
+        A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
+        a wait, not work.
     """
     t = delays.transfers
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
@@ -65,9 +77,9 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
 
 
 def weigh(which: list[Candidate], gone: Lost) -> Floats:
-    """The share of the new delays of each step that each candidate explains, less what it costs to have more parts.
+    """Compute the share of each step's new delays that each candidate explains, minus a penalty for larger candidates.
 
-    float64[candidates, steps].
+    Returns float64[candidates, steps].
     """
     lanes = len(gone.moved)
     sends, hears, whole = (
@@ -86,7 +98,7 @@ def weigh(which: list[Candidate], gone: Lost) -> Floats:
 
 
 def _table(lanes: Sequence[Ints], n: int) -> csr_array:
-    """Rows with a 1 at each of some lanes, of n."""
+    """Sparse matrix with one row per candidate and a 1 for each of its lanes; n columns."""
     begins = np.cumsum([0, *map(len, lanes)])
     where = np.concatenate([np.zeros(0, np.int64), *lanes])
     return csr_array((np.ones(len(where)), where, begins), shape=(len(lanes), n))

@@ -1,4 +1,4 @@
-"""What a finding costs, whom to isolate for it, and how sure it is: the last touch on what the detectors say of one job."""
+"""Add to the findings of one job: what each costs, which hosts to isolate, and how sure it is."""
 
 from __future__ import annotations
 
@@ -13,16 +13,31 @@ from prism.diagnosis.verdicts import GRAPH
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
 
-CRITICAL = 1.5  # times as long as they would have been steps must be
+CRITICAL = 1.5  # slowdown from which a slow part is critical
 
 
 def assessed(
     view: View, findings: Sequence[Finding], seen: Completeness, *, asked: float = 0.9, least: float = 0.5
 ) -> list[Finding]:
-    """The findings with their cost, the hosts that hold the culprit with probability `asked`, and their confidence.
+    """Add cost, hosts to isolate and confidence to findings.
 
-    Claims of less confidence than `least` become info, and slowness that cost little is not critical. `seen` is how far
-    records tell all.
+    Parameters
+    ----------
+    view : View
+        The job by step and edge.
+    findings : sequence of Finding
+        Its findings.
+    seen : Completeness
+        How complete the records are.
+    asked : float
+        Probability that the isolated hosts contain the cause.
+    least : float
+        Claims with less confidence become information. Slowness with little cost is not critical.
+
+    Returns
+    -------
+    list of Finding
+        In the order of `findings`.
     """
     return [
         _assessed(view, finding, cost, seen, asked, least)
@@ -31,7 +46,7 @@ def assessed(
 
 
 def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, asked: float, least: float) -> Finding:
-    if finding.detector == GRAPH:  # it replayed the graph itself
+    if finding.detector == GRAPH:  # the event graph has replayed the steps already
         return attested(view, finding)
     finding = attested(view, replace(finding, isolate=isolation(view, finding, asked=asked)))
     sure = confidence(view, finding, seen)
@@ -44,7 +59,7 @@ def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, aske
         evidence["incomplete"] = list(seen.reasons)
     severity = Severity.INFO if sure < least else finding.severity
     if severity is Severity.CRITICAL and finding.kind.startswith("slow") and cost.slowdown < CRITICAL:
-        severity = Severity.WARNING  # what it cost is less than it looked
+        severity = Severity.WARNING  # the replayed cost is less than the observed slowdown
     return replace(
         finding,
         severity=severity,

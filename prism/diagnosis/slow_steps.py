@@ -1,4 +1,4 @@
-"""Slow steps: which candidate explains most of what they lost, from when to when."""
+"""Find slow steps and the candidate that explains most of what they lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from prism.loops.detection.transfer_delays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """A cause of slow steps `start` … `stop` − 1, what it explains of the new delays, its cost, and who else it may be."""
+    """A cause of slow steps `start` … `stop` − 1: the share of new delays that it explains, its cost, and alternatives."""
 
     candidate: Candidate
     start: int
@@ -35,11 +35,13 @@ class Verdict:
     scene: Scene
     during: Mask
     shares: tuple[float, ...]
-    stall: bool = False  # one step in which everybody waited for one rank, for as long as steps take
+    stall: bool = False  # one step in which all ranks waited for one, for at least a usual step
 
 
 def verdicts(case: Case) -> list[Verdict]:
-    """The causes of a job's slow steps, the clearest first; what was always slow where nothing else is."""
+    """Find the causes of a job's slow steps, the clearest first; if there are none, parts that are slow against peers in all
+    steps.
+    """
     out = _lately(case.view, case.lately) if case.lately is not None else []
     if case.lately is not None:
         out += [one for one in _stalls(case.view, case.lately) if not any(k.start <= one.start < k.stop for k in out)]
@@ -49,7 +51,7 @@ def verdicts(case: Case) -> list[Verdict]:
 
 
 def _lately(view: View, scene: Scene) -> list[Verdict]:
-    """The causes of stretches of steps that took longer than others, or in which something was slower."""
+    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
     out: list[Verdict] = []
     for one in stretches(view, scene.delays, scene.gone)[: c.MOST]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
@@ -65,23 +67,23 @@ def _lately(view: View, scene: Scene) -> list[Verdict]:
         if not alone and (min(one.chance, chance) > c.RARE or not _stands_out(view, scene, top, during)):
             continue
         found = _verdict(view, scene, mine, one, during)
-        found = replace(found, probability=found.probability / (1 + chance))  # one fault against those that chance makes
+        found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
         if found.share >= c.ENOUGH - c.FEWER * best.larger:
             out.append(found)
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 
 def _stalls(view: View, scene: Scene) -> list[Verdict]:
-    """Single steps that took at least one step longer because one rank, or those of one host, stood still.
+    """Find single steps that took at least one step longer because one rank, or the ranks of one host, stood still.
 
-    Where all stand still, as while they evaluate, none of them explains most of the delays, and nobody is blamed; nor where one
-    stands still between steps, as to write a checkpoint.
+    If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
+    stands still between steps, for example to write a checkpoint, is not blamed either.
     """
     if _hidden(view):
         return []
     more, usual = scene.delays.more, float(np.median(view.durations[scene.delays.model]))
     if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
-        return []  # it is a habit of the job
+        return []  # many steps are slow: this is usual for the job
     out = []
     for step in np.flatnonzero(more >= c.STALL * usual).tolist():
         during = scene.during(step, step + 1)
@@ -95,7 +97,7 @@ def _stalls(view: View, scene: Scene) -> list[Verdict]:
 
 
 def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
-    """Which share of a step's octets had been sent when the longest new delay of a candidate ended."""
+    """Share of a step's octets that was sent before the end of the candidate's longest new delay."""
     delays, t = scene.delays, scene.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
@@ -105,7 +107,7 @@ def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
 
 
 def chance_of(scene: Scene, top: int, start: int, stop: int) -> float:
-    """How often chance makes delays of a candidate like those in some steps, where its like are as late now and then."""
+    """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps."""
     usual = max(float(np.median(scene.gone.total)), scene.delays.took, 1.0)
     best = scene.which[top]
     alike = [
@@ -119,7 +121,7 @@ def chance_of(scene: Scene, top: int, start: int, stop: int) -> float:
 
 
 def _always(view: View, scene: Scene) -> list[Verdict]:
-    """What was slow against its peers in all steps: a rank, its host, a NIC. Those `beside` one another are one host's."""
+    """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
     during = scene.during(0, scene.delays.transfers.steps)
     mine = scene.explained(during)
     top = int(np.argmax(mine))
@@ -127,9 +129,9 @@ def _always(view: View, scene: Scene) -> list[Verdict]:
     whole = best.subject == "host" and best.cause == "work" and not scene.beside
     compared = np.isfinite(scene.delays.late[0, during[scene.delays.transfers.step]])
     if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole) or compared.mean() < c.ENOUGH:
-        return []  # of those without peers nothing is known
+        return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(scene.slowed(best, during)) < 2:
-        return []  # one connection alone may have another way, or carry something else
+        return []  # a single connection may take another path or carry other traffic
     if best.cause == "work" and _hidden(view):
         return []
     one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
@@ -140,7 +142,7 @@ def _always(view: View, scene: Scene) -> list[Verdict]:
 
 
 def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask) -> Verdict:
-    """The verdict on the candidate that explains most, with its probability and the others'."""
+    """Build the verdict on the candidate that explains most, with its probability and those of the others."""
     which, top = scene.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
     cost = min(_cost(scene, which[top], during), (1 - c.LEAST) * whole)
@@ -165,9 +167,10 @@ def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask)
 
 
 def _stands_out(view: View, scene: Scene, top: int, during: Mask) -> bool:
-    """Whether some steps, or a candidate's delays in them, are beyond what others scatter by: some rank is always last.
+    """Whether the excess of some steps, or a candidate's delays in them, exceeds the scatter of other steps: some rank is
+    always last.
 
-    Delays are compared with the longest of any candidate in nearly all steps that are about as quick as those that are usual.
+    The delays are compared with the longest delay of any candidate of the same cause in nearly all steps of usual duration.
     """
     other = ~during & np.isfinite(view.durations)
     if not other.any():
@@ -182,9 +185,10 @@ def _stands_out(view: View, scene: Scene, top: int, during: Mask) -> bool:
 
 
 def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
-    """What a candidate cost in some steps, ns; 0 where they would have saved too little without it to tell.
+    """Cost of a candidate in some steps, ns; 0 if the steps would save too little without it.
 
-    Against the quickest steps all that was lost is its, if it explains it. Of what was always so, its own delays are known.
+    Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
+    delays.
     """
     delays = scene.delays
     own = scene.gone.within if one.cause == "network" else scene.gone.before
@@ -199,7 +203,7 @@ def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
 
 
 def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
-    """For how much longer than its like the slowest lane of a candidate was busy in some steps, ns: transfers may overlap."""
+    """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""
     t, most = delays.transfers, 0.0
     for lane in one.lanes.tolist():
         mine = np.flatnonzero((t.lane == lane) & during[t.step])
@@ -211,15 +215,15 @@ def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
 
 
 def _hidden(view: View) -> bool:
-    """Whether stages hand on inside hosts, where nobody sees it: who waits for a stage of its host seems to work."""
+    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work."""
     stages = view.parallelism.stages
     return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)
 
 
 def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
-    """Two candidates of one kind as what is between them, where nothing tells which of the two it is.
+    """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    Of what was `always` so, both may just have another place than their peers.
+    Not against peers (`always`): both may only have another place than their peers.
     """
     if always or one.cause != other.cause or one.subject != other.subject or one.subject not in ("endpoint", "host", "switch"):
         return None
@@ -228,5 +232,5 @@ def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
 
 
 def _place(view: View, one: Candidate) -> tuple[str, ...]:
-    """Where a candidate is: those of one host are one place to look at."""
+    """Location of a candidate: all parts of one host are one location."""
     return (one.cause, view.host(one.ids[0])) if one.subject in ("endpoint", "host") else (one.subject, *one.ids)

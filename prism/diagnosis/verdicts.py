@@ -1,4 +1,4 @@
-"""What a verdict says to an operator: network, machine or unknown; who; how much; what was compared."""
+"""Write a finding for each verdict: network, machine or unknown; which part; how much; which candidates were compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,20 @@ CLASS = {"work": "machine", "network": "network"}
 
 
 def findings(case: Case, seen: Completeness) -> list[Finding]:
-    """The findings on a job's slow steps; `seen` is how far its records tell all."""
+    """Write the findings on a job's slow steps.
+
+    Parameters
+    ----------
+    case : Case
+        The job.
+    seen : Completeness
+        How complete its records are.
+
+    Returns
+    -------
+    list of Finding
+        One per verdict, the clearest first.
+    """
     return [_finding(case.view, one, seen) for one in verdicts(case)]
 
 
@@ -75,16 +88,16 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
 
 
 def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
-    """Whom a verdict on work names: the host of a rank that waits for others there, which nobody sees."""
+    """Subject of a verdict on own work: the host, if the rank waits for others inside it, invisible to the network."""
     among = any(one.ids[0] in members for members in view.parallelism.unseen)
     host = view.host(one.ids[0])
     return ("host", (host,)) if among and one.subject == "endpoint" and host != one.ids[0] else (one.subject, one.ids)
 
 
 def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:
-    """Whom a verdict on the network names: of what lies between switches the link or switch where packets are seen to queue.
+    """Subject of a verdict on the network: the link or switch where packets queue, if one is between switches.
 
-    And the hops where they do, with how long, ns.
+    Also the hops with queues and the delay at each, ns.
     """
     who = one.candidate
     if who.subject not in ("link", "switch") or set(who.ids) <= set(view.job.endpoints):
@@ -99,7 +112,7 @@ def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dic
 
 
 def _missed(one: Verdict) -> float | None:
-    """How far slow steps without any new delay are from usual ones, as a share of these; None among peers, who tell none."""
+    """Median distance of slow steps, replayed without new delays, from usual steps, as a share of these; None against peers."""
     if one.always:
         return None
     delays = one.scene.delays
@@ -109,14 +122,14 @@ def _missed(one: Verdict) -> float | None:
 
 
 def _cost(view: View, one: Verdict) -> str:
-    """How long steps took, and would have taken."""
+    """Text: how long the steps took, and would have taken without the cause."""
     if one.always:
         return f"without it steps would take {duration(view.period / one.slowdown)} instead of {duration(view.period)}"
     return steps_take(view, one.start, one.stop, one.slowdown)
 
 
 def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
-    """How long the ranks named worked before what they were late for, and usually."""
+    """Text and numbers: own work of the named ranks before their late transfers, and the usual value."""
     scene = one.scene
     gone, t = scene.gone, scene.delays.transfers
     own = np.zeros(len(t.lanes))
@@ -139,7 +152,7 @@ def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 
 
 def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
-    """For how long the ranks named kept the others waiting in one step."""
+    """Text and numbers: how long the named ranks kept the others waiting in one step."""
     ranks = _ranks(view, one.candidate)
     where = stretch(view, one.start, one.stop)
     text = f"keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
@@ -152,7 +165,7 @@ def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 
 
 def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
-    """At which rate the lanes that it slows moved octets, and usually; which lanes these are."""
+    """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
     scene = one.scene
     t = scene.delays.transfers
     slowed = scene.slowed(one.candidate, one.during)
@@ -177,7 +190,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 
 
 def _sent_again(view: View, t: Transfers, inside: Mask) -> tuple[float, float]:
-    """The share of packets that some transfers sent again, at least one more than none, and that of all others."""
+    """Share of retransmitted packets in some transfers, and in all others; the latter at least one packet."""
     flows = view.flows
     again, packets = flows.retransmits[t.rows], flows.packets[t.rows]
     share, usual = (float(again[own].sum()) / max(float(packets[own].sum()), 1.0) for own in (inside, ~inside))
@@ -185,12 +198,12 @@ def _sent_again(view: View, t: Transfers, inside: Mask) -> tuple[float, float]:
 
 
 def _ranks(view: View, one: Candidate) -> list[str]:
-    """The ranks that a candidate holds."""
+    """Ranks that a candidate contains."""
     return [a for a in view.job.endpoints if a in one.ids or view.host(a) in one.ids]
 
 
 def _classes(one: Verdict, known: float) -> dict[str, float]:
-    """How likely it is the network, a machine, or something that is not seen; the records tell `known` of it, 0 … 1."""
+    """Probability of network, machine, and unknown; `known` is the share of evidence that the records contain, 0 … 1."""
     share = {"network": 0.0, "machine": 0.0, "job": 0.0}
     share[CLASS[one.candidate.cause]] += one.probability
     for other, probability in one.others:
@@ -201,7 +214,7 @@ def _classes(one: Verdict, known: float) -> dict[str, float]:
 
 
 def _compared(one: Verdict) -> list[dict[str, Any]]:
-    """The candidates compared: what each explains of the new delays, and how likely it is."""
+    """The compared candidates: share of new delays that each explains, and its probability."""
     rows = [
         (one.candidate, one.share, one.probability),
         *((other, s, p) for (other, p), s in zip(one.others, one.shares, strict=True)),
@@ -216,7 +229,7 @@ def _compared(one: Verdict) -> list[dict[str, Any]]:
 
 
 def _isolation(view: View, one: Verdict, ids: tuple[str, ...], sure: float) -> Isolation:
-    """The hosts of whom it names, or the parts between switches."""
+    """Hosts of the named parts; for parts between switches these parts."""
     by_place: dict[tuple[str, ...], float] = {}
     for other, p in ((one.candidate, one.probability), *one.others[: c.TOLD]):
         place = tuple(dict.fromkeys(map(view.host, other.ids)))

@@ -1,1 +1,1 @@
-"""Assess a finding: the time it cost (`cost`), how sure it is (`confidence`), its root cause, the hosts to isolate."""
+"""Assess a finding: its cost (`cost`), its confidence (`confidence`), its root cause, and the hosts to isolate."""

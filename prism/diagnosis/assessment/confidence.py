@@ -1,4 +1,4 @@
-"""How sure a finding is: how much of the traffic was seen, how far the evidence stands out, how clear the culprit is."""
+"""Compute the confidence of a finding from the completeness of the records, the deviation, and the probability of the cause."""
 
 from __future__ import annotations
 
@@ -17,17 +17,31 @@ from prism.model import Finding
 
 
 class Completeness(NamedTuple):
-    """How far records can be trusted to tell all, 0 … 1, and what speaks against it."""
+    """Completeness of the records, 0 … 1, and the reasons why it is below 1."""
 
     share: float
     reasons: tuple[str, ...] = ()
 
 
 def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5, unknown_rate: float = 100) -> Completeness:
-    """Whether records are sampled, sums over longer than steps show, or missing, as volumes that should be equal tell.
+    """Compute how complete records are: sampling, records that span several steps, aggregates, missing records.
 
-    Volumes may vary by `slack`: what a retransmission or a step's border moves. A record that is no sum is `dense`: traffic for
-    most of its time. Of what rests between, sums do not tell when. Unknown sampling rates weigh as 1 in `unknown_rate`.
+    Parameters
+    ----------
+    view : View
+        The job by step and edge.
+    slack : float
+        Tolerated difference of volumes that should be equal, as a share: retransmissions and step borders.
+    dense : float
+        Share of its duration for which a record carries traffic; below it, the record is an aggregate. Aggregates hide when
+        traffic rested.
+    unknown_rate : float
+        Assumed sampling rate (1 packet in this many) of records with unknown rate.
+
+    Returns
+    -------
+    Completeness
+        The product of all parts, with a reason for each part below 1.
     """
     flows, share, reasons = view.flows, 1.0, list[str]()
     unknown = float(np.mean(flows.sampling_rate == 0)) if flows.sampling_rate.min(initial=1) == 0 else 0.0
@@ -58,7 +72,7 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5, unknow
 
 
 def _lasted(flows: Flows) -> tuple[Ints, Ints, Ints]:
-    """How long each record of payload lasted, ns, what it moved, and for how long it did, ns, 0 where that is not known."""
+    """Duration, ns, octets, and busy time, ns (0 if unknown) of each record of payload."""
     rows = np.flatnonzero(~flows.control())
     return (flows.end_ns - flows.start_ns).take(rows), flows.octets.take(rows), flows.busy_ns.take(rows)
 
@@ -66,9 +80,10 @@ def _lasted(flows: Flows) -> tuple[Ints, Ints, Ints]:
 def _varies(view: View) -> float:
     """Typical spread over steps of the volume of an edge of a reduction or pipeline, as a share.
 
-    Steps' borders may be off, and steps unlike: only what differs both between steps and between edges that should move alike
-    (those of a group, the two directions of a pair), each as a share of its own median, is missing. Of few records an edge
-    moves what it should in most steps, and less on average; where steps are none, all edges together move now more, now less.
+    Step borders may be inexact, and steps may differ. Missing records show only as differences both between steps and between
+    edges that should move equal volumes: edges of one group, and both directions of a pair. Each is a share of its own median.
+    If few records are missing, an edge moves its usual volume in most steps and less on average. If the steps are wrong, all
+    edges vary together.
     """
     hands = {s.members: s.rows for s in view.parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     alike = [s.rows for s in view.parallelism.streams if s.kind == "dp"]
@@ -87,10 +102,11 @@ def _varies(view: View) -> float:
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:
-    """Share of such claims that should be right: each thing that may be wrong takes its part.
+    """Compute the expected share of such claims that are right; each possible error reduces it.
 
-    A score of few sigmas and few steps may be chance; an incident that does not fit its culprit, or fits others as well, may
-    have another one. Who is slow against its peers is no surer than the layout, which says who they are; silence needs none.
+    A low score or few steps may be chance. A cause that does not fit its evidence, or another cause that fits as well, lowers
+    the confidence. Slowness against peers is no surer than the layout, which defines the peers; hangs and crashes do not depend
+    on it.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / 4))
@@ -106,7 +122,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
 
 
 def named(view: View, finding: Finding) -> float:
-    """Probability of those a finding names, of all who may be it; 1 where nobody else is, or nobody is named."""
+    """Probability of the parts that a finding names; 1 if there are no alternatives."""
     if finding.subject == "job":
         return 1.0
     told = set(finding.ids)

@@ -1,7 +1,7 @@
-"""What findings cost: how much longer steps took than they would have without the culprit, and the time GPUs lost to it.
+"""Compute the cost of findings: step time with and without the fault, and the GPU time lost.
 
-Source: Lin et al., OSDI 2025: the step's dependencies are replayed with the culprit as fast as it usually is or, where it
-always was slow, as its like are.
+Source: Lin et al., OSDI 2025: replay the step's dependencies with the faulty part at its usual speed or, if it was always slow,
+at the speed of its peers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Mask = NDArray[np.bool_]
 
 
 class Cost(NamedTuple):
-    """Observed over ideal step time, ns lost in all; `what_if` is None where steps could not be replayed, for reason `why`."""
+    """Observed over ideal step time, and total loss, ns. `what_if` is None if steps could not be replayed; `why` is
+    the reason.
+    """
 
     slowdown: float
     lost_ns: float
@@ -29,7 +31,7 @@ class Cost(NamedTuple):
 
 
 def costs(view: View, findings: Sequence[Finding]) -> list[Cost]:
-    """What each finding of a job cost."""
+    """Compute the cost of each finding of a job."""
     steady = [f for f in findings if f.kind in ("slow_rank", "slow_link", "slow_switch")]
     graph = graph_of(view) if steady and len(view.ends) > 2 else None
     out = []
@@ -46,7 +48,7 @@ def costs(view: View, findings: Sequence[Finding]) -> list[Cost]:
 
 
 def steps_of(view: View, finding: Finding) -> tuple[int, int]:
-    """The first step of a finding and the one after its last."""
+    """First step of a finding, and the step after its last."""
     if not len(view.ends):
         return 0, 0
     first = int(np.argmin(np.abs(view.begins - finding.start_ns)))
@@ -54,7 +56,7 @@ def steps_of(view: View, finding: Finding) -> tuple[int, int]:
 
 
 def ranks_of(view: View, finding: Finding) -> list[int]:
-    """The ranks a finding blames, with those who wait for them inside their hosts."""
+    """Ranks that a finding blames, with the ranks of their hosts that wait for them invisibly."""
     topology, place = view.topology, {a: i for i, a in enumerate(view.job.endpoints)}
     named = {*finding.ids, *finding.evidence.get("ranks", ())}
     own = {a for a in place if a in named or (topology is not None and topology.host(a) in named)}
@@ -65,7 +67,7 @@ def ranks_of(view: View, finding: Finding) -> list[int]:
 
 
 def _outage(view: View, finding: Finding) -> Cost:
-    """A hang or crash: the time until the job went on, or the records end, beyond a usual step's."""
+    """Cost of a hang or crash: time until the job continued, or the records end, minus a usual step."""
     before = view.ends[view.ends < finding.end_ns]
     after = view.ends[view.ends >= finding.end_ns]
     if finding.kind == "hang" or not len(view.ends):
@@ -78,16 +80,17 @@ def _outage(view: View, finding: Finding) -> Cost:
 
 
 def _observed(view: View, finding: Finding, why: str) -> Cost:
-    """From what the detector saw: steps then against steps else."""
+    """Cost from observed step durations: the finding's steps against the others."""
     first, stop = steps_of(view, finding)
     took = float(np.nansum(view.durations[first:stop])) if len(view.ends) else 0.0
     return Cost(finding.slowdown, took * (1 - 1 / max(finding.slowdown, 1.0)), None, why)
 
 
 def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Finding], *, tolerance: float = 0.05) -> Cost:
-    """Replays the finding's steps as they were and as they would have been; the first must come within `tolerance`.
+    """Cost from a replay of the finding's steps with and without the fault. The replay with the fault must match within
+    `tolerance`.
 
-    Where other steps were healthy, what would have been must not be further from them either.
+    If other steps were healthy, the replay without the fault must match these within `tolerance` as well.
     """
     n = len(view.ends)
     first, stop = steps_of(view, finding)
@@ -118,7 +121,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
                 gap = np.minimum(gap, _healed(view, graph, other, inside, healthy))
         whole = ends(graph, replay(graph, gap), n)
         whole_ideal = float(whole[stop - 1] - whole[first - 1]) if np.isfinite(whole[[first - 1, stop - 1]]).all() else np.inf
-        if usual <= 0:  # parts that ended together were taken for steps
+        if usual <= 0:  # sub-steps that ended together were detected as steps
             return _observed(view, finding, "the healthy steps have no duration")
         if abs(whole_ideal / usual - 1) > tolerance:
             why = f"without the fault the replayed steps would take {whole_ideal / usual:.2f}× the time of healthy steps"
@@ -133,7 +136,7 @@ def _meet(view: View, a: Finding, b: Finding) -> bool:
 
 
 def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: Mask) -> Floats:
-    """The gaps of a graph with the culprit's as they should be."""
+    """Gaps of the graph with the faulty part's gaps reduced to its usual, or its peers', values."""
     n = len(view.ends)
     works = finding.kind == "slow_rank"
     key, keys = (graph.rank, ranks_of(view, finding)) if works else (graph.op, _streams(view, finding))
@@ -154,7 +157,7 @@ def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: M
 
 
 def _streams(view: View, finding: Finding) -> list[int]:
-    """The streams that a finding on a NIC, link or switch slows."""
+    """Streams that a finding on a NIC, link or switch slows."""
     edges: set[tuple[str, ...]] = {tuple(edge) for edge in finding.evidence.get("edges", ())}
     named = set(finding.ids)
     out = []
@@ -168,7 +171,7 @@ def _streams(view: View, finding: Finding) -> list[int]:
 
 
 def _twins(view: View, total: Floats, finding: Finding, one: int, inside: Mask, keys: list[int]) -> float:
-    """What a rank or stream that was always slow would take as its like do, ns per step; infinite where there is none."""
+    """Time of a permanently slow rank or stream at the speed of its peers, ns per step; infinite without peers."""
     mine = float(np.median(total[one, inside]))
     if finding.kind == "slow_rank":
         stages, ranks = view.parallelism.stages, view.job.endpoints
@@ -186,7 +189,9 @@ def _twins(view: View, total: Floats, finding: Finding, one: int, inside: Mask, 
 
 
 def _rates(view: View, finding: Finding, members: set[str]) -> float:
-    """Rate of a group's slow edges over that of its others: what a ring would gain if the slow ones were as the others."""
+    """Rate of a group's slow edges over that of its other edges: the gain of a ring if the slow edges were as fast as the
+    others.
+    """
     edges = {tuple(edge) for edge in finding.evidence.get("edges", ())}
     keys, rates = view.rates
     names = [tuple(view.flows.endpoints[code] for code in key) for key in keys]

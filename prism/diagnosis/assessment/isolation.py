@@ -1,6 +1,6 @@
-"""Whom to isolate: the smallest set of hosts that holds the culprit with the asked confidence, the whole group when in doubt.
+"""Select the hosts to isolate: the smallest set that contains the cause with a given probability, or the whole group.
 
-Source: ByteRobust, SOSP 2025: quick isolation of more than the culprit beats finding the exact one late.
+Source: ByteRobust, SOSP 2025: quick isolation of more hosts than necessary is better than a late exact answer.
 """
 
 from __future__ import annotations
@@ -22,9 +22,25 @@ Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
 
 
 def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
-    """Whom to isolate for a finding, to hold the culprit with probability `asked`; `most` alternatives are told.
+    """Select the hosts to isolate for a finding.
 
-    With probability `doubt` it is none of the suspects: what is not on the wire may have fooled all evidence.
+    Parameters
+    ----------
+    view : View
+        The job by step and edge.
+    finding : Finding
+        The finding.
+    asked : float
+        Probability that the hosts contain the cause.
+    most : int
+        Number of alternatives to list.
+    doubt : float
+        Probability that the cause is none of the suspects, because traffic outside the network misled the evidence.
+
+    Returns
+    -------
+    Isolation
+        Hosts or parts, the probability that they contain the cause, and alternatives.
     """
     if finding.kind in ("slow_link", "slow_switch"):
         weights = _by_edges(view, finding)
@@ -42,7 +58,9 @@ def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8
 def chosen(
     weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int, doubt: float = 0.0
 ) -> Isolation:
-    """The likeliest suspects until their probabilities add up; `group` where that would take more than half of it."""
+    """Select the likeliest suspects until their probabilities sum to `asked`; the whole `group` if that takes more than half of
+    it.
+    """
     if not weights:
         return Isolation()
     names = sorted(weights, key=lambda ids: (-weights[ids], ids))
@@ -62,7 +80,7 @@ def chosen(
 
 
 def _hosts(view: View, weights: Weights) -> Weights:
-    """Suspects by host: likelihoods of the endpoints of one host, at their best."""
+    """Suspects by host: the largest log-likelihood of the host's endpoints."""
     out: dict[tuple[str, ...], float] = defaultdict(lambda: -np.inf)
     for ids, weight in weights.items():
         host = view.topology.host(ids[0]) if view.topology is not None and len(ids) == 1 else None
@@ -72,7 +90,7 @@ def _hosts(view: View, weights: Weights) -> Weights:
 
 
 def _group(view: View, finding: Finding) -> tuple[str, ...]:
-    """Hosts of the smallest group on the wire that holds the culprit; behind a switch or link those of its bad edges."""
+    """Hosts of the smallest group with traffic that contains the cause; for a switch or link the hosts of its bad edges."""
     ends = {end for edge in finding.evidence.get("edges", ()) for end in edge}
     own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
     groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
@@ -82,9 +100,10 @@ def _group(view: View, finding: Finding) -> tuple[str, ...]:
 
 
 def _by_edges(view: View, finding: Finding) -> Weights:
-    """Suspects by how many edges each leaves unexplained or wrongly accuses; the clearer the edges, the more that costs.
+    """Log-likelihood of suspects by the number of edges that each leaves unexplained or accuses wrongly; clearer edges count
+    more.
 
-    Of those that do equally well, one where packets are lost is likelier.
+    Of equally good suspects, one where packets are lost is likelier.
     """
     bad = {(view.code[a], view.code[b]) for a, b in finding.evidence.get("edges", ())}
     good = set(view.edges) - bad
@@ -111,7 +130,7 @@ def _by_edges(view: View, finding: Finding) -> Weights:
 
 
 def _by_work(view: View, finding: Finding) -> Weights:
-    """Suspects by how far each rank's work stood out: h² / 2s² more likely than nobody, where others spread by s."""
+    """Log-likelihood of suspects by own work: h² / 2s² for an excess of h, if the other ranks spread by s."""
     place = {a: i for i, a in enumerate(view.job.endpoints)}
     own = ranks_of(view, finding)
     if finding.detector == "late_rank" or finding.evidence.get("alone") or not own:
@@ -123,12 +142,14 @@ def _by_work(view: View, finding: Finding) -> Weights:
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
     top = float(rise.max(initial=0.0))
     apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
-    asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited for them
+    asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited
     return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in asked}
 
 
 def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
-    """By how much the logarithm of each rank's work was higher in some steps than in the others, or, of few, its stage's."""
+    """Increase of the logarithm of each rank's work in some steps over its other steps; if these are few, over its stage's
+    ranks.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(work)
     other = np.ones(level.shape[1], np.bool_)
@@ -142,14 +163,14 @@ def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
 
 
 def _by_silence(finding: Finding) -> Weights:
-    """Suspects of a hang by the share of other steps in which each was due to speak first."""
+    """Log-likelihood of suspects of a hang: share of other steps in which each rank was due to send first."""
     return {(a,): float(np.log(share)) for a, share in finding.evidence.get("due_first", {}).items()} or {
         tuple(finding.ids): 0.0
     }
 
 
 def _by_farewell(finding: Finding) -> Weights:
-    """Suspects of a crash by when each closed its connections, in eighths of how long most took."""
+    """Log-likelihood of suspects of a crash by the time each closed its connections, in eighths of the median time."""
     closed = finding.evidence.get("closed_ms", {})
     scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0
     return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}

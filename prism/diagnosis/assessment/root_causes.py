@@ -1,4 +1,4 @@
-"""One cause, one alarm: findings that another one explains become its evidence."""
+"""Merge findings with one cause: symptoms become evidence of the finding that explains them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from prism.detectors.switch_queues import BEHIND
 from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
-DECIDED = "laggard"  # where one rank worked for all that was lost, nothing else is to blame for it
-# where one was last, or slow all through, others waited, though one of them may seem to work
+DECIDED = "laggard"  # this detector explains the whole loss by one rank's own work
+# these detectors name the last or always slow rank: the others waited, even if one seems to work
 LAST = ("late_rank", "lately", "late_again")
 
 
@@ -21,11 +21,24 @@ def settled(
     *,
     quote: Callable[[Finding], str] = lambda finding: finding.message,
 ) -> list[Finding]:
-    """Findings of one job, each cause once and first, its symptoms as info behind it; strongest first.
+    """Merge the findings of one job by cause: each cause once, strongest first; its symptoms follow as information.
 
-    A claim explains later ones in `RANK` that name its subject, or a link of it, in the same time. Info about a time that a
-    claim or an event already explains is dropped into the claim's evidence. `host` says where an endpoint is, `quote` how a
-    symptom is written in the evidence.
+    Parameters
+    ----------
+    findings : sequence of Finding
+        All findings of one job.
+    events : sequence of Event
+        Pauses of the job. Information about their time is dropped.
+    host : callable
+        Host of an endpoint.
+    quote : callable
+        Text of a symptom in the evidence.
+
+    Returns
+    -------
+    list of Finding
+        Claims, then information. A claim explains claims with a later kind in `RANK` that name its subject, or a link of it, in
+        the same time. Information about the time of a claim becomes evidence of this claim.
     """
     order = sorted(
         findings,
@@ -61,7 +74,7 @@ def settled(
 
 
 def _since(claim: Finding, other: Finding) -> Finding:
-    """A claim, from when packets began to wait at what it names, if that was sooner: senders may slow down only later."""
+    """A claim with an earlier start if packets began to wait earlier at the part it names: senders may slow down only later."""
     sooner = other.detector == BEHIND and claim.ids == other.ids and _meet(claim, other) and other.start_ns < claim.start_ns
     if not sooner:
         return claim
@@ -70,7 +83,7 @@ def _since(claim: Finding, other: Finding) -> Finding:
 
 
 def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
-    """Claims that left nobody else to blame as those that say more of the same, if any do; they are notes of these then."""
+    """Replace claims of a detector that leaves no other cause by clearer claims on the same parts; the former become notes."""
     out = list(claims)
     for i, claim in enumerate(claims):
         more = [f for f in findings if f.severity is not Severity.INFO and _says_more(f, claim)]
@@ -81,36 +94,37 @@ def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[F
 
 
 def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
-    """Whether a finding leaves nobody else to blame; not where a link stands out that much more, or may take all that time."""
+    """Whether a finding leaves no other cause; false if a link deviates far more, or if its queues explain all of the loss."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
     known = (f for f in links if _meet(f, finding))
     return _blames(finding) and not any(f.score >= times * finding.score or _behind(f, finding) for f in known)
 
 
 def _behind(link: Finding, finding: Finding) -> bool:
-    """Whether who is blamed sends or receives what waits at a link, for all that steps take longer: that may seem work."""
+    """Whether a blamed rank sends or receives traffic that waits at a link for the whole loss: such a wait may look like own
+    work.
+    """
     ends = {end for edge in link.evidence.get("edges", []) for end in edge}
     waits: float = link.evidence.get("waits_at_worst", 0.0)
     return link.detector == BEHIND and set(finding.evidence.get("ranks", finding.ids)) <= ends and waits >= 1
 
 
 def _blames(finding: Finding) -> bool:
-    """Whether one rank worked for all that was lost: nothing else kept it waiting."""
+    """Whether one rank's own work explains the whole loss: no traffic kept it waiting."""
     return finding.detector == DECIDED or "worked_ms" in finding.evidence
 
 
 def _says_more(finding: Finding, claim: Finding) -> bool:
-    """Whether a finding names whom a claim names that left nobody else to blame, in the same time, and stands out more."""
+    """Whether a finding names the same parts, at the same time and more clearly, as a claim that leaves no other cause."""
     same = finding.kind == claim.kind and finding.ids == claim.ids and _meet(claim, finding)
     return same and claim.detector == DECIDED != finding.detector and finding.score > claim.score
 
 
 def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float = 2.0) -> bool:
-    """Whether a claim leaves nothing for another one to say.
+    """Whether a claim explains another finding.
 
-    Behind a slow link everybody waits at other times than before, so that a rank may seem to work longer, but never so clearly,
-    or not for as long; where packets wait for as long as steps do, nobody works. Who is last where packets are seen to wait at
-    a link waits for them.
+    Behind a slow link all ranks wait at unusual times, so that a rank may seem to work longer, but less clearly or for a
+    shorter time. If packets wait for the whole loss, no rank works. The last rank waits for packets if these queue at a link.
     """
     link = claim.kind in ("slow_link", "slow_switch") and other.kind == "slow_rank"
     lost, its = (f.evidence.get("lost_ms_per_step", 0.0) for f in (claim, other))
@@ -125,7 +139,7 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float
 
 
 def _starves(claim: Finding, other: Finding, host: Callable[[str], str]) -> bool:
-    """Whether a link seems slow since what it is to carry comes late, inside a host, from a rank that works for longer."""
+    """Whether a link seems slow because its traffic arrives late, inside a host, from a rank that works longer."""
     if (claim.kind, other.kind, other.subject) != ("slow_rank", "slow_link", "link") or claim.severity is Severity.INFO:
         return False
     senders, slow = {src for src, _ in other.evidence.get("edges", [])}, set(claim.evidence.get("ranks", []))
@@ -134,18 +148,18 @@ def _starves(claim: Finding, other: Finding, host: Callable[[str], str]) -> bool
 
 
 def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
-    """Whether a claim of the same kind in the same time stands out so much more that the other one may be its echo."""
+    """Whether a claim of the same kind and time deviates so much more that the other finding may be its echo."""
     return claim.kind == other.kind and _meet(claim, other) and claim.score >= times * other.score
 
 
 def _meet(a: Finding, b: Finding, *, share: float = 0.5) -> bool:
-    """Whether two findings share so much of the shorter one's time."""
+    """Whether two findings overlap by at least `share` of the shorter one."""
     shared = min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)
     shorter = min(a.end_ns - a.start_ns, b.end_ns - b.start_ns)
     return shared >= share * shorter
 
 
 def _within(note: Finding, event: Event) -> bool:
-    """Whether a pause makes up a good part of the time of a note."""
+    """Whether a pause covers at least a tenth of the time of a note."""
     shared = min(note.end_ns, event.end_ns) - max(note.start_ns, event.start_ns)
     return event.kind not in ("start", "stop") and shared >= (note.end_ns - note.start_ns) / 10
