@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from collectors.columns.record import Flows, Transits
 from prism.detectors import DETECTORS
 from prism.diagnosis.assessment.confidence import Completeness, completeness
-from prism.diagnosis.assessment.root_causes import settled
+from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.confirmation import decided
-from prism.diagnosis.finding_assessment import assessed
+from prism.diagnosis.confirmation import combine_findings
+from prism.diagnosis.finding_assessment import assess_findings
 from prism.findings.advice import some
 from prism.findings.titles import title
 from prism.graph.job_view import View
@@ -159,12 +159,12 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = decided(Case(view), raw, seen) if steady and least >= MIN_SLOW_STEPS else raw
+    raw = combine_findings(Case(view), raw, seen) if steady and least >= MIN_SLOW_STEPS else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assessed(view, settled(raw, happened, view.host, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, view.host, quote=quote), seen))
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

@@ -30,14 +30,14 @@ class Candidate:
     subject: SubjectType
     ids: tuple[str, ...]
     sends: Ints  # numbers of lanes
-    hears: Ints  # numbers of lanes
+    receives: Ints  # numbers of lanes
     way: str = ""
     ranks: int = 1
 
     @cached_property
     def lanes(self) -> Ints:
         """All lanes that the candidate may delay."""
-        return np.union1d(self.sends, self.hears)
+        return np.union1d(self.sends, self.receives)
 
     @property
     def larger(self) -> bool:
@@ -72,10 +72,10 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     out = []
     none = np.zeros(0, np.int64)
     places = _by(transfers.lanes, np.arange(len(ranks)))
-    for address, (sends, hears) in zip(ranks, places, strict=True):
-        if len(sends) or len(hears):
-            out.append(Candidate("work", "endpoint", (address,), sends, hears))
-            ways = (("both", sends, hears), ("out", sends, none), ("in", none, hears))
+    for address, (sends, receives) in zip(ranks, places, strict=True):
+        if len(sends) or len(receives):
+            out.append(Candidate("work", "endpoint", (address,), sends, receives))
+            ways = (("both", sends, receives), ("out", sends, none), ("in", none, receives))
             out += [
                 Candidate("network", "endpoint", (address,), out_of, into, way)
                 for way, out_of, into in ways
@@ -83,11 +83,11 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
             ]
     hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
     many = np.bincount(of)
-    for host, (sends, hears) in enumerate(_by(transfers.lanes, of)):
+    for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
             name, more = (str(hosts[host]),), int(many[host])
-            out.append(Candidate("work", "host", name, sends, np.setdiff1d(hears, sends), ranks=more))
-            out.append(Candidate("network", "host", name, sends, hears, ranks=more))
+            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends), ranks=more))
+            out.append(Candidate("network", "host", name, sends, receives, ranks=more))
     return out + _between(view, transfers)
 
 

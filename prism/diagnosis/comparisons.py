@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate, candidates
-from prism.diagnosis.explained_delay import Lost, lost, weigh
+from prism.diagnosis.explained_delay import Lost, explained_shares, lost
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
@@ -21,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class Comparison:
     """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
 
     `always`: the delays are relative to peers, so that they show what was slow in all steps. `beside`: peers are lanes between
@@ -81,21 +81,21 @@ class Case:
         return found if len(found.rows) else None
 
     @cached_property
-    def lately(self) -> Scene | None:
+    def versus_own_steps(self) -> Comparison | None:
         """Comparison with the job's own quick steps; None if too few steps are known."""
         delays = None if self.transfers is None else against_steps(self.view, self.transfers)
-        return None if delays is None else self._scene(delays)
+        return None if delays is None else self._comparison(delays)
 
     @cached_property
-    def always(self) -> list[Scene]:
+    def versus_peers(self) -> list[Comparison]:
         """Comparisons with peers on any host, and with peers on the same hosts."""
         if self.transfers is None:
             return []
-        known = None if self.lately is None else self.lately.delays
+        known = None if self.versus_own_steps is None else self.versus_own_steps.delays
         found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
-        return [self._scene(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
+        return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
 
-    def _scene(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Scene:
+    def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
         which = candidates(self.view, delays.transfers)
         gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Scene(delays, which, gone, weigh(which, gone), always, beside)
+        return Comparison(delays, which, gone, explained_shares(which, gone), always, beside)

@@ -19,7 +19,7 @@ STOPS = ("hang", "crash")
 SLOW = ("slow_rank", "slow_link", "slow_switch")
 
 
-def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Finding]:
+def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Finding]:
     """Combine findings of detectors with those of the event graph. For slow steps of limited duration the event graph decides.
 
     Parameters
@@ -39,17 +39,20 @@ def decided(case: Case, raw: Sequence[Finding], seen: Completeness) -> list[Find
         the detectors decide, because they compare more closely.
     """
     stops = [one for one in raw if one.kind in STOPS and one.severity is not Severity.INFO]
-    told = [one for one in findings(case, seen) if one.kind not in STOPS or not any(_touch(one, stop) for stop in stops)]
+    by_graph = [one for one in findings(case, seen) if one.kind not in STOPS or not any(_touch(one, stop) for stop in stops)]
     slow = [one for one in raw if one.kind in SLOW and one.severity is not Severity.INFO]
-    whole = any(_always(case, one) for one in told)
+    whole = any(_covers_all_steps(case, one) for one in by_graph)
     if slow:
-        told = [replace(one, severity=Severity.INFO) if _always(case, one) and not _agreed(one, slow) else one for one in told]
-    claims = [one for one in told if one.severity is not Severity.INFO]
+        by_graph = [
+            replace(one, severity=Severity.INFO) if _covers_all_steps(case, one) and not _agreed(one, slow) else one
+            for one in by_graph
+        ]
+    claims = [one for one in by_graph if one.severity is not Severity.INFO]
 
     def overruled(one: Finding) -> bool:
-        return any(_meet(claim, one) for claim in claims) or not (whole or upheld(case, one))
+        return any(_meet(claim, one) for claim in claims) or not (whole or is_confirmed(case, one))
 
-    return told + [replace(one, severity=Severity.INFO) if one in slow and overruled(one) else one for one in raw]
+    return by_graph + [replace(one, severity=Severity.INFO) if one in slow and overruled(one) else one for one in raw]
 
 
 def _touch(one: Finding, other: Finding) -> bool:
@@ -62,7 +65,7 @@ def _agreed(one: Finding, others: Sequence[Finding]) -> bool:
     return all((other.kind, other.ids) == (one.kind, one.ids) for other in others if _meet(one, other))
 
 
-def _always(case: Case, finding: Finding) -> bool:
+def _covers_all_steps(case: Case, finding: Finding) -> bool:
     """Whether a finding covers all steps."""
     start, stop = steps_of(case.view, finding)
     return stop - start >= len(case.view.ends) - 1
@@ -74,20 +77,22 @@ def _meet(one: Finding, other: Finding) -> bool:
     return 2 * shared >= min(one.end_ns - one.start_ns, other.end_ns - other.start_ns)
 
 
-def upheld(case: Case, finding: Finding) -> bool:
+def is_confirmed(case: Case, finding: Finding) -> bool:
     """Whether the parts that a finding names explain the delays of its steps about as well as any other candidate.
 
     A candidate that explains more does not count if chance makes such delays often. True if no comparison is possible.
     """
     start, stop = steps_of(case.view, finding)
-    scenes = case.always if _always(case, finding) or case.lately is None else [case.lately]
+    comparisons = (
+        case.versus_peers if _covers_all_steps(case, finding) or case.versus_own_steps is None else [case.versus_own_steps]
+    )
     named = {*finding.ids, *(case.view.host(name) for name in finding.ids)}
     best = False
-    for scene in scenes:
-        mine = scene.explained(scene.during(start, stop))
-        own = np.array([bool(named & {*one.ids, *map(case.view.host, one.ids)}) for one in scene.which])
+    for comparison in comparisons:
+        mine = comparison.explained(comparison.during(start, stop))
+        own = np.array([bool(named & {*one.ids, *map(case.view.host, one.ids)}) for one in comparison.which])
         if own.any() and not own.all():
             most, other = float(mine[own].max()), int(np.argmax(np.where(own, -np.inf, mine)))
-            clear = scene.always or chance_of(scene, other, start, stop) <= c.RARE
+            clear = comparison.always or chance_of(comparison, other, start, stop) <= c.RARE
             best |= most >= c.ENOUGH / 2 and (most >= float(mine[other]) - c.NEARLY or not clear)
-    return best or not scenes
+    return best or not comparisons

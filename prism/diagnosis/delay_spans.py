@@ -14,7 +14,7 @@ from prism.loops.arrays.change_points import by_chance, even, held, shifts, spre
 from prism.loops.detection.transfer_delays import Floats
 
 
-class Stretch(NamedTuple):
+class SlowSpan(NamedTuple):
     """Steps `start` to before `stop`, their deviation in robust standard deviations, and the expected number of such spans by
     chance.
     """
@@ -25,14 +25,14 @@ class Stretch(NamedTuple):
     chance: float
 
 
-def stretches(view: View, delays: Delays, gone: Lost) -> list[Stretch]:
+def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
     for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual)):
-        out += _standing_out(rows, view.least)
+        out += _spans_of_rows(rows, view.least)
     out.sort(key=lambda one: -one.score)
-    kept: list[Stretch] = []
+    kept: list[SlowSpan] = []
     for one in out:
         if not any(_same(one, known) for known in kept):
             kept.append(one)
@@ -58,7 +58,7 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
     return more[None]
 
 
-def _standing_out(rows: Floats, least: int) -> list[Stretch]:
+def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
     """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
     sigma = spread(rows)
     out = _lasting(rows, rows, sigma, least)
@@ -66,15 +66,15 @@ def _standing_out(rows: Floats, least: int) -> list[Stretch]:
     return out if known is rows else out + _lasting(known, rows, sigma, least)
 
 
-def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Stretch]:
+def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[SlowSpan]:
     """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
-    out = list[Stretch]()
+    out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
         for one in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
             known = np.isfinite(rows[row, one.start : one.stop])
             enough = known.sum() >= least and 2 * known.sum() > len(known)
             if enough and held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise):
-                out.append(Stretch(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
+                out.append(SlowSpan(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
     return out
 
 
@@ -87,7 +87,7 @@ def _unhidden(rows: Floats, sigma: float) -> Floats:
     return np.where(hides & (2 * rows < latest), np.nan, rows)
 
 
-def _same(one: Stretch, other: Stretch) -> bool:
+def _same(one: SlowSpan, other: SlowSpan) -> bool:
     """Whether two spans share more than half of the longer one's steps."""
     shared = min(one.stop, other.stop) - max(one.start, other.start)
     return 2 * shared > max(one.stop - one.start, other.stop - other.start)

@@ -76,14 +76,14 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     )
 
 
-def weigh(which: list[Candidate], gone: Lost) -> Floats:
+def explained_shares(which: list[Candidate], gone: Lost) -> Floats:
     """Compute the share of each step's new delays that each candidate explains, minus a penalty for larger candidates.
 
     Returns float64[candidates, steps].
     """
     lanes = len(gone.moved)
-    sends, hears, whole = (
-        _table(own, lanes) for own in zip(*((one.sends, one.hears, one.lanes) for one in which), strict=True)
+    sends, receives, whole = (
+        _table(own, lanes) for own in zip(*((one.sends, one.receives, one.lanes) for one in which), strict=True)
     )
     network = np.array([one.cause == "network" for one in which])[:, None]
     larger = np.array([one.subject != "endpoint" for one in which])[:, None]
@@ -93,7 +93,7 @@ def weigh(which: list[Candidate], gone: Lost) -> Floats:
     exact = (whole @ (gone.moved * bad)) / np.maximum(whole @ gone.moved, 1.0)
     cover = (whole @ gone.within) / np.maximum(gone.within.sum(axis=0), 1.0)
     fit = 2 * cover * exact / np.maximum(cover + exact, 1e-9) * gone.network
-    share = np.where(network, fit, (sends @ gone.sender + hears @ gone.receiver) / known)
+    share = np.where(network, fit, (sends @ gone.sender + receives @ gone.receiver) / known)
     return np.asarray(share - c.FEWER * larger)
 
 

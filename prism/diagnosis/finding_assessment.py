@@ -16,8 +16,8 @@ from prism.model import Finding, Severity
 CRITICAL = 1.5  # slowdown from which a slow part is critical
 
 
-def assessed(
-    view: View, findings: Sequence[Finding], seen: Completeness, *, asked: float = 0.9, least: float = 0.5
+def assess_findings(
+    view: View, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = 0.9, least: float = 0.5
 ) -> list[Finding]:
     """Add cost, hosts to isolate and confidence to findings.
 
@@ -29,7 +29,7 @@ def assessed(
         Its findings.
     seen : Completeness
         How complete the records are.
-    asked : float
+    min_probability : float
         Probability that the isolated hosts contain the cause.
     least : float
         Claims with less confidence become information. Slowness with little cost is not critical.
@@ -40,15 +40,15 @@ def assessed(
         In the order of `findings`.
     """
     return [
-        _assessed(view, finding, cost, seen, asked, least)
+        _assessed(view, finding, cost, seen, min_probability, least)
         for finding, cost in zip(findings, costs(view, findings), strict=True)
     ]
 
 
-def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, asked: float, least: float) -> Finding:
+def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, min_probability: float, least: float) -> Finding:
     if finding.detector == GRAPH:  # the event graph has replayed the steps already
         return attested(view, finding)
-    finding = attested(view, replace(finding, isolate=isolation(view, finding, asked=asked)))
+    finding = attested(view, replace(finding, isolate=isolation(view, finding, min_probability=min_probability)))
     sure = confidence(view, finding, seen)
     evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}
     if cost.what_if is not None:

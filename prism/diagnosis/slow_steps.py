@@ -8,9 +8,9 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
-from prism.diagnosis.comparisons import Case, Mask, Scene
-from prism.diagnosis.delay_spans import Stretch, stretches
-from prism.diagnosis.explained_delay import weigh
+from prism.diagnosis.comparisons import Case, Comparison, Mask
+from prism.diagnosis.delay_spans import SlowSpan, slow_spans
+from prism.diagnosis.explained_delay import explained_shares
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -32,7 +32,7 @@ class Verdict:
     others: tuple[tuple[Candidate, float], ...]
     probability: float
     score: float
-    scene: Scene
+    comparison: Comparison
     during: Mask
     shares: tuple[float, ...]
     stall: bool = False  # one step in which all ranks waited for one, for at least a usual step
@@ -42,38 +42,38 @@ def verdicts(case: Case) -> list[Verdict]:
     """Find the causes of a job's slow steps, the clearest first; if there are none, parts that are slow against peers in all
     steps.
     """
-    out = _lately(case.view, case.lately) if case.lately is not None else []
-    if case.lately is not None:
-        out += [one for one in _stalls(case.view, case.lately) if not any(k.start <= one.start < k.stop for k in out)]
-    for scene in case.always:
-        out = out or _always(case.view, scene)
+    out = _slower_than_usual(case.view, case.versus_own_steps) if case.versus_own_steps is not None else []
+    if case.versus_own_steps is not None:
+        out += [one for one in _stalls(case.view, case.versus_own_steps) if not any(k.start <= one.start < k.stop for k in out)]
+    for comparison in case.versus_peers:
+        out = out or _always_slower(case.view, comparison)
     return out
 
 
-def _lately(view: View, scene: Scene) -> list[Verdict]:
+def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     """Find causes of spans of steps that took longer than others, or in which a part was slower."""
     out: list[Verdict] = []
-    for one in stretches(view, scene.delays, scene.gone)[: c.MOST]:
+    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.MOST]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
-        during = scene.during(one.start, one.stop)
-        mine = scene.explained(during)
+        during = comparison.during(one.start, one.stop)
+        mine = comparison.explained(during)
         top = int(np.argmax(mine))
-        best = scene.which[top]
+        best = comparison.which[top]
         if best.cause == "work" and _hidden(view):
             continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
-        chance = 0.0 if alone else chance_of(scene, top, one.start, one.stop)
-        if not alone and (min(one.chance, chance) > c.RARE or not _stands_out(view, scene, top, during)):
+        chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
+        if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
             continue
-        found = _verdict(view, scene, mine, one, during)
+        found = _verdict(view, comparison, mine, one, during)
         found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
         if found.share >= c.ENOUGH - c.FEWER * best.larger:
             out.append(found)
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 
-def _stalls(view: View, scene: Scene) -> list[Verdict]:
+def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     """Find single steps that took at least one step longer because one rank, or the ranks of one host, stood still.
 
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
@@ -81,24 +81,24 @@ def _stalls(view: View, scene: Scene) -> list[Verdict]:
     """
     if _hidden(view):
         return []
-    more, usual = scene.delays.more, float(np.median(view.durations[scene.delays.model]))
+    more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
     if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
     for step in np.flatnonzero(more >= c.STALL * usual).tolist():
-        during = scene.during(step, step + 1)
-        mine = scene.explained(during)
-        best = scene.which[int(np.argmax(mine))]
-        within = c.AMID < _moved_before(scene, best, step) < 1 - c.AMID
+        during = comparison.during(step, step + 1)
+        mine = comparison.explained(during)
+        best = comparison.which[int(np.argmax(mine))]
+        within = c.AMID < _moved_before(comparison, best, step) < 1 - c.AMID
         if best.cause == "work" and within and mine.max() >= c.ALWAYS - c.FEWER * best.larger:
-            one = Stretch(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
-            out.append(replace(_verdict(view, scene, mine, one, during), stall=True))
+            one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
+            out.append(replace(_verdict(view, comparison, mine, one, during), stall=True))
     return [one for one in out if one.candidate.cause == "work" and one.lost >= c.ENOUGH * more[one.start]]
 
 
-def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
+def _moved_before(comparison: Comparison, one: Candidate, step: int) -> float:
     """Share of a step's octets that was sent before the end of the candidate's longest new delay."""
-    delays, t = scene.delays, scene.delays.transfers
+    delays, t = comparison.delays, comparison.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
     inside = t.step == step
@@ -106,46 +106,46 @@ def _moved_before(scene: Scene, one: Candidate, step: int) -> float:
     return float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
 
 
-def chance_of(scene: Scene, top: int, start: int, stop: int) -> float:
+def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
     """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps."""
-    usual = max(float(np.median(scene.gone.total)), scene.delays.took, 1.0)
-    best = scene.which[top]
+    usual = max(float(np.median(comparison.gone.total)), comparison.delays.took, 1.0)
+    best = comparison.which[top]
     alike = [
         k
-        for k, other in enumerate(scene.which)
+        for k, other in enumerate(comparison.which)
         if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
     ]
-    levels = (scene.share[alike] + c.FEWER * best.larger) * scene.gone.total / usual
+    levels = (comparison.share[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
     row = alike.index(top)
     return by_chance(levels, row, Shift(start, stop, float(np.median(levels[row, start:stop])), 0.0))
 
 
-def _always(view: View, scene: Scene) -> list[Verdict]:
+def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
-    during = scene.during(0, scene.delays.transfers.steps)
-    mine = scene.explained(during)
+    during = comparison.during(0, comparison.delays.transfers.steps)
+    mine = comparison.explained(during)
     top = int(np.argmax(mine))
-    best = scene.which[top]
-    whole = best.subject == "host" and best.cause == "work" and not scene.beside
-    compared = np.isfinite(scene.delays.late[0, during[scene.delays.transfers.step]])
+    best = comparison.which[top]
+    whole = best.subject == "host" and best.cause == "work" and not comparison.beside
+    compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
     if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole) or compared.mean() < c.ENOUGH:
         return []  # lanes without peers allow no conclusion
-    if best.cause == "network" and len(scene.slowed(best, during)) < 2:
+    if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
     if best.cause == "work" and _hidden(view):
         return []
-    one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
-    found = _verdict(view, scene, mine, one, during)
+    one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
+    found = _verdict(view, comparison, mine, one, during)
     if found.slowdown < 1 + c.GROWN or (best.cause == "work" and found.probability < c.ALWAYS):
         return []
     return [found]
 
 
-def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask) -> Verdict:
+def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, during: Mask) -> Verdict:
     """Build the verdict on the candidate that explains most, with its probability and those of the others."""
-    which, top = scene.which, int(np.argmax(mine))
+    which, top = comparison.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(_cost(scene, which[top], during), (1 - c.LEAST) * whole)
+    cost = min(_cost(comparison, which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
     others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
@@ -155,18 +155,18 @@ def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if others and others[0][1] / mass >= c.TIED and (both := _both(best, others[0][0], scene.always)) is not None:
+    if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
         if sure >= c.ALWAYS:
-            share = max(share, min(float(np.median(weigh([both], scene.gone)[0, during])), 1.0))
+            share = max(share, min(float(np.median(explained_shares([both], comparison.gone)[0, during])), 1.0))
     return Verdict(
-        best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), scene.always,
-        tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, scene, during,
+        best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
+        tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
 
 
-def _stands_out(view: View, scene: Scene, top: int, during: Mask) -> bool:
+def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
     """Whether the excess of some steps, or a candidate's delays in them, exceeds the scatter of other steps: some rank is
     always last.
 
@@ -175,25 +175,25 @@ def _stands_out(view: View, scene: Scene, top: int, during: Mask) -> bool:
     other = ~during & np.isfinite(view.durations)
     if not other.any():
         return True
-    more, each = scene.delays.more, scene.share * scene.gone.total
+    more, each = comparison.delays.more, comparison.share * comparison.gone.total
     scatter = 1.4826 * float(np.median(np.abs(more[other] - np.median(more[other]))))
     if np.median(more[during]) >= c.CLEAR * scatter:
         return True
-    calm = other & (more < c.LOST * float(np.median(view.durations[scene.delays.model])))
-    alike = np.array([one.cause == scene.which[top].cause for one in scene.which])
+    calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))
+    alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
 
 
-def _cost(scene: Scene, one: Candidate, during: Mask) -> float:
+def _cost(comparison: Comparison, one: Candidate, during: Mask) -> float:
     """Cost of a candidate in some steps, ns; 0 if the steps would save too little without it.
 
     Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
     delays.
     """
-    delays = scene.delays
-    own = scene.gone.within if one.cause == "network" else scene.gone.before
+    delays = comparison.delays
+    own = comparison.gone.within if one.cause == "network" else comparison.gone.before
     each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
-    if scene.always:
+    if comparison.always:
         return _longer(delays, one, during) if one.cause == "network" else float(each.sum())
     more = np.maximum(delays.more[during], 0.0)
     if one.cause == "network":
@@ -220,7 +220,7 @@ def _hidden(view: View) -> bool:
     return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)
 
 
-def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
+def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
     Not against peers (`always`): both may only have another place than their peers.
@@ -228,7 +228,7 @@ def _both(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     if always or one.cause != other.cause or one.subject != other.subject or one.subject not in ("endpoint", "host", "switch"):
         return None
     ids = tuple(sorted((*one.ids, *other.ids)))
-    return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.hears, other.hears))
+    return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives))
 
 
 def _place(view: View, one: Candidate) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def _missed(one: Verdict) -> float | None:
     """Median distance of slow steps, replayed without new delays, from usual steps, as a share of these; None against peers."""
     if one.always:
         return None
-    delays = one.scene.delays
+    delays = one.comparison.delays
     every = np.broadcast_to(one.during[delays.transfers.step], (2, len(delays.transfers.rows)))
     left = delays.more[one.during] - delays.saved(every.copy())[one.during]
     return round(float(np.median(np.abs(left))) / max(delays.took, 1.0), 3)
@@ -130,16 +130,16 @@ def _cost(view: View, one: Verdict) -> str:
 
 def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: own work of the named ranks before their late transfers, and the usual value."""
-    scene = one.scene
-    gone, t = scene.gone, scene.delays.transfers
+    comparison = one.comparison
+    gone, t = comparison.gone, comparison.delays.transfers
     own = np.zeros(len(t.lanes))
-    own[one.candidate.hears] += gone.receiver[np.ix_(one.candidate.hears, one.during)].sum(axis=1)
+    own[one.candidate.receives] += gone.receiver[np.ix_(one.candidate.receives, one.during)].sum(axis=1)
     own[one.candidate.sends] += gone.sender[np.ix_(one.candidate.sends, one.during)].sum(axis=1)
     lane = int(np.argmax(own))
     sends = lane in one.candidate.sends
     mine = np.flatnonzero((t.lane == lane) & one.during[t.step])
-    late = np.maximum(scene.delays.new[0, mine], 0.0)
-    rested = scene.delays.rested[0 if sends else 1, mine]
+    late = np.maximum(comparison.delays.new[0, mine], 0.0)
+    rested = comparison.delays.rested[0 if sends else 1, mine]
     known = np.isfinite(rested) & (late > 0)
     steps = max(int(one.during.sum()), 1)
     more, usual = float(late[known].sum()) / steps, float(rested[known].sum()) / steps
@@ -166,13 +166,13 @@ def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 
 def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
-    scene = one.scene
-    t = scene.delays.transfers
-    slowed = scene.slowed(one.candidate, one.during)
+    comparison = one.comparison
+    t = comparison.delays.transfers
+    slowed = comparison.slowed(one.candidate, one.during)
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
     now = octets * 8e9 / max(busy, 1.0)
-    usual = octets * 8e9 / max(busy - float(scene.delays.slower[inside].sum()), 1.0)
+    usual = octets * 8e9 / max(busy - float(comparison.delays.slower[inside].sum()), 1.0)
     than = "on comparable connections" if one.always else "usually"
     text = (
         f"the {len(slowed)} connections that use it move octets at {beside(rate(now), rate(usual), now / usual, than=than)}, "
@@ -224,14 +224,14 @@ def _compared(one: Verdict) -> list[dict[str, Any]]:
             "class": CLASS[other.cause], "type": other.subject, "ids": list(other.ids), "way": other.way,
             "explains": round(max(s, 0.0), 3), "probability": round(p, 3),
         }
-        for other, s, p in rows[:c.TOLD]
+        for other, s, p in rows[:c.LISTED]
     ]  # fmt: skip
 
 
 def _isolation(view: View, one: Verdict, ids: tuple[str, ...], sure: float) -> Isolation:
     """Hosts of the named parts; for parts between switches these parts."""
     by_place: dict[tuple[str, ...], float] = {}
-    for other, p in ((one.candidate, one.probability), *one.others[: c.TOLD]):
+    for other, p in ((one.candidate, one.probability), *one.others[: c.LISTED]):
         place = tuple(dict.fromkeys(map(view.host, other.ids)))
         by_place[place] = by_place.get(place, 0.0) + p
     hosts, *more = by_place

@@ -125,8 +125,8 @@ def named(view: View, finding: Finding) -> float:
     """Probability of the parts that a finding names; 1 if there are no alternatives."""
     if finding.subject == "job":
         return 1.0
-    told = set(finding.ids)
+    parts = set(finding.ids)
     if view.topology is not None:
-        told |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}
-    mine = sum(p for ids, p in finding.isolate.alternatives if told & set(ids))
+        parts |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}
+    mine = sum(p for ids, p in finding.isolate.alternatives if parts & set(ids))
     return mine if finding.isolate.alternatives else 1.0

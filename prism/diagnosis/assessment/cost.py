@@ -104,7 +104,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
         if other.severity is not Severity.INFO:
             healthy[slice(*steps_of(view, other))] = False
     healthy[0] = False
-    gap = _healed(view, graph, finding, inside, healthy)
+    gap = _without_fault(view, graph, finding, inside, healthy)
     took = [ends(graph, replay(graph, g), n) for g in (graph.gap, gap)]
     if not all(np.isfinite(e[[first - 1, stop - 1]]).all() for e in took):
         return _observed(view, finding, "not all transfers that its steps waited for are in the records")
@@ -118,7 +118,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
         usual = float(np.nanmedian(view.durations[healthy])) * (stop - first)
         for other in claims:
             if other is not finding and other.severity is not Severity.INFO and _meet(view, finding, other):
-                gap = np.minimum(gap, _healed(view, graph, other, inside, healthy))
+                gap = np.minimum(gap, _without_fault(view, graph, other, inside, healthy))
         whole = ends(graph, replay(graph, gap), n)
         whole_ideal = float(whole[stop - 1] - whole[first - 1]) if np.isfinite(whole[[first - 1, stop - 1]]).all() else np.inf
         if usual <= 0:  # sub-steps that ended together were detected as steps
@@ -135,7 +135,7 @@ def _meet(view: View, a: Finding, b: Finding) -> bool:
     return first < end and begin < stop
 
 
-def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: Mask) -> Floats:
+def _without_fault(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: Mask) -> Floats:
     """Gaps of the graph with the faulty part's gaps reduced to its usual, or its peers', values."""
     n = len(view.ends)
     works = finding.kind == "slow_rank"
@@ -149,7 +149,7 @@ def _healed(view: View, graph: Graph, finding: Finding, inside: Mask, healthy: M
     for one in keys:
         if one >= len(total):
             continue
-        goal = _twins(view, total, finding, one, inside, keys) if permanent else float(np.median(total[one, healthy]))
+        goal = _at_peer_speed(view, total, finding, one, inside, keys) if permanent else float(np.median(total[one, healthy]))
         scale = np.minimum(goal / np.maximum(total[one], 1.0), 1.0)
         mine = at & (key == one) & inside[np.minimum(graph.step, n - 1)]
         gap[mine] *= scale[graph.step[mine]]
@@ -170,7 +170,7 @@ def _streams(view: View, finding: Finding) -> list[int]:
     return out
 
 
-def _twins(view: View, total: Floats, finding: Finding, one: int, inside: Mask, keys: list[int]) -> float:
+def _at_peer_speed(view: View, total: Floats, finding: Finding, one: int, inside: Mask, keys: list[int]) -> float:
     """Time of a permanently slow rank or stream at the speed of its peers, ns per step; infinite without peers."""
     mine = float(np.median(total[one, inside]))
     if finding.kind == "slow_rank":

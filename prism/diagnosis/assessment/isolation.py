@@ -21,7 +21,7 @@ from prism.model import Finding, Isolation
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
 
 
-def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
+def isolation(view: View, finding: Finding, *, min_probability: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
     """Select the hosts to isolate for a finding.
 
     Parameters
@@ -30,7 +30,7 @@ def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8
         The job by step and edge.
     finding : Finding
         The finding.
-    asked : float
+    min_probability : float
         Probability that the hosts contain the cause.
     most : int
         Number of alternatives to list.
@@ -47,19 +47,22 @@ def isolation(view: View, finding: Finding, *, asked: float = 0.9, most: int = 8
     elif finding.detector == "hang":
         weights = _by_silence(finding)
     elif finding.kind == "crash":
-        weights = _by_farewell(finding)
+        weights = _by_connection_end(finding)
     elif finding.kind == "slow_rank":
         weights = _by_work(view, finding)
     else:
         return Isolation()
-    return chosen(_hosts(view, weights), _group(view, finding), finding, asked=asked, most=most, doubt=doubt)
+    return choose_hosts(
+        _hosts(view, weights), _group(view, finding), finding, min_probability=min_probability, most=most, doubt=doubt
+    )
 
 
-def chosen(
-    weights: Weights, group: tuple[str, ...], finding: Finding, *, asked: float, most: int, doubt: float = 0.0
+def choose_hosts(
+    weights: Weights, group: tuple[str, ...], finding: Finding, *, min_probability: float, most: int, doubt: float = 0.0
 ) -> Isolation:
-    """Select the likeliest suspects until their probabilities sum to `asked`; the whole `group` if that takes more than half of
-    it.
+    """Select the likeliest suspects until their probabilities sum to `min_probability`.
+
+    The whole `group` if that takes more than half of it.
     """
     if not weights:
         return Isolation()
@@ -71,7 +74,7 @@ def chosen(
     if len(names[0]) > 1 or finding.subject == "switch":
         behind = ((group, round(float(share[0]), 4)),) if group else ()
         return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
-    enough = int(np.searchsorted(np.cumsum(share), asked - 1e-9)) + 1
+    enough = int(np.searchsorted(np.cumsum(share), min_probability - 1e-9)) + 1
     held = float(share[:enough].sum())
     hosts = tuple(name for ids in names[:enough] for name in ids)
     if enough > 1 and 2 * enough > len(group) > enough:
@@ -142,8 +145,8 @@ def _by_work(view: View, finding: Finding) -> Weights:
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
     top = float(rise.max(initial=0.0))
     apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
-    asked = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited
-    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in asked}
+    suspects = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited
+    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in suspects}
 
 
 def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
@@ -169,7 +172,7 @@ def _by_silence(finding: Finding) -> Weights:
     }
 
 
-def _by_farewell(finding: Finding) -> Weights:
+def _by_connection_end(finding: Finding) -> Weights:
     """Log-likelihood of suspects of a crash by the time each closed its connections, in eighths of the median time."""
     closed = finding.evidence.get("closed_ms", {})
     scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0

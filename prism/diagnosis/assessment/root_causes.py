@@ -14,7 +14,7 @@ DECIDED = "laggard"  # this detector explains the whole loss by one rank's own w
 LAST = ("late_rank", "lately", "late_again")
 
 
-def settled(
+def merge_by_cause(
     findings: Sequence[Finding],
     events: Sequence[Event],
     host: Callable[[str], str] = lambda address: address,
@@ -43,7 +43,7 @@ def settled(
     order = sorted(
         findings,
         key=lambda f: (
-            0 if _decided(f, findings) else RANK.index(f.kind),
+            0 if _leaves_no_other(f, findings) else RANK.index(f.kind),
             f.detector == BEHIND,
             f.detector not in LAST,
             -f.score,
@@ -54,49 +54,51 @@ def settled(
     for finding in order:
         if finding.severity is Severity.INFO:
             notes.append(finding)
-        elif any(_starves(other, finding, host) for other in findings):
+        elif any(_delayed_by_rank(other, finding, host) for other in findings):
             notes.append(replace(finding, severity=Severity.INFO))
-        elif any(_explains(claim, finding) or _outshines(claim, finding) for claim in claims):
+        elif any(_explains(claim, finding) or _exceeds(claim, finding) for claim in claims):
             claims = [_since(claim, finding) for claim in claims]
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
-    claims, notes = _said_best(claims, notes, findings)
-    told, rest = list(claims), []
+    claims, notes = _replace_by_clearer(claims, notes, findings)
+    out, rest = list(claims), []
     for note in notes:
-        i = next((i for i, claim in enumerate(claims) if _meet(claim, note, share=0.25)), None)
+        i = next((i for i, claim in enumerate(claims) if _overlap(claim, note, share=0.25)), None)
         if i is not None:
-            symptoms = [*told[i].evidence.get("symptoms", []), quote(note)]
-            told[i] = replace(told[i], evidence={**told[i].evidence, "symptoms": symptoms})
+            symptoms = [*out[i].evidence.get("symptoms", []), quote(note)]
+            out[i] = replace(out[i], evidence={**out[i].evidence, "symptoms": symptoms})
         elif not any(_within(note, event) for event in events):
             rest.append(note)
-    return sorted(told, key=lambda f: -f.score) + rest
+    return sorted(out, key=lambda f: -f.score) + rest
 
 
 def _since(claim: Finding, other: Finding) -> Finding:
     """A claim with an earlier start if packets began to wait earlier at the part it names: senders may slow down only later."""
-    sooner = other.detector == BEHIND and claim.ids == other.ids and _meet(claim, other) and other.start_ns < claim.start_ns
+    sooner = other.detector == BEHIND and claim.ids == other.ids and _overlap(claim, other) and other.start_ns < claim.start_ns
     if not sooner:
         return claim
     steps = {"steps": [other.evidence["steps"][0], *claim.evidence["steps"][1:]]} if "steps" in claim.evidence else {}
     return replace(claim, start_ns=other.start_ns, evidence={**claim.evidence, **steps})
 
 
-def _said_best(claims: list[Finding], notes: list[Finding], findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+def _replace_by_clearer(
+    claims: list[Finding], notes: list[Finding], findings: Sequence[Finding]
+) -> tuple[list[Finding], list[Finding]]:
     """Replace claims of a detector that leaves no other cause by clearer claims on the same parts; the former become notes."""
-    out = list(claims)
+    merged = list(claims)
     for i, claim in enumerate(claims):
-        more = [f for f in findings if f.severity is not Severity.INFO and _says_more(f, claim)]
+        more = [f for f in findings if f.severity is not Severity.INFO and _is_clearer(f, claim)]
         if more:
-            out[i] = max(more, key=lambda f: f.score)
-            notes = [replace(claim, severity=Severity.INFO), *(n for n in notes if n.message != out[i].message)]
-    return out, notes
+            merged[i] = max(more, key=lambda f: f.score)
+            notes = [replace(claim, severity=Severity.INFO), *(n for n in notes if n.message != merged[i].message)]
+    return merged, notes
 
 
-def _decided(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
+def _leaves_no_other(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
     """Whether a finding leaves no other cause; false if a link deviates far more, or if its queues explain all of the loss."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
-    known = (f for f in links if _meet(f, finding))
+    known = (f for f in links if _overlap(f, finding))
     return _blames(finding) and not any(f.score >= times * finding.score or _behind(f, finding) for f in known)
 
 
@@ -114,9 +116,9 @@ def _blames(finding: Finding) -> bool:
     return finding.detector == DECIDED or "worked_ms" in finding.evidence
 
 
-def _says_more(finding: Finding, claim: Finding) -> bool:
+def _is_clearer(finding: Finding, claim: Finding) -> bool:
     """Whether a finding names the same parts, at the same time and more clearly, as a claim that leaves no other cause."""
-    same = finding.kind == claim.kind and finding.ids == claim.ids and _meet(claim, finding)
+    same = finding.kind == claim.kind and finding.ids == claim.ids and _overlap(claim, finding)
     return same and claim.detector == DECIDED != finding.detector and finding.score > claim.score
 
 
@@ -130,29 +132,29 @@ def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float
     lost, its = (f.evidence.get("lost_ms_per_step", 0.0) for f in (claim, other))
     queued = bool(claim.evidence.get("queues_ms")) and other.detector in LAST
     outdone = claim.score >= times * other.score or claim.detector == BEHIND or lost > more * its > 0 or queued
-    if link and outdone and _meet(claim, other):
+    if link and outdone and _overlap(claim, other):
         return True
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", []) for end in edge}
     whatever = claim.kind in ("crash", "hang") or _blames(claim) or other.detector == BEHIND
     waited = claim.detector in LAST and other.detector == "slow_rank"
-    return _meet(claim, other) and (whatever or waited or bool(named & set(other.ids)))
+    return _overlap(claim, other) and (whatever or waited or bool(named & set(other.ids)))
 
 
-def _starves(claim: Finding, other: Finding, host: Callable[[str], str]) -> bool:
+def _delayed_by_rank(claim: Finding, other: Finding, host: Callable[[str], str]) -> bool:
     """Whether a link seems slow because its traffic arrives late, inside a host, from a rank that works longer."""
     if (claim.kind, other.kind, other.subject) != ("slow_rank", "slow_link", "link") or claim.severity is Severity.INFO:
         return False
     senders, slow = {src for src, _ in other.evidence.get("edges", [])}, set(claim.evidence.get("ranks", []))
     beside = not senders & slow and {host(a) for a in senders} <= {host(a) for a in slow}
-    return bool(senders) and beside and claim.score >= other.score and _meet(claim, other)
+    return bool(senders) and beside and claim.score >= other.score and _overlap(claim, other)
 
 
-def _outshines(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
+def _exceeds(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
     """Whether a claim of the same kind and time deviates so much more that the other finding may be its echo."""
-    return claim.kind == other.kind and _meet(claim, other) and claim.score >= times * other.score
+    return claim.kind == other.kind and _overlap(claim, other) and claim.score >= times * other.score
 
 
-def _meet(a: Finding, b: Finding, *, share: float = 0.5) -> bool:
+def _overlap(a: Finding, b: Finding, *, share: float = 0.5) -> bool:
     """Whether two findings overlap by at least `share` of the shorter one."""
     shared = min(a.end_ns, b.end_ns) - max(a.start_ns, b.start_ns)
     shorter = min(a.end_ns - a.start_ns, b.end_ns - b.start_ns)

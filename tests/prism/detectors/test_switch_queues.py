@@ -6,7 +6,7 @@ import pytest
 from collectors.columns.record import Transits
 from prism.detectors.slow_link import slow_link
 from prism.detectors.switch_queues import BEHIND, queued_link, queues
-from prism.diagnosis.assessment.root_causes import settled
+from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.graph.job_view import View
 from prism.model import Severity
 from tests.prism.faults import BAD
@@ -72,4 +72,4 @@ def test_where_packets_wait_nobody_works_for_longer():
     rank = type(one)(
         "slow_rank", "slow_rank", view.job.id, Severity.CRITICAL, "endpoint", ("a",), one.start_ns, one.end_ns, 1.5, 99.0, ""
     )  # fmt: skip
-    assert [f.detector for f in settled([rank, one], []) if f.severity is not Severity.INFO] == [BEHIND]
+    assert [f.detector for f in merge_by_cause([rank, one], []) if f.severity is not Severity.INFO] == [BEHIND]

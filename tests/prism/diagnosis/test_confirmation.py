@@ -5,7 +5,7 @@ from dataclasses import replace
 from prism.detectors.slow_rank import slow_rank
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.confirmation import decided, upheld
+from prism.diagnosis.confirmation import combine_findings, is_confirmed
 from prism.diagnosis.verdicts import GRAPH
 from prism.model import Severity
 from tests.prism.faults import NIC, RANK, case
@@ -20,13 +20,13 @@ def claimed(name, who):
 
 def test_who_explains_the_delays_is_upheld_and_nobody_else():
     whole = Case(case("slow rank"))
-    assert upheld(whole, claimed("other", RANK))
-    assert not upheld(whole, claimed("other", NIC + 3))
+    assert is_confirmed(whole, claimed("other", RANK))
+    assert not is_confirmed(whole, claimed("other", NIC + 3))
 
 
 def test_what_others_say_of_the_same_time_is_information():
     view = case("slow rank")
-    out = decided(Case(view), [claimed("other", RANK), claimed("other", NIC + 3)], completeness(view))
+    out = combine_findings(Case(view), [claimed("other", RANK), claimed("other", NIC + 3)], completeness(view))
     assert [one.detector for one in out if one.severity is not Severity.INFO] == [GRAPH]
     assert len(out) == 3
 
@@ -34,11 +34,11 @@ def test_what_others_say_of_the_same_time_is_information():
 def test_a_hang_is_not_its_business():
     view = case("slow rank")
     hang = replace(claimed("hang", NIC), kind="hang")
-    assert hang in decided(Case(view), [hang], completeness(view))
+    assert hang in combine_findings(Case(view), [hang], completeness(view))
 
 
 def test_where_nothing_is_known_claims_stay():
     view = case("slow rank")
     bare = Case(view)
     vars(bare).update(transfers=None, lately=None, always=[])
-    assert upheld(bare, claimed("other", NIC))
+    assert is_confirmed(bare, claimed("other", NIC))

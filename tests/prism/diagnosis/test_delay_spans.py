@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.delay_spans import _standing_out, _unhidden, stretches
+from prism.diagnosis.delay_spans import _spans_of_rows, _unhidden, slow_spans
 from tests.prism.faults import BAD, case
 
 
 def told(name):
     one = Case(case(name))
-    return stretches(one.view, one.lately.delays, one.lately.gone)
+    return slow_spans(one.view, one.versus_own_steps.delays, one.versus_own_steps.gone)
 
 
 @pytest.mark.parametrize("name", ["slow rank", "slow NIC", "slow uplink", "slower all"])
@@ -35,7 +35,7 @@ def test_what_others_hide_is_unknown():
     rows = np.zeros((3, 12))
     rows[0, 3:9] = 0.3
     rows[0, 5], rows[1, 5] = 0.0, 0.9
-    (first, *_) = _standing_out(rows, 3)
+    (first, *_) = _spans_of_rows(rows, 3)
     assert (first.start, first.stop) == (3, 9)
     assert first.chance < 0.05
     assert np.isnan(_unhidden(rows, 0.01)[0, 5])

@@ -73,6 +73,6 @@ def test_what_happens_every_few_steps_is_a_habit():
 
 def test_delays_that_come_elsewhere_as_well_may_be_chance():
     one = Case(case("slow rank"))
-    top = int(np.argmax(one.lately.explained(one.lately.during(BAD.start, BAD.stop))))
-    assert chance_of(one.lately, top, BAD.start, BAD.stop) < 0.01
-    assert chance_of(one.lately, top, 1, 4) > 0.5
+    top = int(np.argmax(one.versus_own_steps.explained(one.versus_own_steps.during(BAD.start, BAD.stop))))
+    assert chance_of(one.versus_own_steps, top, BAD.start, BAD.stop) < 0.01
+    assert chance_of(one.versus_own_steps, top, 1, 4) > 0.5

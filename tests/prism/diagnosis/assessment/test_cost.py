@@ -10,7 +10,7 @@ from prism import topology
 from prism.analysis import infer_job
 from prism.detectors import DETECTORS
 from prism.diagnosis.assessment.cost import costs, ranks_of, steps_of
-from prism.diagnosis.assessment.root_causes import settled
+from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.jobs import recognize
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST, SLOW
@@ -39,7 +39,7 @@ def viewed(spec):
 
 
 def claims_of(view):
-    found = settled([finding for detect in DETECTORS for finding in detect(view)], ())
+    found = merge_by_cause([finding for detect in DETECTORS for finding in detect(view)], ())
     return [f for f in found if f.severity is not Severity.INFO]
 
 

@@ -6,7 +6,7 @@ import pytest
 from prism import topology
 from prism.analysis import diagnose
 from prism.detectors.straggler import laggard
-from prism.diagnosis.assessment.isolation import chosen, isolation
+from prism.diagnosis.assessment.isolation import choose_hosts, isolation
 from prism.model import Severity, Source
 from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Fault, Job, Spec
@@ -18,8 +18,10 @@ from tests.prism.traffic import Wire, seen, training
 GROUP = tuple(f"host{i}" for i in range(6))
 
 
-def pick(weights, make_finding, asked=0.9):
-    return chosen({(host,): weight for host, weight in weights.items()}, GROUP, make_finding(), asked=asked, most=8)
+def pick(weights, make_finding, min_probability=0.9):
+    return choose_hosts(
+        {(host,): weight for host, weight in weights.items()}, GROUP, make_finding(), min_probability=min_probability, most=8
+    )
 
 
 def test_a_clear_culprit_is_isolated_alone(make_finding):
@@ -32,7 +34,7 @@ def test_of_two_that_may_be_it_both_go(make_finding):
     found = pick({"host0": 9.0, "host1": 9.0, "host2": 0.0}, make_finding)
     assert found.hosts == ("host0", "host1")
     assert [p for _, p in found.alternatives[:2]] == pytest.approx([0.5, 0.5], abs=0.01)
-    assert pick({"host0": 9.0, "host1": 9.0}, make_finding, asked=0.5).hosts == ("host0",)
+    assert pick({"host0": 9.0, "host1": 9.0}, make_finding, min_probability=0.5).hosts == ("host0",)
 
 
 def test_the_whole_group_when_in_doubt(make_finding):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism.detectors.switch_queues import BEHIND
-from prism.diagnosis.assessment.root_causes import settled
+from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.model import Event, Finding, Severity
 
 INFO, WARNING, CRITICAL = Severity
@@ -20,14 +20,14 @@ def loud(findings):
 
 
 def test_independent_causes_are_each_told_the_strongest_first():
-    found = settled([finding("slow_rank", ("a",), score=8), finding("slow_rank", ("b",), score=9)], [])
+    found = merge_by_cause([finding("slow_rank", ("a",), score=8), finding("slow_rank", ("b",), score=9)], [])
     assert loud(found) == [("slow_rank", ("b",)), ("slow_rank", ("a",))]
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_symptom_becomes_evidence_of_its_cause(order):
     link, rank = finding("slow_link", ("a",), score=8), finding("slow_rank", ("a",), score=50)
-    found = settled([link, rank][::order], [])
+    found = merge_by_cause([link, rank][::order], [])
     assert loud(found) == [("slow_link", ("a",))]
     assert found[0].evidence["symptoms"] == [rank.message]
     assert len(found) == 1
@@ -35,42 +35,42 @@ def test_a_symptom_becomes_evidence_of_its_cause(order):
 
 def test_a_link_explains_the_ends_of_its_slow_edges():
     link = finding("slow_link", ("leaf0", "spine0"), edges=[["a", "b"]])
-    assert loud(settled([link, finding("slow_rank", ("b",))], [])) == [("slow_link", ("leaf0", "spine0"))]
-    assert len(loud(settled([link, finding("slow_rank", ("c",))], []))) == 2
+    assert loud(merge_by_cause([link, finding("slow_rank", ("b",))], [])) == [("slow_link", ("leaf0", "spine0"))]
+    assert len(loud(merge_by_cause([link, finding("slow_rank", ("c",))], []))) == 2
 
 
 @pytest.mark.parametrize("kind", ["crash", "hang"])
 def test_a_hang_or_crash_explains_whatever_else_was_slow_meanwhile(kind):
-    found = settled([finding("slow_rank", ("b",)), finding(kind, ("a",))], [])
+    found = merge_by_cause([finding("slow_rank", ("b",)), finding(kind, ("a",))], [])
     assert loud(found) == [(kind, ("a",))]
 
 
 def test_another_time_has_another_cause():
-    found = settled([finding("slow_link", ("a",)), finding("slow_rank", ("a",), start=90, end=190)], [])
+    found = merge_by_cause([finding("slow_link", ("a",)), finding("slow_rank", ("a",), start=90, end=190)], [])
     assert len(loud(found)) == 2
 
 
 def test_info_alone_stays_info_and_within_a_claim_s_time_is_its_symptom():
     note = finding("slow_step", ("job",), severity=INFO)
-    assert settled([note], []) == [note]
-    (told,) = settled([note, finding("slow_rank", ("a",))], [])
+    assert merge_by_cause([note], []) == [note]
+    (told,) = merge_by_cause([note, finding("slow_rank", ("a",))], [])
     assert told.evidence["symptoms"] == [note.message]
     later = replace(note, start_ns=200, end_ns=300)
-    assert settled([later, finding("slow_rank", ("a",))], [])[1:] == [later]
+    assert merge_by_cause([later, finding("slow_rank", ("a",))], [])[1:] == [later]
 
 
 @pytest.mark.parametrize(("kind", "told"), [("evaluation", 0), ("checkpoint", 0), ("start", 1), ("stop", 1)])
 def test_a_pause_explains_a_long_step(kind, told):
     note = finding("slow_step", ("job",), severity=INFO)
-    assert len(settled([note], [Event(kind, 10, 60)])) == told
-    assert len(settled([note], [Event(kind, 150, 200)])) == 1
+    assert len(merge_by_cause([note], [Event(kind, 10, 60)])) == told
+    assert len(merge_by_cause([note], [Event(kind, 150, 200)])) == 1
 
 
 def test_what_was_given_is_not_changed():
     link = finding("slow_link", ("a",))
-    settled([link, finding("slow_rank", ("a",))], [])
+    merge_by_cause([link, finding("slow_rank", ("a",))], [])
     assert "symptoms" not in link.evidence
-    assert settled([], []) == []
+    assert merge_by_cause([], []) == []
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -78,30 +78,30 @@ def test_who_came_last_explains_who_seemed_to_work_meanwhile(order):
     """Others may seem to work while they wait for the last; of two that came late, each may be to blame."""
     last = replace(finding("slow_rank", ("a",), score=8), detector="late_rank")
     works, later = finding("slow_rank", ("b",), score=9), replace(last, ids=("c",), score=7)
-    assert loud(settled([last, works][::order], [])) == [("slow_rank", ("a",))]
-    assert loud(settled([last, later], [])) == [("slow_rank", ("a",)), ("slow_rank", ("c",))]
+    assert loud(merge_by_cause([last, works][::order], [])) == [("slow_rank", ("a",))]
+    assert loud(merge_by_cause([last, later], [])) == [("slow_rank", ("a",)), ("slow_rank", ("c",))]
 
 
 @pytest.mark.parametrize(("clear", "told"), [(20.0, "slow_rank"), (200.0, "slow_link")])
 def test_a_laggard_leaves_nobody_else_to_blame_but_a_link_that_stands_out_much_more(clear, told):
     lagging = replace(finding("slow_rank", ("b",), score=8), detector="laggard")
-    found = settled([lagging, finding("slow_link", ("a",), score=clear)], [])
+    found = merge_by_cause([lagging, finding("slow_link", ("a",), score=clear)], [])
     assert [kind for kind, _ in loud(found)] == [told]
 
 
 @pytest.mark.parametrize("detector", ["late_rank", "lately"])
 def test_who_was_last_or_slow_all_through_kept_waiting_who_seems_to_work(detector):
     last = replace(finding("slow_rank", ("a",), score=9), detector=detector)
-    assert loud(settled([finding("slow_rank", ("b",), score=50), last], [])) == [("slow_rank", ("a",))]
+    assert loud(merge_by_cause([finding("slow_rank", ("b",), score=50), last], [])) == [("slow_rank", ("a",))]
 
 
 def test_who_left_nobody_else_to_blame_is_told_of_as_what_stands_out_most():
     lagging = replace(finding("slow_rank", ("a",), score=20), detector="laggard", message="lost it all")
     clearer, waited = finding("slow_rank", ("a",), score=60), finding("slow_rank", ("b",), score=90)
-    (one,) = settled([waited, clearer, lagging], [])
+    (one,) = merge_by_cause([waited, clearer, lagging], [])
     assert (one.detector, one.ids) == ("slow_rank", ("a",))
     assert one.evidence["symptoms"] == ["lost it all", waited.message]
-    assert settled([lagging, replace(clearer, score=5.0)], [])[0].detector == "laggard"
+    assert merge_by_cause([lagging, replace(clearer, score=5.0)], [])[0].detector == "laggard"
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -110,10 +110,10 @@ def test_a_link_on_which_packets_waited_before_its_senders_slowed_down_was_slow_
     link = finding("slow_link", ("leaf1", "spine0"), start=40, score=60, **steps)
     waited = finding("slow_link", ("leaf1", "spine0"), start=10, score=20, steps=[3, 9])
     waited = replace(waited, detector=BEHIND, message="packets waited")
-    (one,) = settled([waited, link], [])
+    (one,) = merge_by_cause([waited, link], [])
     assert (one.detector, one.start_ns, one.evidence["symptoms"]) == ("slow_link", 10, ["packets waited"])
     assert one.evidence.get("steps") == ([3, 9] if known else None)
-    (other,) = settled([replace(waited, ids=("leaf1", "spine1")), link], [])
+    (other,) = merge_by_cause([replace(waited, ids=("leaf1", "spine1")), link], [])
     assert other.start_ns == 40
 
 
@@ -125,13 +125,13 @@ def test_a_link_seems_slow_where_a_neighbour_of_its_sender_hands_on_late(rank, s
     host = {"a": "server1", "b": "server1"}.get
     link = replace(finding("slow_link", ("a", "c"), edges=[["a", "c"]]), subject="link")
     slow = finding("slow_rank", (rank,), score=score, ranks=[rank])
-    assert sorted(kind for kind, _ in loud(settled([link, slow], [], lambda a: host(a, a)))) == told
+    assert sorted(kind for kind, _ in loud(merge_by_cause([link, slow], [], lambda a: host(a, a)))) == told
 
 
 @pytest.mark.parametrize(("lost", "its", "told"), [(800.0, 240.0, ["slow_link"]), (300.0, 240.0, ["slow_link", "slow_rank"])])
 def test_behind_a_link_that_takes_most_of_what_steps_lost_a_rank_only_seems_to_work(lost, its, told):
     link = finding("slow_link", ("a",), lost_ms_per_step=lost)
-    found = settled([link, finding("slow_rank", ("b",), score=9, lost_ms_per_step=its)], [])
+    found = merge_by_cause([link, finding("slow_rank", ("b",), score=9, lost_ms_per_step=its)], [])
     assert [kind for kind, _ in loud(found)] == told
 
 
@@ -142,7 +142,7 @@ def test_behind_a_link_that_takes_most_of_what_steps_lost_a_rank_only_seems_to_w
 def test_whose_packets_wait_for_all_that_steps_take_longer_did_not_work_for_it(waits, rank, told):
     link = finding("slow_link", ("leaf1", "spine0"), edges=[["a", "b"]], **({} if waits is None else {"waits_at_worst": waits}))
     lagging = replace(finding("slow_rank", (rank,), score=9, ranks=[rank]), detector="laggard")
-    assert loud(settled([replace(link, detector=BEHIND), lagging], []))[0][0] == told
+    assert loud(merge_by_cause([replace(link, detector=BEHIND), lagging], []))[0][0] == told
 
 
 @pytest.mark.parametrize(
@@ -153,6 +153,6 @@ def test_who_is_last_where_packets_are_seen_to_wait_at_a_link_waits_for_them(det
     """Where nobody saw that, or a rank works for longer, both may be so."""
     link = finding("slow_link", ("leaf0", "spine0"), score=9, edges=[["a", "b"]], queues_ms=queues)
     rank = replace(finding("slow_rank", ("c",), score=14), detector=detector)
-    found = loud(settled([link, rank], []))
+    found = loud(merge_by_cause([link, rank], []))
     assert len(found) == told
     assert ("slow_link", ("leaf0", "spine0")) in found
