@@ -1,4 +1,4 @@
-"""The event graph of a job: its transfers by step, what each waited for, which delays are new, and replay (what-if).
+"""The event graph of a job: transfers by step, the dependencies of each, new delays, and replay (what-if).
 
-`job_steps` and `job_view` are one job per step and edge, as detectors and diagnosis see it.
+`job_steps` and `job_view` describe one job by step and edge for detectors and diagnosis.
 """

@@ -1,4 +1,4 @@
-"""When the steps of one job were, and what each of its edges moved in them."""
+"""Store the steps of one job, and the octets of each edge in each step."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What is known of one job by step and edge.
+    """One job by step and edge.
 
-    `flows` are the records between its members, `around` all records of its members. `until` is when the last record of anybody
-    ended, ns: so long the collection went on. `least` is how many steps on end make a stretch that a detector may tell of.
-    `now` is when a live window ended, ns: what was not heard until then has not come.
+    `flows` are the records between its members, `around` all records of its members. `until` is the end of the last record of
+    all jobs, ns: the collection lasted at least so long. `least` is the least number of consecutive steps that a detector may
+    report. `now` is the end of a live window, ns: records that had not arrived until then are late.
     """
 
     flows: Flows
@@ -48,31 +48,31 @@ class Steps:
 
     @cached_property
     def code(self) -> dict[str, int]:
-        """Address to code."""
+        """Code of each address."""
         return {address: i for i, address in enumerate(self.flows.endpoints)}
 
     @cached_property
     def codes(self) -> Ints:
-        """The code of each rank; int64[ranks]."""
+        """Code of each rank; int64[ranks]."""
         return np.array([self.code[address] for address in self.job.endpoints], np.int64)
 
     @cached_property
     def by_lane(self) -> list[Rows]:
-        """The records between ranks (`undone.by_lane`)."""
+        """Records between ranks, by lane (`unfinished_transfers.by_lane`)."""
         return by_lane(self.flows, self.codes)
 
     def host(self, address: str) -> str:
-        """The host of a member; itself where that is not known."""
+        """Host of a member; the address itself if the host is unknown."""
         return (self.topology.host(address) if self.topology is not None else None) or address
 
     @cached_property
     def on_host(self) -> Counter[str]:
-        """How many members each host has."""
+        """Number of members on each host."""
         return Counter(map(self.host, self.job.endpoints))
 
     @cached_property
     def hosts(self) -> Ints:
-        """The host of each rank as a number, the same for ranks that share one; -1 where it is not known. int64[ranks]."""
+        """Number of each rank's host; -1 if unknown. int64[ranks]."""
         known = [self.topology.host(address) if self.topology is not None else None for address in self.job.endpoints]
         number = {name: i for i, name in enumerate(sorted({name for name in known if name is not None}))}
         return np.array([-1 if name is None else number[name] for name in known], np.int64)
@@ -88,12 +88,12 @@ class Steps:
         return np.asarray(np.median(full - first, axis=0).astype(np.int64) + first, dtype=np.int64)
 
     def numbers(self, start: int, stop: int) -> list[int]:
-        """The numbers in the job (prism.tracking.step_numbers) of steps `start` and `stop` of the window."""
+        """Numbers in the job (prism.tracking.step_numbers) of steps `start` and `stop` of the window."""
         return [self.timeline.first + start, self.timeline.first + stop]
 
     @cached_property
     def begins(self) -> Ints:
-        """Step begins of the whole job, ns: the first rank's first, then the ends before."""
+        """Step begins of the whole job, ns: the first rank's first begin, then the previous ends."""
         if not len(self.ends):
             return self.ends
         first = min(int(s[0, 0]) for s in self.timeline.steps if len(s))
@@ -101,7 +101,7 @@ class Steps:
 
     @cached_property
     def durations(self) -> Floats:
-        """Duration of each step, ns; NaN for the first, whose begin nobody saw."""
+        """Duration of each step, ns; NaN for the first, whose begin is not in the records."""
         return np.concatenate([[np.nan], np.diff(self.ends)]) if len(self.ends) else np.zeros(0)
 
     @cached_property
@@ -111,47 +111,47 @@ class Steps:
 
     @cached_property
     def uneven(self) -> float:
-        """How uneven its steps are (`unevenness`)."""
+        """Spread of the step durations (`unevenness`)."""
         return unevenness(self.durations)
 
     @cached_property
     def one_sided(self) -> bool:
-        """Whether all goes over RDMA, whose senders wait until the receiver is ready."""
+        """Whether all traffic is RDMA, whose senders wait until the receiver is ready."""
         return bool((self.flows.protocol == UDP).all())
 
     @cached_property
     def sent(self) -> list[Ints]:
-        """The records of payload that each endpoint of `flows` sent, by its code."""
+        """Records of payload that each endpoint of `flows` sent, by its code."""
         order, begins = counted(self.flows.src, len(self.code), np.flatnonzero(~self.flows.control()))
         return np.split(order, begins[1:-1])
 
     @cached_property
     def edges(self) -> dict[Pair, Edge]:
-        """Directed pairs with payload that comes back in at least half of the steps."""
+        """Directed pairs with payload in at least half of the steps."""
         every, moved = self._every
         seen = np.count_nonzero(moved, axis=1)
         return {key: e for (key, e), steps in zip(every.items(), seen.tolist(), strict=True) if 2 * steps >= len(self.ends) > 0}
 
     @cached_property
     def _every(self) -> tuple[dict[Pair, Edge], Floats]:
-        """Directed pairs with payload, and the octets of each by step; float64[pairs, steps + 1]."""
+        """Directed pairs with payload, and octets of each by step; float64[pairs, steps + 1]."""
         every = edges_of(self.flows, np.flatnonzero(~self.flows.control()))
         return every, self._tallied(self._numbers(every.values()), len(every), self.flows.octets)
 
     def _numbers(self, edges: Collection[Edge]) -> NDArray[np.int32]:
-        """The number of the edge of each record of `flows`; -1 where it is of none."""
+        """Number of the edge of each record of `flows`; -1 if it belongs to none."""
         of, low, high = laid_out(edges)
         return numbers_of(of.rows, low, high, len(self.flows))
 
     def _tallied(self, number: NDArray[np.int32], n: int, column: Ints) -> Floats:
-        """Sums of a column of the flows by edge, of `n`, and step; what ends after the last step is at the end."""
+        """Sums of a column of the flows by edge, of `n`, and step; the last column is for records after the last step."""
         total = np.zeros((n, len(self.ends) + 1))
         tally(number, self._step, np.ascontiguousarray(column), total)
         return total
 
     @cached_property
     def partners(self) -> Mapping[int, set[int]]:
-        """Those with whom each endpoint exchanges payload both ways (`edges`), by code."""
+        """Endpoints with which each endpoint exchanges payload in both directions (`edges`), by code."""
         out = defaultdict[int, set[int]](set)
         for src, dst in self.edges:
             if (dst, src) in self.edges:
@@ -160,20 +160,20 @@ class Steps:
 
     @cached_property
     def kinds(self) -> dict[Pair, PairKind]:
-        """What most octets of each directed pair were for."""
+        """Kind of most octets of each directed pair."""
         return {(self.code[p.src], self.code[p.dst]): p.kind for p in self.parallelism.pairs}
 
     def step_of(self, times: Ints) -> Ints:
-        """Which step each time lies in; the number of steps for what comes after the last."""
+        """Step that contains each time; the number of steps for times after the last step."""
         return np.asarray(np.searchsorted(self.ends, times, "left"), dtype=np.int64)
 
     def step_at(self, rows: Rows) -> NDArray[np.int32]:
-        """In which step of its sender each of some records of `flows` ended; the number of steps after the last."""
+        """Step of the sender in which each of some records of `flows` ended; the number of steps after the last."""
         return self._step[rows]
 
     @cached_property
     def _step(self) -> NDArray[np.int32]:
-        """In which step of its sender each record of `flows` ended; of the whole job, where the sender was not seen in all."""
+        """Step of the sender in which each record of `flows` ended; the job's step if the sender's steps are incomplete."""
         own = dict(zip(self.codes.tolist(), (steps[:, 1] for steps in self.timeline.steps), strict=True))
         ends = [own.get(code, self.ends) for code in range(len(self.code))]
         ends = [told if len(told) == len(self.ends) else self.ends for told in ends]
@@ -182,7 +182,7 @@ class Steps:
     def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints) -> Floats:
         """Sums of a column of the flows by edge and step; float64[n, steps + 1].
 
-        `number` is the edge, of `n`, of each of the `rows`; what ends after the last step is at the end.
+        `number` is the edge, of `n`, of each of the `rows`. The last column is for records after the last step.
         """
         out = np.zeros((n, len(self.ends) + 1))
         tallied(rows, number, self._step, column, out)
@@ -204,12 +204,12 @@ class Steps:
 
     @cached_property
     def _edge(self) -> NDArray[np.int32]:
-        """The number of the edge of each record of `flows`, in the order of `edges`; -1 where it is of none."""
+        """Number of the edge of each record of `flows`, in the order of `edges`; -1 if it belongs to none."""
         return self._numbers(self.edges.values())
 
     @cached_property
     def rates(self) -> tuple[list[Pair], Floats]:
-        """Edges and their rate while sending, bit/s, by step; NaN where nothing tells. float64[edges, steps]."""
+        """Edges and their rate while sending, bit/s, by step; NaN if unknown. float64[edges, steps]."""
         return list(self.edges), _rate(self.volumes, *self.by_edge(self.busy))
 
     @cached_property
@@ -219,9 +219,9 @@ class Steps:
         return moved[[key in self.edges for key in every], :-1]
 
     def rates_now(self, *, share: float = 0.25) -> Floats:
-        """The rate of each edge of `rates` in the step that is going on; NaN before it sent a `share` of what it usually sends.
+        """Rate of each edge of `rates` in the current, incomplete step; NaN before it sent a `share` of its usual octets.
 
-        What began before all ranks had ended the last step may belong to that.
+        Records that began before all ranks had ended the last step do not count: they may belong to that step.
         """
         keys = self.rates[0]
         rows, number, n = _numbered([self.edges[key] for key in keys])
@@ -232,7 +232,7 @@ class Steps:
 
     @cached_property
     def busy(self) -> Ints:
-        """For how long each record of `flows` sent, ns."""
+        """Time for which each record of `flows` sent, ns."""
         return np.where(self.flows.busy_ns > 0, self.flows.busy_ns, self.flows.end_ns - self.flows.start_ns)
 
     def during(self, start: int, stop: int) -> tuple[int, int]:
@@ -240,9 +240,10 @@ class Steps:
         return int(self.begins[start]), int(self.ends[stop - 1])
 
     def slowdown(self, start: int, stop: int, besides: Iterable[tuple[int, int]] = ()) -> float:
-        """How much longer the steps `start` to `stop` took than the others, by their medians; at least 1.
+        """Median duration of the steps `start` to `stop` over that of the other steps; at least 1.
 
-        Steps that other faults slowed, from one to before another of `besides`, are none to compare with if others are left.
+        Steps that other faults slowed (`besides`: first step and step after the last of each) are left out if enough others
+        remain.
         """
         outside = np.isfinite(self.durations)
         outside[start:stop] = False
@@ -257,7 +258,7 @@ class Steps:
 
     @cached_property
     def paths(self) -> dict[Pair, tuple[str, ...]]:
-        """The switches most octets of each of `edges` crossed, in order; from the topology where no switch was named."""
+        """Switches that most octets of each of `edges` crossed, in order; from the topology if the records name no switch."""
         return {key: self._path(edge) for key, edge in self.edges.items()}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
@@ -272,15 +273,15 @@ class Steps:
 
 
 def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
-    """The rows of some edges, the number of each row's edge, and how many edges there are."""
+    """Rows of some edges, the number of each row's edge, and the number of edges."""
     of, low, high = laid_out(edges)
     return of.rows[ranges(low, high)], np.repeat(np.arange(len(edges)), high - low), len(edges)
 
 
 def unevenness(durations: Floats) -> float:
-    """Robust spread of the logarithms of step durations, or from one to the next; infinite without any.
+    """Robust spread of the logarithms of step durations, or of their differences from step to step; infinite if unknown.
 
-    Long stretches of slow steps are steps all the same.
+    The smaller of the two: long spans of slow steps are steps all the same.
     """
     known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
     return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")

@@ -1,4 +1,6 @@
-"""The transfers of a job by lane (from whom to whom) and step, each with its place in what the lane moves in that step."""
+"""List the transfers of a job by lane (sender and receiver) and step, with the position of each in the lane's octets
+per step.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from prism.loops.detection.transfer_delays import Codes, Floats
 
 @dataclass(frozen=True, eq=False)
 class Transfers:
-    """Records of payload between ranks, by lane, step and time. Arrays have one entry per transfer where nothing else is said.
+    """Records of payload between ranks, sorted by lane, step and time. Arrays have one entry per transfer unless noted.
 
-    `begin` is where the transfers of each lane and step lie; int64[lanes · steps + 1]. Times are ns since the step began for
-    the whole job; `low` and `high` are where it lies in what its lane moves in the step, 0 … 1.
+    `begin` is the position of the first transfer of each lane and step; int64[lanes · steps + 1]. Times are ns since the begin
+    of the job's step. `low` and `high` are positions in the lane's octets of the step, 0 … 1.
     """
 
     rows: NDArray[np.intp]  # places in the records of the job
@@ -31,7 +33,7 @@ class Transfers:
     start: Floats
     end: Floats
     octets: Floats
-    busy: Floats  # for how long it moved them, ns
+    busy: Floats  # time for which it moved octets, ns
     lanes: Codes  # ranks at both ends of each lane; int32[lanes, 2]
     begin: Ints
     steps: int
@@ -43,13 +45,13 @@ class Transfers:
         return np.asarray(np.bincount(cell, self.octets, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
 
     def at(self, begins: Floats) -> Floats:
-        """When each transfer begins and ends, ns; float64[2, transfers]. `begins` is when each step began."""
+        """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""
         return np.stack([self.start, self.end]) + begins[self.step]
 
     def order(self, begins: Floats) -> Ints:
-        """Moments in order of time: transfer k begins (k) or ends (k + transfers); an end comes before what begins then.
+        """Events in order of time: transfer k begins (k) or ends (k + transfers). Of simultaneous events, ends come first.
 
-        `begins` is when each step began.
+        `begins` is the begin of each step.
         """
         time = self.at(begins).ravel()
         begins_now = np.repeat([1, 0], len(self.rows))
@@ -57,9 +59,10 @@ class Transfers:
 
 
 def transfers_of(view: Steps) -> Transfers:
-    """The transfers of a job in its steps.
+    """List the transfers of a job in its steps.
 
-    Where a lane moves the same in every step, its transfers are told apart by that: a slow rank's step may end late.
+    If a lane moves equal octets in every step, these assign its transfers to steps, instead of time: a slow rank's step may end
+    late.
     """
     flows, n, steps = view.flows, len(view.job.endpoints), len(view.ends)
     rank = np.full(len(flows.endpoints), -1, np.int32)
@@ -92,7 +95,7 @@ def transfers_of(view: Steps) -> Transfers:
 
 
 def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
-    """The step of each record: by what its lane has moved until then, where that is the same in every step; else by time."""
+    """Step of each record: by octets if its lane moves equal octets in every step, else by time."""
     moved = np.zeros((lanes, steps + 1))
     np.add.at(moved, (lane, step), octets)
     each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)

@@ -1,4 +1,4 @@
-"""One job as the detectors see it: per step and edge (`steps`), and what each rank did in them."""
+"""Describe one job for detectors: by step and edge (`job_steps`), and the own work of each rank."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from prism.loops.detection.work_pieces import ByKind, by_kind, kinds_of, levels,
 
 __all__ = ["Floats", "View"]
 
-LONGER = 0.25  # of a step: what a pause makes one longer by, at least
+LONGER = 0.25  # share of a step: least excess of a silence that is a pause
 
 
 class Speech(NamedTuple):
-    """When ranks spoke, how long they had worked for that, ns, and what they said (`waits.work_at`), one rank after another.
+    """Times at which ranks sent, own work before each, ns, and the message (`own_work.work_at`), rank by rank.
 
-    What the k-th said is at `begins` k to k + 1.
+    Entries of rank k are at `begins[k]` to `begins[k + 1]`.
     """
 
     said: Ints
@@ -34,13 +34,15 @@ class Speech(NamedTuple):
     begins: Ints
 
     def of(self, rank: int) -> Speech:
-        """What one rank said."""
+        """Entries of one rank."""
         low, high = self.begins[rank : rank + 2].tolist()
         return Speech(self.said[low:high], self.work[low:high], self.what[low:high], np.array([0, high - low]))
 
 
 class Pause(NamedTuple):
-    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual ones do."""
+    """A silence of the whole job from `start` to `end`, ns, that made step `step` longer by `over`, ns, than usual
+    silences do.
+    """
 
     step: int
     start: int
@@ -49,11 +51,11 @@ class Pause(NamedTuple):
 
 
 class View(Steps):
-    """What is known of one job: when each rank spoke, and how long it had worked for that."""
+    """One job by step and edge, with the times at which each rank sent, and its own work before each."""
 
     @cached_property
     def speech(self) -> Speech:
-        """When each rank spoke, how long it had worked for that, ns, and what it said."""
+        """Times at which each rank sent, own work before each, ns, and the message."""
         around = self.around
         rows = np.flatnonzero(self.telling & (around.octets > 0))
         known = np.full(len(around), -1, np.int64)
@@ -69,14 +71,16 @@ class View(Steps):
 
     @cached_property
     def needed(self) -> Ints:
-        """When all had come that each record of `flows` needed, ns (`record_dependencies.needed`); int64[flows]."""
+        """Time at which all data that each record of `flows` needs had arrived, ns (`record_dependencies.needed`);
+        int64[flows].
+        """
         return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
 
     @cached_property
     def continued(self) -> Rows:
-        """Records of `flows` with which what stood goes on, a transfer between stages or the first of a ring.
+        """Records of `flows` with which a stalled transfer between stages, or the first of a ring, continues.
 
-        Over RDMA no word says who is ready; but a receiver begins to speak itself when it is.
+        RDMA has no visible readiness message; but a receiver starts to send itself when it is ready.
         """
         if not self.one_sided:
             return np.zeros(0, np.intp)
@@ -88,9 +92,11 @@ class View(Steps):
 
     @cached_property
     def telling(self) -> NDArray[np.bool_]:
-        """Which records of `around` tell whether a rank works: the job's own, and what it sends away in bulk (a checkpoint).
+        """Mask of records of `around` that show whether a rank works: the job's own, and bulk that it sends away (a
+        checkpoint).
 
-        To answer a monitor or to fetch data is neither speech nor the end of a wait. Bulk is a hundredth of what a rank moves.
+        Answers to a monitor and fetched data are neither the end of own work nor the end of a wait. Bulk is a hundredth of a
+        rank's octets.
         """
         flows = self.around
         members = flows.among(self.job.endpoints)
@@ -109,7 +115,7 @@ class View(Steps):
 
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
-        """A typical piece of each rank's own work, the largest, and all of it, ns; float64[ranks, steps] each."""
+        """Typical piece of each rank's own work, the largest piece, and the sum, ns; float64[ranks, steps] each."""
         speech = self.speech
         ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
         typical, largest, total = typical_works(speech.said, speech.work, speech.begins, ends, cuts)
@@ -119,40 +125,40 @@ class View(Steps):
         place = {address: i for i, address in enumerate(self.job.endpoints)}
         unseen = on_end([np.array([place[m] for m in members], np.int64) for members in self.parallelism.unseen])
         for work in (typical, largest, total):
-            no_more_than_the_least(work, *unseen)  # nobody sees them wait: where one of them was seen to, all did
+            no_more_than_the_least(work, *unseen)  # their waits are invisible: if one of them waited, all did
         return typical, largest, total
 
     def by_kind(self, speech: Speech, codes: Ints, ends: Ints, cuts: Ints) -> ByKind:
-        """What ranks of a pipeline worked until some times, by what they said to how many stages further (`pieces.by_kind`)."""
+        """Own work of ranks of a pipeline by kind of message and number of stages to the receiver (`work_pieces.by_kind`)."""
         pp = self.parallelism.layout.pp
         kind = kinds_of(speech.what, speech.begins, self.stages[codes], self.stages, pp)
         return by_kind(speech.said, speech.work, kind, 4 * pp + 2, speech.begins, ends, cuts)
 
     @cached_property
     def pauses(self) -> list[Pause]:
-        """The longest silence of each step, if it made that longer by the share `LONGER` than such silences usually do."""
+        """Longest silence of each step, if it is longer than usual by the share `LONGER` of a step."""
         flows, n = self.flows, len(self.ends)
         payload = ~flows.control()
         if n < 3 or not payload.any():
             return []
-        every = payload.all()  # as in most jobs over RDMA
+        every = payload.all()  # as in most RDMA jobs
         begin, end = union(*(column if every else column[payload] for column in (flows.start_ns, flows.end_ns)))
         silence = begin[1:] - end[:-1]
         step = np.searchsorted(self.ends, begin[1:], "left")  # a silence belongs to the step that it delays
         most = np.zeros(n + 1, np.int64)
         highest(step, silence, most)
-        first = np.flatnonzero(silence == most[step])[::-1]  # of several of one step the first is kept
+        first = np.flatnonzero(silence == most[step])[::-1]  # the first of equal silences of a step
         longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
         if not longest:
             return []
         usual = float(np.median([silence[i] for i in longest.values()]))
         long = {
             k for k, i in longest.items() if silence[i] - usual >= LONGER * self.period and silence[i] >= 1.5 * usual
-        }  # one beside another is no pause: then the steps themselves are slow
+        }  # adjacent long silences are slow steps, not pauses
         alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
         return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]
 
     @cached_property
     def stages(self) -> Ints:
-        """The pipeline stage of each endpoint of `flows`, -1 where it has none; int64[endpoints]."""
+        """Pipeline stage of each endpoint of `flows`, -1 if unknown; int64[endpoints]."""
         return np.array([self.parallelism.stages.get(address, -1) for address in self.flows.endpoints], np.int64)

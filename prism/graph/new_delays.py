@@ -1,7 +1,6 @@
-"""Which delays of a job's transfers are new, against its own quick steps or its peers, and what steps took without some.
+"""Compute which delays of a job's transfers are new, against its own quick steps or its peers, and replay steps without some.
 
-Blame what was not yet late: a rank whose predecessors were in time, and which is late itself, caused that; one whose
-predecessors were as late passes it on.
+A delay is new if the transfer's predecessors were in time. If these were late as well, the delay is inherited.
 """
 
 from __future__ import annotations
@@ -21,11 +20,13 @@ from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats, follow, idle, usual, usually
 
 Mask = NDArray[np.bool_]
-NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are gone, for none is known
+NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet
 
 
 class Around(NamedTuple):
-    """What transfers follow besides what their ends ended (`follow`): mates of ranks, circles of lanes, and how soon, ns."""
+    """Further dependencies of transfers: host mates of ranks, collective of each lane (`circle`), and tolerance of
+    simultaneity, ns.
+    """
 
     mates: tuple[Codes, Ints]
     circle: Codes
@@ -34,11 +35,11 @@ class Around(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Delays:
-    """Transfers, by how much each begins and ends later than usual (`late`), and which of that is `new`, ns.
+    """Transfers with their delays against usual (`late`), and the `new` part of each, ns.
 
-    float64[2, transfers] both: before it begins, and while it lasts. `more` is how much longer each step took than usual.
-    `model` are the steps that say what is usual. `rested` is how long the sender and the receiver of each usually have ended
-    nothing when it begins, ns: what they work for it at most. `slower` is by how much longer each moves octets than usual, ns.
+    float64[2, transfers] both: delay of the begin; growth while the transfer lasts. `more` is the excess duration of each step.
+    `model` lists the steps that define what is usual. `rested` is the usual time for which the sender and the receiver had
+    ended no transfer at the begin, ns: an upper bound of own work. `slower` is the excess busy time of each transfer, ns.
     """
 
     transfers: Transfers
@@ -54,7 +55,7 @@ class Delays:
 
     @property
     def took(self) -> float:
-        """How long a step is that says what is usual, ns."""
+        """Median duration of the steps that define what is usual, ns."""
         begins = self.at[0] - self.transfers.start
         first = np.full(self.transfers.steps, np.inf)
         np.minimum.at(first, self.transfers.step, begins)
@@ -62,9 +63,10 @@ class Delays:
         return float(np.median(known)) if len(known) else 0.0
 
     def receivers(self, view: Steps) -> float:
-        """How far senders wait until receivers are ready, 0 (never) … 1 (always).
+        """Estimate how much senders wait for late receivers, 0 (never) … 1 (always).
 
-        From who had just ended something before transfers, and from words of the receivers just before: readiness, credits.
+        From two counts: which end had just ended a transfer, and control messages of receivers just before transfers
+        (readiness, credits).
         """
         t = self.transfers
         sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
@@ -77,7 +79,7 @@ class Delays:
         return max(min((late + 1) / (early + 2), 1.0), answered)
 
     def saved(self, gone: Mask) -> Floats:
-        """By how much each step would have been shorter without the new delays in `gone`, ns; float64[steps]."""
+        """Compute how much shorter each step would have been without the new delays in `gone`, ns; float64[steps]."""
         t = self.transfers
         given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.around
         seen = ~np.isnan(self.late).any(axis=0)
@@ -92,7 +94,7 @@ class Delays:
 
 
 def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
-    """Delays against the job's own quickest steps; None where too few are known."""
+    """Compute delays against the job's own quickest steps; None if too few steps are known."""
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0))
     if len(known) < 2 * c.FEW:
@@ -102,9 +104,10 @@ def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
 
 
 def _quick(took: Floats) -> Ints:
-    """Which steps say what is usual: about as long as at the quantile `MODEL` of all, half of what that share is at least.
+    """Select the steps that define what is usual: those with durations near the quantile `MODEL`, half of that share at least.
 
-    Where all but one are about as long, and that one is far shorter, it does: the job can be that quick, and hardly ever was.
+    If all steps but one have equal durations and that one is far shorter, it is usual: the job can be that quick but hardly
+    ever was.
     """
     shortest, *others = np.sort(took).tolist()
     if others[0] >= c.FAR * shortest and others[-1] <= others[0] * c.FAR**0.5:
@@ -126,7 +129,9 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
-    """By how much longer each transfer moved its octets than lanes that are `alike` (a number each) do in steps `model`, ns."""
+    """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps
+    `model`.
+    """
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     moved, took = (
         np.bincount(cell, each, shape[0] * shape[1]).reshape(shape)[:, model].sum(axis=1) for each in (t.octets, t.busy)
@@ -139,7 +144,7 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
 
 
 def around_of(view: Steps, t: Transfers) -> Around:
-    """What else transfers follow: mates, and for each lane the smallest collective with both of its ends."""
+    """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     n = len(place)
     groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
@@ -152,7 +157,7 @@ def around_of(view: Steps, t: Transfers) -> Around:
 
 
 def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
-    """How long before each transfer its sender had word (a control message) from its receiver, ns; infinite without any."""
+    """Time from the last control message of the receiver to the begin of each transfer, ns; infinite if there is none."""
     flows, n = view.flows, len(view.job.endpoints)
     rank = np.full(len(flows.endpoints), -1, np.int64)
     rank[view.codes] = np.arange(n)
@@ -170,9 +175,9 @@ def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
 
 
 def mates_of(view: Steps) -> tuple[Codes, Ints]:
-    """Ranks that each rank waits for, or they for it, where nobody sees it: itself, and those of its groups in its host.
+    """Find the mates of each rank: itself, and members of its groups on its host. Waits between them are invisible.
 
-    On end, and where those of each rank begin.
+    Returns the mates of all ranks, and the position of the first of each rank.
     """
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     host = view.hosts.tolist()
@@ -190,11 +195,23 @@ def mates_of(view: Steps) -> tuple[Codes, Ints]:
 
 
 def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, beside: bool = False) -> Delays | None:
-    """Delays against peers: lanes that move as much for the same purpose between the same stages, in the same steps.
+    """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    Those `beside` one another lie between the same two hosts, too: members of one host then are each other's peers.
+    Parameters
+    ----------
+    view : Steps
+        The job by step and edge.
+    transfers : Transfers
+        Its transfers.
+    known : Delays or None
+        Delays against own steps; only steps that define what is usual are compared. All steps if None.
+    beside : bool
+        Whether peers must also lie between the same two hosts, so that members of one host are compared with each other.
 
-    Steps that are no slower than the quickest are looked at (all, of few); None where no lane has enough peers.
+    Returns
+    -------
+    Delays or None
+        None if no lane has enough peers.
     """
     took = view.durations
     steps = known.model if known is not None else np.flatnonzero(np.isfinite(took))
@@ -230,7 +247,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
-    """A number for each lane, the same for peers; `beside` one another only between the same hosts."""
+    """Number of the peer group of each lane; `beside`: peers lie between the same hosts."""
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
     codes = view.codes
@@ -239,7 +256,9 @@ def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
     number = np.array([names[kind] for kind in kinds])
     keys = np.stack([number, stages[t.lanes[:, 0]], stages[t.lanes[:, 1]], octets], axis=1)
     counts = np.diff(t.begin).reshape(-1, t.steps)
-    steady = (counts == counts[:, :1]).all(axis=1) & (number != names.get("dp", -1))  # reductions' records are merged by chance
+    steady = (counts == counts[:, :1]).all(axis=1) & (
+        number != names.get("dp", -1)
+    )  # the number of a reduction's records is random
     keys = np.concatenate([keys, np.where(steady, counts[:, 0], -1)[:, None]], axis=1)
     if beside:
         alone = np.where((view.hosts[t.lanes] < 0).any(axis=1), np.arange(len(keys)), -1)
@@ -248,12 +267,12 @@ def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
 
 
 def _numbered(keys: NDArray[np.int64]) -> Codes:
-    """A number for each row, the same for rows that are equal."""
+    """Number each row; equal rows get equal numbers."""
     return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
 def _split(kinds: Codes) -> Codes:
-    """Peers in groups of no more than `CROWD`, drawn by chance: of more the median is no better known."""
+    """Split peers at random into groups of at most `CROWD`: more of them hardly improve the median."""
     count = np.bincount(kinds)
     order = np.random.default_rng(0).permutation(len(kinds))
     order = order[np.argsort(kinds[order], kind="stable")]
@@ -264,7 +283,7 @@ def _split(kinds: Codes) -> Codes:
 
 
 def _sizes(t: Transfers) -> Codes:
-    """A number for each lane, the same for those that move octets in pieces of about the same size: factors of two."""
+    """Number each lane by its mean transfer size, rounded to powers of two."""
     n = len(t.lanes)
     each = np.bincount(t.lane, t.octets, n) / np.maximum(np.bincount(t.lane, minlength=n), 1)
     return np.round(np.log2(np.maximum(each, 1.0))).astype(np.int32)

@@ -1,6 +1,6 @@
-"""What a record needed before it could be sent: what came of the same micro-batch, or in a collective's round before.
+"""Compute what each record needed before it could be sent: data of the same micro-batch, or of a collective's previous round.
 
-All else that came since was for later, and the rank that sent did not wait for it.
+Data that arrived later than that was for later records: the sender did not wait for it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,25 @@ COLLECTIVES = ("dp", "cp", "ep", "tp")
 
 
 def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints], hosts: Ints) -> Ints:
-    """When all had come that each record of a job needed, ns; 0 where it needed nothing, -1 where that is not known.
+    """Compute when all data that each record of a job needs had arrived, ns.
 
-    `ends` are each rank's step ends, `hosts` as in `View.hosts`. int64[flows].
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job.
+    job : Job
+        The job.
+    parallelism : Parallelism
+        Its layout and streams.
+    ends : sequence of int64 arrays
+        Step ends of each rank, ns.
+    hosts : int64[ranks]
+        Number of each rank's host, as in `View.hosts`.
+
+    Returns
+    -------
+    int64[flows]
+        0 if a record needs nothing, -1 if unknown.
     """
     out = np.full(len(flows), UNKNOWN, np.int64)
     _pipelines(out, flows, job, parallelism, ends)
@@ -43,7 +59,9 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
 
 
 class _Even(NamedTuple):
-    """Payload of a kind of collectives, the number of each record's lane, and which of the lanes are `even`, and `told` of."""
+    """Payload of one kind of collectives: records, lane of each, mask of lanes that are `even`, and of those to report
+    (`told`).
+    """
 
     rows: Ints
     lane: NDArray[np.int32]
@@ -51,16 +69,16 @@ class _Even(NamedTuple):
     told: Mask
 
     def records(self) -> tuple[Ints, Mask]:
-        """The records of lanes that are even, and which of them to tell of."""
+        """Records of even lanes, and the mask of those to report."""
         kept = np.flatnonzero(self.even.take(self.lane))
         return self.rows.take(kept), self.told.take(self.lane.take(kept))
 
 
 def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, tuple[Ints, Mask]]) -> None:
-    """Payload of a kind of collectives needs what came in the round before, a word of readiness for it nothing of it.
+    """Write what records of collectives need: payload needs the previous round; a readiness message needs nothing of its round.
 
-    Both need what other kinds had given for what was sent of them, and all that came otherwise. `rounds` are the records of
-    each kind and which of them to tell of.
+    Both need the data of other kinds that matches what was sent of these, and all other data. `rounds` lists the records of
+    each kind and the mask of those to report.
     """
     start, src, dst = sending(flows), ranks.take(flows.src), ranks.take(flows.dst)
     most = max(map(len, ends), default=0) + 1
@@ -94,9 +112,10 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
 
 
 def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
-    """Of two that begin an exchange at once, each needed what the later one of them did: one waited for the other.
+    """Of two ranks that begin an exchange simultaneously, set the need of both to the begin of the later: one waited for the
+    other.
 
-    At once is within the share `near` of what either worked. `rows` begin rounds; `src`, `dst` are ranks.
+    Simultaneous is within the share `near` of their own work. `rows` begin rounds; `src`, `dst` are ranks.
     """
     number, at = numbered(src.take(rows), dst.take(rows))
     one, other = src[rows[at]], dst[rows[at]]
@@ -106,7 +125,7 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
 
 
 def _words(flows: Flows, rows: Ints) -> Ints:
-    """Control records from those who receive a collective's payload back to those who send it."""
+    """Control records from receivers of a collective's payload to its senders."""
     control, n = np.flatnonzero(flows.control()), len(flows.endpoints)
     if not len(control):
         return control
@@ -116,10 +135,11 @@ def _words(flows: Flows, rows: Ints) -> Ints:
 
 
 def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: Ints, hosts: Ints) -> _Even:
-    """Payload of a kind of collectives; its lanes, if their group's members send in each round what they are given; which tell.
+    """Select payload of one kind of collectives, its lanes whose group's members forward what they receive, and lanes to
+    report.
 
-    So do rings and exchanges, all with all or along a hypercube; what the inner ranks of a tree send needs more. Rings that
-    reduce gradients go on under the work, bucket by bucket, and do not tell when a rank could have joined.
+    These are rings and exchanges, all-to-all or along a hypercube. Inner ranks of a tree need more than one record. Rings that
+    reduce gradients overlap own work, bucket by bucket; they do not show when a rank could have joined.
     """
     place = {address: i for i, address in enumerate(job.endpoints)}
     own = np.zeros(len(flows), np.bool_)
@@ -142,9 +162,9 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
 
 
 def _lanes(groups: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Sequence[int], list[int]]]:
-    """The lanes of each group, by their places in `ends`: a lane is the smallest group's of those that both its ends are in.
+    """Assign lanes to groups, as places in `ends`: each lane belongs to the smallest group that contains both ends.
 
-    Ranks that reduce in a ring may exchange with one of it besides, as those with the same experts do.
+    Ranks that reduce in a ring may also exchange with one of its members, for example ranks with the same experts.
     """
     left = defaultdict[int, dict[int, int]](dict)  # sender → receiver → place
     for i, (a, b) in enumerate(ends):
@@ -157,13 +177,13 @@ def _lanes(groups: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]) -> 
 
 
 def _one_way(members: Collection[int], lanes: Mapping[int, Collection[int]]) -> bool:
-    """Whether no two members send to each other, as in rings; `lanes` are whom each rank sends to."""
+    """Whether no two members send to each other, as in rings; `lanes` are the receivers of each rank."""
     inside = set(members)
     return not any(b in inside and a in lanes.get(b, ()) for a in members for b in lanes.get(a, ()))
 
 
 def _exchanged(members: Collection[int], lanes: Mapping[int, Collection[int]], hosts: Ints) -> bool:
-    """Whether each member exchanges with all on other hosts, or all with as many as a hypercube has dimensions."""
+    """Whether each member exchanges with all members on other hosts, or with as many as a hypercube has dimensions."""
     inside, many = set(members), Counter(int(hosts[a]) for a in members)
     partners = {a: sum(b in inside and a in lanes.get(b, ()) for b in lanes.get(a, ())) for a in members}
     away = {a: len(inside) - (many[int(hosts[a])] if hosts[a] >= 0 else 1) for a in members}
@@ -172,7 +192,7 @@ def _exchanged(members: Collection[int], lanes: Mapping[int, Collection[int]], h
 
 
 def _pipelines(out: Ints, flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints]) -> None:
-    """What is handed down or up a pipeline needs what was given."""
+    """Write what records of a pipeline need: the data that the stage received for them."""
     stage, place = parallelism.stages, {address: i for i, address in enumerate(job.endpoints)}
     streams = {s.members: s.rows for s in parallelism.streams if s.kind == "pp" and len(s.members) == 2}
     if not streams:

@@ -1,8 +1,8 @@
-"""Find what ended each wait of a timeline: the transfer that began as the wait was over, and what its sender did meanwhile.
+"""Find the transfer that ended each wait of a timeline, and what its sender did during the wait.
 
-A wait is an `idle` phase. Its end is the first transfer to the rank that begins near it. The sender is who was waited for, or
-waits itself: flows then form a chain that leads to the culprit. Assumption: data that a rank receives is what it waited for.
-Waits that a send of its own ends, or traffic that was not seen, have no flow.
+A wait is an `idle` phase. It ends with the first transfer to the rank that begins near its end. The rank waited for the sender,
+which may have waited itself: the waits form a chain that leads to the cause. Assumption: a rank waits for the data that it
+receives. Waits that end with a send of the rank, or with invisible traffic, are left out.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from prism.loops.arrays.intervals import Ints
 from prism.model import PHASES, Timeline
 
-NEAR = 0.1  # of a wait, or NEAR_NS: how far from its end the transfer may begin
+NEAR = 0.1  # share of a wait: largest distance of the transfer's begin from the wait's end, at least NEAR_NS
 NEAR_NS = 200_000
 IDLE = PHASES.index("idle")
 
 
 class Wait(NamedTuple):
-    """`rank` waited from `start_ns` to `end_ns` for `peer`; `peer_ns` lies in what the peer did meanwhile."""
+    """`rank` waited from `start_ns` to `end_ns` for `peer`; `peer_ns` is a time within the peer's phase during the wait."""
 
     rank: int
     start_ns: int
@@ -30,7 +30,7 @@ class Wait(NamedTuple):
 
 
 def waits(timeline: Timeline, *, most: int) -> list[Wait]:
-    """The longest waits of which the end is known, at most so many, the longest first."""
+    """List the longest waits with a known end, at most `most`, the longest first."""
     phases, spans = timeline.phases, timeline.spans
     idle = np.flatnonzero((phases.phase == IDLE) & (phases.end_ns > phases.start_ns))
     if not len(idle) or len(spans.octets) != len(spans):
@@ -54,7 +54,7 @@ def waits(timeline: Timeline, *, most: int) -> list[Wait]:
 
 
 def _nearest(timeline: Timeline, idle: Ints, order: Ints) -> Ints:
-    """Of each wait the transfer to its rank that begins nearest to its end: rows of spans; of another rank if it has none."""
+    """For each wait the transfer to its rank that begins nearest to its end: rows of spans; of another rank if it has none."""
     phases, spans = timeline.phases, timeline.spans
     base = min(int(phases.start_ns.min()), int(spans.start_ns.min()))
     wide = max(int(phases.end_ns.max()), int(spans.start_ns.max())) - base + 1
@@ -69,7 +69,7 @@ def _nearest(timeline: Timeline, idle: Ints, order: Ints) -> Ints:
 
 
 def _during(timeline: Timeline, rank: int, start: int, end: int) -> int | None:
-    """A time within [start, end) that lies in the last phase which the rank began before `end`; None where it has none."""
+    """A time within [start, end) in the last phase that the rank began before `end`; None if there is none."""
     phases = timeline.phases
     low, high = np.searchsorted(phases.rank, [rank, rank + 1]).tolist()
     place = low + int(np.searchsorted(phases.start_ns[low:high], end)) - 1

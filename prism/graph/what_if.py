@@ -1,8 +1,8 @@
-"""A job's operations and what they waited for, replayed with some of them as fast as they should be.
+"""Replay a job's operations with their dependencies, with some operations as fast as they should be.
 
-Points of time follow one another: a rank speaks some own work after what it was given; a transfer ends some time after it
-began; a collective begins for all when its last member has joined. Observed times give the lengths in between; other lengths
-give the times that would have been.
+Events depend on earlier events: a rank sends after some own work on what it received; a transfer ends some time after its
+begin; a collective begins for all when its last member has joined. The gaps between events are taken from the observed times.
+Other gaps yield the times that would have been.
 
 Source: Lin et al., OSDI 2025 (what-if analysis of stragglers), with the operations taken from flow records.
 """
@@ -28,15 +28,15 @@ __all__ = ["DONE", "JOINED", "MOVE", "WORK", "Graph", "ends", "graph_of", "repla
 Floats = NDArray[np.float64]
 
 
-FIRST = (MOVE, JOINED, DONE, WORK)  # of points of one moment
+FIRST = (MOVE, JOINED, DONE, WORK)  # order of simultaneous events
 
 
 class Graph(NamedTuple):
-    """Points in order of time. A point comes `gap` ns after the last of those before it, and `lag` after the `outer` one.
+    """Events in order of time. An event comes `gap` ns after the last of its predecessors, and `lag` ns after the `outer` one.
 
-    `kind` is WORK (a rank speaks), MOVE (a transfer has come), JOINED or DONE (of a collective: all have joined, one has
-    ended). `rank` is whose point it is (the sender's for MOVE, −1 for JOINED), `op` the place of its stream in the
-    parallelism's. Arrays have one entry per point.
+    `kind` is WORK (a rank sends), MOVE (a transfer has arrived), JOINED or DONE (of a collective: all have joined; one has
+    ended). `rank` is the rank of the event (the sender for MOVE, −1 for JOINED), `op` the position of its stream in the
+    parallelism. Arrays have one entry per event.
     """
 
     time: Ints
@@ -47,31 +47,32 @@ class Graph(NamedTuple):
     outer: Ints  # −1 without
     gap: Floats
     lag: Floats
-    links: tuple[Codes, Ints]  # the points before all of them on end, and where those of each point begin
+    links: tuple[Codes, Ints]  # predecessors of all events, and the position of the first of each event
 
     def before(self, point: int) -> Codes:
-        """The points that a point follows."""
+        """Predecessors of an event."""
         every, begins = self.links
         return every[begins[point] : begins[point + 1]]
 
 
 def replay(graph: Graph, gap: Floats) -> Floats:
-    """When each point would have been with other gaps, ns since the first; as observed with the graph's own gaps."""
+    """Compute the time of each event with other gaps, ns since the first; the observed times with the graph's own gaps."""
     first = int(graph.time.min()) if len(graph.time) else 0
     seen = (graph.time - first).astype(np.float64)
     return followed(seen, gap, *graph.links, graph.outer, graph.lag)
 
 
 def ends(graph: Graph, times: Floats, steps: int) -> Floats:
-    """When each step's last point is, in the same unit; −inf for a step without any."""
+    """Time of the last event of each step, in the unit of `times`; −inf for a step without events."""
     out = np.full(steps + 1, -np.inf)
     highest(graph.step, times, out)
     return out[:steps]
 
 
 def graph_of(view: View) -> Graph:
-    """The dependencies of all steps of a job. A rank that had to wait for another may have worked for less long than it seems:
-    as usual at most.
+    """Build the dependencies of all steps of a job.
+
+    A rank that waited for another may have worked for less time than it seems: its work is at most its usual work.
     """
     calls = _calls(view)
     events = _events(view, calls)
@@ -91,18 +92,20 @@ def graph_of(view: View) -> Graph:
 
 
 class Calls(NamedTuple):
-    """When each rank's word (readiness, a credit) came to another, ns, by `key`: the rank times their number plus the other."""
+    """Arrival of each rank's control messages (readiness, a credit) at another, ns, by `key`: rank × number of ranks +
+    other.
+    """
 
     key: Ints
     time: Ints
     ranks: int
 
     def of(self, rank: Codes, other: Codes) -> Ints:
-        """The key of a rank's words to another."""
+        """Key of a rank's control messages to another."""
         return np.asarray(rank.astype(np.int64) * self.ranks + other)
 
     def known(self, rank: Codes, other: Codes) -> NDArray[np.bool_]:
-        """Whether a rank ever gave word to another."""
+        """Whether a rank ever sent a control message to another."""
         return np.isin(self.of(rank, other), self.key) if len(self.key) else np.zeros(len(rank), np.bool_)
 
 
@@ -114,14 +117,14 @@ def _calls(view: View) -> Calls:
 
 
 def _ranks(view: View) -> Codes:
-    """The rank of each endpoint, −1 where it has none."""
+    """Rank of each endpoint, −1 if it has none."""
     ranks = np.full(len(view.flows.endpoints), -1, np.int32)
     ranks[view.codes] = np.arange(len(view.job.endpoints))
     return ranks
 
 
 def _events(view: View, calls: Calls) -> Events:
-    """The points of all streams, in no order of time."""
+    """Events of all streams, unsorted."""
     flows, start, ranks = view.flows, sending(view.flows), _ranks(view)
     streams = view.parallelism.streams
     rows = np.concatenate([np.zeros(0, np.intp), *(stream.rows for stream in streams)])
@@ -146,9 +149,9 @@ def _events(view: View, calls: Calls) -> Events:
 
 
 def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Codes, calls: Calls) -> list[Events]:
-    """The points of pipelines' pairs, message by message: where they begin, and where they have come.
+    """Events of pipeline pairs, message by message: begin and arrival.
 
-    `rows` are those of all streams, each between two of the `bounds`.
+    `rows` are the records of all streams, those of each between two of the `bounds`.
     """
     flows, streams = view.flows, view.parallelism.streams
     pipes = np.flatnonzero([stream.kind == "pp" and len(stream.rows) > 0 for stream in streams])
@@ -161,11 +164,11 @@ def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Codes, 
 
 
 def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:
-    """Where the collectives of a group's stream begin in `rows`, and the last ends: between two pauses all edges move the same
-    share of theirs.
+    """Bounds of the collectives of a group's stream in `rows`: between two pauses all edges move the same share of their
+    octets.
 
-    Where a late member keeps the others waiting they may already have sent something: that is no collective of its own. Of
-    `tolerances` the first that tells the steps apart.
+    While a late member keeps the others waiting, these may have sent some data: that is not a separate collective. Uses the
+    first of `tolerances` that separates the steps.
     """
     flows = view.flows
     number, at = numbered(flows.src[rows], flows.dst[rows])
@@ -180,9 +183,9 @@ def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerance
 
 
 def _heard(events: Events, calls: Calls, pipe: NDArray[np.bool_]) -> Ints:
-    """When the one a rank sends to had last given word; without words, when a pipeline's receiver had last done anything.
+    """Time of the last control message from the rank's receiver; without these, of the last activity of a pipeline's receiver.
 
-    0 where there was nothing, and for all that is not WORK.
+    0 if there was none, and for all events but WORK.
     """
     works = np.flatnonzero(events.kind == WORK)
     rank, peer = events.rank.take(works), events.peer.take(works)
@@ -195,7 +198,7 @@ def _heard(events: Events, calls: Calls, pipe: NDArray[np.bool_]) -> Ints:
 
 
 def _soon(events: Events, heard: Ints, ranks: int) -> Floats:
-    """How soon each rank answers where it only waits for word, ns."""
+    """Typical response time of each rank that only waits for a control message, ns."""
     rows, begins = counted(events.rank, ranks, np.flatnonzero(heard > 0))
     answers = (events.time - heard)[rows]
     return np.array([4 * quantile(np.sort(answers[begins[r] : begins[r + 1]]), 0.1) for r in range(ranks)])
