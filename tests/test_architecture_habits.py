@@ -20,8 +20,6 @@ WITH_NUMBERS = frozenset(
         "prism/detectors/slow_rank.py",
         "prism/detectors/switch_queues.py",
         "prism/diagnosis/finding_assessment.py",
-        "prism/graph/job_view.py",
-        "prism/graph/wait_causes.py",
         "prism/jobs/cluster_periods.py",
         "prism/jobs/endpoint_pairs.py",
         "prism/jobs/halo_exchange.py",

@@ -1,4 +1,4 @@
-"""A rank that fell silent in the middle of a step while the others waited for it: it hung, or it went away unseen."""
+"""Detect a rank that fell silent in the middle of a step while the others waited for it: a hang, or an unseen crash."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from prism.loops.detection.connection_ends import closings
 from prism.loops.detection.overdue_rank import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
 
-END = 0.1  # of a step's data: a job that ends is cut so near to where its steps were taken to begin and to end
+END = 0.1  # share of a step's octets: a job that ends stops within this distance of a step border
 
 
 class Silence(NamedTuple):
-    """Nobody of a job sent payload from `start` to `end`, ns, in step `step`, in which it had last begun to at `since`.
+    """A silence of the job's payload from `start` to `end`, ns, in step `step`, for which it last started to send at `since`.
 
-    `over` if the job went on then, `gone` if it did on other connections, or not at all.
+    `over`: the job continued. `gone`: it continued on other connections, or never.
     """
 
     step: int
@@ -45,19 +45,19 @@ def hang(
     least: int = 2,
     known: int = 5,
 ) -> list[Finding]:
-    """Silences of the whole job in the middle of a step, `periods` long or longer, and who was due to speak first.
+    """Detect silences of the whole job within a step, and the rank that was due to send first.
 
-    Where that takes longer than `soon_s`, one period is enough if it is `beyond` the longest silence in the middle of others.
-    At most `examples` of the nearest other steps tell what was due; in `share` of them it must be the same rank, ranks of one
-    host, or two that wait for one another. Where nobody had begun the step it is a pause of the job, where all was moved its
-    end; it is a habit where the job falls silent at the `same` place of several steps, or as long in a few, a checkpoint where
-    who was due writes meanwhile. Connections that are all new afterwards say that the rank did not hang but crash; so does,
-    over RDMA where nothing is closed, a job that has not gone on for four periods. Of many silences the `most` longest are
-    looked at. A job that stands still where nobody is clear is told as info. Who hangs closes nothing: a job that does not go
-    on and whose members closed connections when it fell silent has ended, or crashed as detectors.crash tells. Nothing moves
-    while a job hangs: where the step in which it went on lacks octets, or has more, it went on unseen. Nobody knows whether the
-    first step is whole, nor, where fewer than `least` took the usual time, or with the first step than `known` while the job is
-    silent still, whether they are steps.
+    A silence lasts `periods` step times; if that is longer than `soon_s`, one step time is enough, if it is `beyond` times the
+    longest silence within other steps. At most `examples` of the nearest other steps show the due data; in the `share` of them
+    it must be the same rank, ranks of one host, or two that wait for each other. Only the `most` longest silences are examined.
+    If no rank is clear the finding is information.
+
+    A silence before any rank began the step is a pause; after all data of the step it is the step's end. Silences at the `same`
+    position of several steps, or a few of equal length, are a habit: a checkpoint if the due rank writes meanwhile. If all
+    connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job silent for four step
+    times. A hung rank closes nothing: if members closed connections the job has ended or crashed (`detectors.crash`). Nothing
+    moves during a hang: if the step lacks octets, or has more, the job continued invisibly. Needs `least` steps of usual
+    duration; with the first step, while the silence lasts, `known`.
     """
     calm = np.flatnonzero(view.durations <= 1.5 * view.period)
     if len(calm) < least or len(view.edges) < 2:
@@ -66,14 +66,14 @@ def hang(
     rows = np.flatnonzero(~view.flows.control())
     spoken = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     patience = _patience(view, spoken, calm, periods, soon_s * 1e9, beyond)
-    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known]  # with the first step
+    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known]  # including the first step
     for one in sorted((one for one in told if not _between(view, one)), key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)
         guilty = _guilty(view, cut, share)
         if one.gone and any(not set(pair) & set(guilty) for pair in cut.first):
-            guilty = []  # where all are torn down, somebody else may only have been about to speak
+            guilty = []  # if all connections are closed, another rank may only have been about to send
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
@@ -85,12 +85,12 @@ def hang(
 
 
 def may_have_ended(moved: float) -> bool:
-    """Whether a job that fell silent after a share of a step's data may as well have ended: about where its steps end."""
+    """Whether a job that fell silent after a share of a step's octets may have ended: near the border of its steps."""
     return min(moved, 1 - moved) < END
 
 
 def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:
-    """Whether a silence parts two steps: nobody sent payload after it in one in which nothing was left undone."""
+    """Whether a silence separates two steps: no incomplete step continued after it."""
     moved = view.volumes.sum(axis=0)
     if one.step >= len(moved) or any(s[one.step, 1] > one.end for s in _full(view)):
         return False
@@ -98,25 +98,25 @@ def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:
 
 
 def _since(view: View, one: Silence) -> np.ndarray:
-    """When each rank began the step of a silence, ns; int64[ranks]."""
+    """Begin of the silence's step of each rank, ns; int64[ranks]."""
     return np.array([s[one.step - 1, 1] if one.step else s[0, 0] - 1 for s in _full(view)])
 
 
 def _full(view: View) -> list[np.ndarray]:
-    """The steps of each rank; those of the whole job for one that was not seen in all of them."""
+    """Steps of each rank; those of the whole job for a rank with fewer steps."""
     return [s if len(s) >= len(view.ends) else _shared(view) for s in view.timeline.steps]
 
 
 def _usual(
     moved: float, length: int, places: list[tuple[float, int]], same: float, *, alike: float = 0.1, few: int = 3
 ) -> bool:
-    """Whether there are more silences in the middle of steps at the place of one, or a `few` as long, it included."""
+    """Whether silences at this position of steps occur twice, or a `few` of this length, this one included."""
     at, lengths = np.array(places).T
     return bool(np.sum(np.abs(at - moved) <= same) > 1 or np.sum(np.abs(np.log(lengths / length)) <= alike) >= few)
 
 
 def _patience(view: View, spoken: Union, calm: np.ndarray, periods: float, soon_ns: float, beyond: float) -> float:
-    """How long a silence must be, ns: see `hang`. `spoken` is when anybody sent payload."""
+    """Least duration of a silence, ns: see `hang`. `spoken` are the times with payload."""
     begin, end = spoken
     step = view.step_of(end[:-1])
     middle = np.isin(step, calm) & (step == view.step_of(begin[1:]))
@@ -125,9 +125,9 @@ def _patience(view: View, spoken: Union, calm: np.ndarray, periods: float, soon_
 
 
 def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list[Silence]:
-    """Every silence of at least `least` ns, that after the last payload too, if anything else was seen so late.
+    """List silences of at least `least` ns, including the one after the last payload if other records are later.
 
-    `rows` are the payload, `spoken` when anybody sent any.
+    `rows` are the payload, `spoken` the times with payload.
     """
     begin, end = spoken
     after = np.append(begin[1:], max(view.until, int(end[-1])))
@@ -145,7 +145,7 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
         if not step:
             continue
         closing = np.searchsorted(closed, [min(end[i] - view.period, view.ends[step - 1]), after[i]])
-        if closing[0] < closing[1] and (anew[i] or not over):  # a crash, of which that tells
+        if closing[0] < closing[1] and (anew[i] or not over):  # a crash: see `detectors.crash`
             continue
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= view.period)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]))
@@ -155,10 +155,10 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
 
 
 def _step(view: View, until: int, *, near: float = 0.1) -> int:
-    """The step in which a job fell silent: that of the rank that has ended the fewest.
+    """Step in which a job fell silent: that of the rank that has ended the fewest steps.
 
-    Where nothing is sent any more the step before may seem over. If the silence begins within a `near` part of a step after it,
-    and by then it lacks more octets than any two other steps differ by, it was not.
+    If nothing follows, the previous step may seem over. It is not if the silence begins within the share `near` of a step after
+    it, and it lacks more octets than any two other steps differ by.
     """
     step = min(int(np.searchsorted(s[:, 1], until)) for s in view.timeline.steps if len(s) >= len(view.ends))
     if not step or until - int(view.ends[step - 1]) > near * view.period:
@@ -171,7 +171,7 @@ def _step(view: View, until: int, *, near: float = 0.1) -> int:
 
 
 def _broken(view: View, *, part: float = 0.75) -> bool:
-    """Whether the last step is only part of one: who falls silent in the middle of a step seems to have ended it."""
+    """Whether the last step is incomplete: a rank that falls silent within a step seems to have ended it."""
     moved = view.volumes.sum(axis=0)
     return len(moved) > 1 and float(moved[-1]) < part * float(np.median(moved))
 
@@ -182,17 +182,17 @@ def _cut(view: View, one: Silence, near: np.ndarray) -> Cut:
 
 
 def _writes(view: View, one: Silence, guilty: list[int]) -> bool:
-    """Whether a silent rank sends away in bulk meanwhile."""
+    """Whether a silent rank sends bulk data out of the job meanwhile."""
     around = view.around
     codes = np.array([view.code[view.job.endpoints[r]] for r in guilty])
     members = around.among(view.job.endpoints)
-    away = np.isin(around.src, codes) & ~members[around.dst] & view.telling
+    away = np.isin(around.src, codes) & ~members[around.dst] & view.work_relevant
     middle = (around.start_ns + around.end_ns) // 2
     return bool((away & (middle > one.start) & (middle < one.end)).any())
 
 
 def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> bool:
-    """Whether the step of a silence moved as much as other steps once it ended, if the job went on in it."""
+    """Whether the silence's step moved as much as other steps when it ended, if the job continued in it."""
     if not one.over or one.gone:
         return True
     if one.step >= len(view.ends):
@@ -203,14 +203,14 @@ def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> b
 
 
 def _shared(view: View) -> np.ndarray:
-    """The steps of the whole job, for a rank that was not seen in all of them."""
+    """Steps of the whole job, for a rank with fewer steps."""
     return np.stack([view.begins, view.ends], axis=1)
 
 
 def _guilty(view: View, cut: Cut, share: float) -> list[int]:
-    """Who was due first in most of the other steps: one rank, else the ranks of one host, else two; nobody if none is clear.
+    """Find the ranks that were due first in most of the other steps: one rank, the ranks of one host, or two; empty if unclear.
 
-    In more than half of them is enough for one rank where no other was in any.
+    For one rank more than half of the steps are enough if no other rank was due in any.
     """
     best = int(np.argmax(cut.votes))
     share = min(share, 0.5 + 1e-9) if np.count_nonzero(cut.votes) == 1 else share
@@ -226,10 +226,11 @@ def _guilty(view: View, cut: Cut, share: float) -> list[int]:
 
 
 def _shared_by_all(view: View, cut: Cut) -> list[int]:
-    """The ranks of the one host at an end of all that may have been due first, if that is more than one thing; else nobody.
+    """Ranks of the one host at an end of all data that may have been due first, if there are several; else empty.
 
-    Of a ring that goes on inside hosts, what comes to a host one of whose ranks is not ready and what leaves it wait, in any
-    order. Where hosts have one rank each, and senders wait for nobody, two ranks that hang look like that; over RDMA they wait.
+    In a ring with lanes inside hosts, data to a host with a rank that is not ready waits, and so does data from it, in any
+    order. If hosts have one rank each and senders do not wait for receivers, two hung ranks look the same; over RDMA senders
+    wait.
     """
     own = [{frozenset(_mates(view, rank)) for rank in pair} for pair in cut.first]
     shared = set.intersection(*own) if len(own) > 1 else set()
@@ -237,25 +238,25 @@ def _shared_by_all(view: View, cut: Cut) -> list[int]:
 
 
 def _mute(view: View, rank: int) -> bool:
-    """Whether a rank sends nothing that is on the wire: it only hands on inside its host, and so never is due."""
+    """Whether a rank sends nothing visible: it only forwards inside its host, so that it is never due."""
     code = view.code[view.job.endpoints[rank]]
     return not any(src == code for src, _ in view.edges)
 
 
 def _exchange(view: View, a: int, b: int) -> bool:
-    """Whether two ranks send to each other: then each waits for the other, and which of them hangs does not show."""
+    """Whether two ranks send to each other: then each waits for the other, and the records do not show which hangs."""
     one, other = (view.code[view.job.endpoints[r]] for r in (a, b))
     return (one, other) in view.edges and (other, one) in view.edges
 
 
 def _mates(view: View, rank: int) -> list[int]:
-    """The ranks on a rank's host, itself included."""
+    """Ranks on a rank's host, including itself."""
     hosts = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
     return [r for r in range(len(hosts)) if r == rank or (hosts[rank] is not None and hosts[r] == hosts[rank])]
 
 
 def _blamed(view: View, guilty: list[int]) -> tuple[SubjectType, tuple[str, ...]]:
-    """The rank, host or pair that ranks are; the job where there are none."""
+    """Subject of some ranks: rank, host or pair; the job if there are none."""
     if not guilty:
         return "job", (view.job.id,)
     ranks = tuple(view.job.endpoints[i] for i in guilty)
@@ -268,7 +269,7 @@ def _blamed(view: View, guilty: list[int]) -> tuple[SubjectType, tuple[str, ...]
 
 
 def _shares(view: View, guilty: list[int], cut: Cut) -> np.ndarray:
-    """In which share of the other steps each rank was due first; those of two or of a host alike."""
+    """Share of the other steps in which each rank was due first; equal for two ranks, or the ranks of a host."""
     sure = 1.0 if guilty == _shared_by_all(view, cut) else cut.often
     if guilty and (sure == 1.0 or (len(guilty) > 1 and len(np.unique(view.hosts[guilty])) > 1)):
         return np.where(np.isin(np.arange(len(cut.votes)), guilty), sure / len(guilty), 0.0)

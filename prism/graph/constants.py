@@ -10,4 +10,7 @@ ALIKE = 0.05  # natural logarithm: largest difference of octets per step between
 CLOSE = 0.01  # natural logarithm: steps this close to usual ones are usual; medians of healthy steps vary as much
 SOON = 0.0005  # share of a step: events this close together are simultaneous
 MANY = 16  # steps: largest number that defines what is usual; more cost time and hardly change the median
+PAUSE = 0.25  # share of a step: least excess of a silence that is a pause
+WAIT_END = 0.1  # share of a wait: largest distance of the transfer's begin from the wait's end, at least:
+WAIT_END_NS = 200_000  # ns
 CROWD = 24  # peers: largest number that is compared together

@@ -176,7 +176,7 @@ class Steps:
         """Step of the sender in which each record of `flows` ended; the job's step if the sender's steps are incomplete."""
         own = dict(zip(self.codes.tolist(), (steps[:, 1] for steps in self.timeline.steps), strict=True))
         ends = [own.get(code, self.ends) for code in range(len(self.code))]
-        ends = [told if len(told) == len(self.ends) else self.ends for told in ends]
+        ends = [steps if len(steps) == len(self.ends) else self.ends for steps in ends]
         return places_in(ends, self.flows.src.astype(np.int64), self.flows.end_ns).astype(np.int32)
 
     def by_step(self, rows: Rows, number: NDArray[Any], n: int, column: Ints) -> Floats:

@@ -8,35 +8,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.graph import constants as c
 from prism.graph.job_steps import Floats, Rows, Steps
 from prism.graph.record_dependencies import needed
 from prism.loops.arrays.group_sums import counted, highest, on_end
 from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.equal_transfers import gone_on
 from prism.loops.detection.late_entry import joined_late
-from prism.loops.detection.own_work import parted, told, worked
+from prism.loops.detection.own_work import send_records, step_end_records, work_of_ranks
 from prism.loops.detection.work_pieces import ByKind, by_kind, kinds_of, levels, no_more_than_the_least, typical_works
 
 __all__ = ["Floats", "View"]
 
-LONGER = 0.25  # share of a step: least excess of a silence that is a pause
 
-
-class Speech(NamedTuple):
+class RankSends(NamedTuple):
     """Times at which ranks sent, own work before each, ns, and the message (`own_work.work_at`), rank by rank.
 
     Entries of rank k are at `begins[k]` to `begins[k + 1]`.
     """
 
-    said: Ints
+    sent_ns: Ints
     work: Ints
-    what: Ints
+    message: Ints
     begins: Ints
 
-    def of(self, rank: int) -> Speech:
+    def of(self, rank: int) -> RankSends:
         """Entries of one rank."""
         low, high = self.begins[rank : rank + 2].tolist()
-        return Speech(self.said[low:high], self.work[low:high], self.what[low:high], np.array([0, high - low]))
+        return RankSends(self.sent_ns[low:high], self.work[low:high], self.message[low:high], np.array([0, high - low]))
 
 
 class Pause(NamedTuple):
@@ -54,10 +53,10 @@ class View(Steps):
     """One job by step and edge, with the times at which each rank sent, and its own work before each."""
 
     @cached_property
-    def speech(self) -> Speech:
+    def rank_sends(self) -> RankSends:
         """Times at which each rank sent, own work before each, ns, and the message."""
         around = self.around
-        rows = np.flatnonzero(self.telling & (around.octets > 0))
+        rows = np.flatnonzero(self.work_relevant & (around.octets > 0))
         known = np.full(len(around), -1, np.int64)
         if self.inside is not None:
             known[self.inside] = self.needed
@@ -65,9 +64,9 @@ class View(Steps):
             known[stood] = around.start_ns[stood]
         talks, hears = (counted(side, len(self.code), rows) for side in (around.src, around.dst))
         ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
-        together = parted(around.control(), around.start_ns, around.end_ns, talks, hears, self.codes, ends, cuts)
+        together = step_end_records(around.control(), around.start_ns, around.end_ns, talks, hears, self.codes, ends, cuts)
         known[together] = around.start_ns[together]
-        return Speech(*worked(told(around, known), talks, hears, self.codes))
+        return RankSends(*work_of_ranks(send_records(around, known), talks, hears, self.codes))
 
     @cached_property
     def needed(self) -> Ints:
@@ -91,7 +90,7 @@ class View(Steps):
         return np.concatenate([on, joined_late(self.flows, rings, self.period)])
 
     @cached_property
-    def telling(self) -> NDArray[np.bool_]:
+    def work_relevant(self) -> NDArray[np.bool_]:
         """Mask of records of `around` that show whether a rank works: the job's own, and bulk that it sends away (a
         checkpoint).
 
@@ -116,11 +115,11 @@ class View(Steps):
     @cached_property
     def work(self) -> tuple[Floats, Floats, Floats]:
         """Typical piece of each rank's own work, the largest piece, and the sum, ns; float64[ranks, steps] each."""
-        speech = self.speech
+        sends = self.rank_sends
         ends, cuts = on_end([steps[:, 1] for steps in self.timeline.steps])
-        typical, largest, total = typical_works(speech.said, speech.work, speech.begins, ends, cuts)
+        typical, largest, total = typical_works(sends.sent_ns, sends.work, sends.begins, ends, cuts)
         if self.parallelism.piped:
-            every = self.by_kind(speech, self.codes, ends, cuts)
+            every = self.by_kind(sends, self.codes, ends, cuts)
             typical = every.against * levels(every, self.stages[self.codes])[:, None]
         place = {address: i for i, address in enumerate(self.job.endpoints)}
         unseen = on_end([np.array([place[m] for m in members], np.int64) for members in self.parallelism.unseen])
@@ -128,15 +127,15 @@ class View(Steps):
             no_more_than_the_least(work, *unseen)  # their waits are invisible: if one of them waited, all did
         return typical, largest, total
 
-    def by_kind(self, speech: Speech, codes: Ints, ends: Ints, cuts: Ints) -> ByKind:
+    def by_kind(self, sends: RankSends, codes: Ints, ends: Ints, cuts: Ints) -> ByKind:
         """Own work of ranks of a pipeline by kind of message and number of stages to the receiver (`work_pieces.by_kind`)."""
         pp = self.parallelism.layout.pp
-        kind = kinds_of(speech.what, speech.begins, self.stages[codes], self.stages, pp)
-        return by_kind(speech.said, speech.work, kind, 4 * pp + 2, speech.begins, ends, cuts)
+        kind = kinds_of(sends.message, sends.begins, self.stages[codes], self.stages, pp)
+        return by_kind(sends.sent_ns, sends.work, kind, 4 * pp + 2, sends.begins, ends, cuts)
 
     @cached_property
     def pauses(self) -> list[Pause]:
-        """Longest silence of each step, if it is longer than usual by the share `LONGER` of a step."""
+        """Longest silence of each step, if it is longer than usual by the share `PAUSE` of a step."""
         flows, n = self.flows, len(self.ends)
         payload = ~flows.control()
         if n < 3 or not payload.any():
@@ -153,7 +152,7 @@ class View(Steps):
             return []
         usual = float(np.median([silence[i] for i in longest.values()]))
         long = {
-            k for k, i in longest.items() if silence[i] - usual >= LONGER * self.period and silence[i] >= 1.5 * usual
+            k for k, i in longest.items() if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= 1.5 * usual
         }  # adjacent long silences are slow steps, not pauses
         alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
         return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]

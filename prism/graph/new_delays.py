@@ -17,13 +17,13 @@ from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.group_sums import latest
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.transfer_delays import Codes, Floats, follow, idle, usual, usually
+from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays, usual, usually
 
 Mask = NDArray[np.bool_]
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet
 
 
-class Around(NamedTuple):
+class Dependencies(NamedTuple):
     """Further dependencies of transfers: host mates of ranks, collective of each lane (`circle`), and tolerance of
     simultaneity, ns.
     """
@@ -51,7 +51,7 @@ class Delays:
     at: Floats
     rested: Floats
     slower: Floats
-    around: Around
+    dependencies: Dependencies
 
     @property
     def took(self) -> float:
@@ -72,20 +72,20 @@ class Delays:
         sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
         soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
-        told = waits & (_called(view, t, self.at[0]) < soon)
+        prompted = waits & (_called(view, t, self.at[0]) < soon)
         late = int(np.count_nonzero(waits & (hears < soon)))
         early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
-        answered = int(np.count_nonzero(told)) / max(int(np.count_nonzero(waits)), 1)
+        answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
         return max(min((late + 1) / (early + 2), 1.0), answered)
 
     def saved(self, gone: Mask) -> Floats:
         """Compute how much shorter each step would have been without the new delays in `gone`, ns; float64[steps]."""
         t = self.transfers
-        given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.around
+        given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.dependencies
         seen = ~np.isnan(self.late).any(axis=0)
         last = np.full((2, t.steps), -np.inf)
         for row, taken in zip(last, (np.zeros_like(gone), gone), strict=True):
-            then = follow(*given, taken, self.new)
+            then = inherited_delays(*given, taken, self.new)
             np.maximum.at(row, t.step[seen], (t.end - self.late[1] + then[1])[seen])
         known = np.isfinite(last).all(axis=0)
         whole = np.zeros(t.steps)
@@ -121,11 +121,11 @@ def _quick(took: Floats) -> Ints:
 def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR)
     began = (view.begins - view.begins[0]).astype(np.float64)
-    order, at, around = t.order(began), t.at(began), around_of(view, t)
-    new = follow(order, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
+    order, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
+    new = inherited_delays(order, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
     rested = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
     rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, c.NEAR)
-    return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), around)
+    return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), dependencies)
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
@@ -143,7 +143,7 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
     return np.asarray(np.maximum(t.busy - t.octets * usual[alike[t.lane]], 0.0), np.float64)
 
 
-def around_of(view: Steps, t: Transfers) -> Around:
+def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     n = len(place)
@@ -153,7 +153,7 @@ def around_of(view: Steps, t: Transfers) -> Around:
         inside = np.zeros(n, np.bool_)
         inside[[place[member] for member in group.members]] = True
         circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
-    return Around(mates_of(view), circle, c.SOON * view.period)
+    return Dependencies(host_mates(view), circle, c.SOON * view.period)
 
 
 def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
@@ -174,7 +174,7 @@ def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
     return out
 
 
-def mates_of(view: Steps) -> tuple[Codes, Ints]:
+def host_mates(view: Steps) -> tuple[Codes, Ints]:
     """Find the mates of each rank: itself, and members of its groups on its host. Waits between them are invisible.
 
     Returns the mates of all ranks, and the position of the first of each rank.
@@ -236,14 +236,14 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     late = np.full((2, len(t.rows)), np.nan)
     late[:, order] = usual(begin, most, np.arange(most), shares, times, c.NEAR)
     began = (view.begins - view.begins[0]).astype(np.float64)
-    moments, at, around = t.order(began), t.at(began), around_of(view, t)
+    moments, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
     more = np.zeros(t.steps)
-    new = follow(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *around, *NONE)
+    new = inherited_delays(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
     own = idle(moments, at, (t.src, t.dst), len(view.job.endpoints))
     rested = np.zeros((2, len(t.rows)))
     rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
-    return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), around)
+    return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), dependencies)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:

@@ -53,25 +53,25 @@ def needed(flows: Flows, job: Job, parallelism: Parallelism, ends: Sequence[Ints
     ranks[[codes[address] for address in job.endpoints]] = np.arange(len(job.endpoints))
     kinds = {stream.kind for stream in parallelism.streams}
     rounds = {kind: _even(kind, flows, job, parallelism, ranks, hosts) for kind in COLLECTIVES if kind in kinds}
-    if any(own.told.any() for own in rounds.values()):
+    if any(own.reported.any() for own in rounds.values()):
         _collectives(out, flows, ranks, ends, {kind: own.records() for kind, own in rounds.items() if own.even.any()})
     return out
 
 
 class _Even(NamedTuple):
     """Payload of one kind of collectives: records, lane of each, mask of lanes that are `even`, and of those to report
-    (`told`).
+    (`reported`).
     """
 
     rows: Ints
     lane: NDArray[np.int32]
     even: Mask
-    told: Mask
+    reported: Mask
 
     def records(self) -> tuple[Ints, Mask]:
         """Records of even lanes, and the mask of those to report."""
         kept = np.flatnonzero(self.even.take(self.lane))
-        return self.rows.take(kept), self.told.take(self.lane.take(kept))
+        return self.rows.take(kept), self.reported.take(self.lane.take(kept))
 
 
 def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rounds: dict[str, tuple[Ints, Mask]]) -> None:
@@ -95,20 +95,23 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
         came[kind] = shares_of(Moved(group(dst.take(rows), end), end, octets))
         went[kind] = shares_of(Moved(groups[kind], begin, octets))
     given = np.flatnonzero(other)
-    for kind, (rows, told) in rounds.items():
-        if not told.any():
+    for kind, (rows, reported) in rounds.items():
+        if not reported.any():
             continue
-        kept = np.flatnonzero(told)
-        words = _words(flows, rows.take(kept))
-        said = np.concatenate([rows.take(kept), words])
-        at, own = start.take(said), np.concatenate([groups[kind].take(kept), group(src.take(words), start.take(words))])
-        need = last_before(dst.take(given), flows.end_ns.take(given), src.take(said), at)
+        kept = np.flatnonzero(reported)
+        messages = _readiness_messages(flows, rows.take(kept))
+        sent_rows = np.concatenate([rows.take(kept), messages])
+        at, own = (
+            start.take(sent_rows),
+            np.concatenate([groups[kind].take(kept), group(src.take(messages), start.take(messages))]),
+        )
+        need = last_before(dst.take(given), flows.end_ns.take(given), src.take(sent_rows), at)
         for another in came.keys() - {kind}:
             need = np.maximum(need, given_as(came[another], moved_by(went[another], own, at), own, at))
-        out[said] = need
-        joined = who_joined(went[kind], told, dst.take(rows), flows.octets.take(rows))
+        out[sent_rows] = need
+        joined = who_joined(went[kind], reported, dst.take(rows), flows.octets.take(rows))
         before, ahead = as_sent(came[kind], went[kind]), kind != "ep"  # experts are given more or less than they send
-        _met(out, settle(out, rows, told, before, joined, start, ahead), src, dst, start)
+        _met(out, settle(out, rows, reported, before, joined, start, ahead), src, dst, start)
 
 
 def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
@@ -124,7 +127,7 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
     out[rows] = met(number, back, start.take(rows), out.take(rows), near)
 
 
-def _words(flows: Flows, rows: Ints) -> Ints:
+def _readiness_messages(flows: Flows, rows: Ints) -> Ints:
     """Control records from receivers of a collective's payload to its senders."""
     control, n = np.flatnonzero(flows.control()), len(flows.endpoints)
     if not len(control):
@@ -151,14 +154,14 @@ def _even(kind: str, flows: Flows, job: Job, parallelism: Parallelism, ranks: In
     lane, at = numbered(src, dst)
     ends = list(zip(ranks[src[at]].tolist(), ranks[dst[at]].tolist(), strict=True))
     groups = [[place[member] for member in group.members] for group in parallelism.groups if group.kind == kind]
-    even, told = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
+    even, reported = np.zeros(len(at), np.bool_), np.zeros(len(at), np.bool_)
     for members, own_lanes in _lanes(groups, ends):
         lanes: dict[int, set[int]] = defaultdict(set)
         for i in own_lanes:
             lanes[ends[i][0]].add(ends[i][1])
         ring, exchange = _one_way(members, lanes), _exchanged(members, lanes, hosts)
-        even[own_lanes], told[own_lanes] = ring or exchange, exchange or (ring and kind != "dp")
-    return _Even(rows, lane, even, told)
+        even[own_lanes], reported[own_lanes] = ring or exchange, exchange or (ring and kind != "dp")
+    return _Even(rows, lane, even, reported)
 
 
 def _lanes(groups: Sequence[Sequence[int]], ends: Sequence[tuple[int, int]]) -> Iterator[tuple[Sequence[int], list[int]]]:

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.graph import constants as c
 from prism.loops.arrays.intervals import Ints
 from prism.model import PHASES, Timeline
 
-NEAR = 0.1  # share of a wait: largest distance of the transfer's begin from the wait's end, at least NEAR_NS
-NEAR_NS = 200_000
 IDLE = PHASES.index("idle")
 
 
@@ -42,7 +41,7 @@ def waits(timeline: Timeline, *, most: int) -> list[Wait]:
     idle = idle[np.argsort(phases.start_ns[idle] - phases.end_ns[idle], kind="stable")]
     row = _nearest(timeline, idle, order)
     at = spans.start_ns[row] - phases.end_ns[idle]
-    slack = np.maximum(NEAR * (phases.end_ns[idle] - phases.start_ns[idle]), NEAR_NS)
+    slack = np.maximum(c.WAIT_END * (phases.end_ns[idle] - phases.start_ns[idle]), c.WAIT_END_NS)
     known = (spans.rank[row] == phases.rank[idle]) & (np.abs(at) <= slack)
     out = []
     for place, span in zip(idle[known][:most].tolist(), row[known][:most].tolist(), strict=True):

@@ -189,11 +189,11 @@ def _heard(events: Events, calls: Calls, pipe: NDArray[np.bool_]) -> Ints:
     """
     works = np.flatnonzero(events.kind == WORK)
     rank, peer = events.rank.take(works), events.peer.take(works)
-    told = calls.known(peer, rank)
-    asked = works[told]
-    guessed = works[~told & pipe[events.op.take(works)]]
-    out = acted_before(events.time, events.who, guessed, events.peer, calls.ranks)
-    out[asked] = last_before(calls.key, calls.time, calls.of(peer, rank)[told], events.time[asked])
+    answered = calls.known(peer, rank)
+    by_message = works[answered]
+    by_activity = works[~answered & pipe[events.op.take(works)]]
+    out = acted_before(events.time, events.who, by_activity, events.peer, calls.ranks)
+    out[by_message] = last_before(calls.key, calls.time, calls.of(peer, rank)[answered], events.time[by_message])
     return out
 
 

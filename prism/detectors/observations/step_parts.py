@@ -1,4 +1,4 @@
-"""Long steps cut in parts, in each of which a rank has sent the same share of what it sends in all of them."""
+"""Cut long steps into parts; in each part a rank has sent the same share of its octets of the step."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.step_cuts import cuts
 from prism.loops.detection.work_pieces import typical_work
 
-FEWEST = 500_000_000  # ns that a part takes at least
-MOST = 8  # parts of a step
+FEWEST = 500_000_000  # ns: least duration of a part
+MOST = 8  # largest number of parts of a step
 
 
 def worked(view: View, rank: int) -> Floats | None:
-    """The logarithm of a typical piece of a rank's work in each part of its steps; NaN where it is not usually seen to work."""
+    """Logarithm of a typical piece of a rank's work in each part of its steps; NaN for parts without usual work."""
     ends = _parted(view, rank)
     if ends is None:
         return None
-    speech, every = view.speech.of(rank), ends.ravel()
-    typical, _, total = typical_work(speech.said, speech.work, every)
+    sends, every = view.rank_sends.of(rank), ends.ravel()
+    typical, _, total = typical_work(sends.sent_ns, sends.work, every)
     if view.parallelism.piped:
-        typical = view.by_kind(speech, view.codes[[rank]], every, np.array([0, len(every)])).against[0]
+        typical = view.by_kind(sends, view.codes[[rank]], every, np.array([0, len(every)])).against[0]
     shape = ends.shape
     often = np.percentile(np.nan_to_num(total.reshape(shape)), 30, axis=0)
     works = often >= often.mean() / 4
@@ -33,7 +33,7 @@ def worked(view: View, rank: int) -> Floats | None:
 
 
 def lasted(view: View, rank: int) -> Floats | None:
-    """The logarithm of how long each part of a rank's steps took, but for the first step; float64[steps, parts]."""
+    """Logarithm of the duration of each part of a rank's steps, except the first step; float64[steps, parts]."""
     ends = _parted(view, rank)
     if ends is None:
         return None
@@ -43,7 +43,7 @@ def lasted(view: View, rank: int) -> Floats | None:
 
 
 def _parted(view: View, rank: int) -> NDArray[np.int64] | None:
-    """When each part of each step of a rank ends, ns, int64[steps, parts]; None where steps cannot be cut."""
+    """End of each part of each step of a rank, ns, int64[steps, parts]; None if steps cannot be cut."""
     many, steps = int(min(view.period // FEWEST, MOST)), view.timeline.steps[rank]
     if many < 2 or len(steps) != len(view.ends):
         return None
@@ -54,7 +54,7 @@ def _parted(view: View, rank: int) -> NDArray[np.int64] | None:
 
 
 class _Sent(NamedTuple):
-    """What an endpoint sent: when each record began, for how long it had sent nothing before, and octets before, and in all."""
+    """Sends of an endpoint: start of each record, time since its last send, octets before, and in total."""
 
     start: Ints
     rest: Ints
@@ -77,7 +77,7 @@ def _within(sent: _Sent, steps: NDArray[np.int64]) -> tuple[Ints, Ints]:
 
 
 def _cuts(sent: _Sent, steps: NDArray[np.int64], parts: int) -> Floats:
-    """See `step_cuts.cuts`; the begin of the first step nobody saw."""
+    """Positions of cuts (`step_cuts.cuts`); the begin of the first step is unknown."""
     low, high = _within(sent, steps)
     bounds = np.searchsorted(sent.start, steps[:, 1], "right")
     step = np.minimum(np.searchsorted(steps[:, 1], sent.start, "left"), len(steps) - 1)
@@ -86,7 +86,7 @@ def _cuts(sent: _Sent, steps: NDArray[np.int64], parts: int) -> Floats:
 
 
 def _ends(sent: _Sent, steps: NDArray[np.int64], at: Floats) -> Ints:
-    """When each part of each step of a rank ends: where it begins to send what comes after the cut."""
+    """End of each part of each step of a rank: the start of the first record after the cut."""
     low, high = _within(sent, steps)
     goal = low[:, None] + at[None] * (high - low)[:, None]
     place = np.searchsorted(sent.before[:-1], goal, "left") - 1  # the last record before which less had been sent

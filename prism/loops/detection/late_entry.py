@@ -1,4 +1,6 @@
-"""Who joins a collective late: what is sent to it rests when it fills a window, and goes on when it begins to send itself."""
+"""Detect ranks that enter a collective late (RDMA): peers fill the send window, stall, and resume when the rank starts
+to send.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,25 @@ Rows = NDArray[np.intp]
 
 
 def joined_late(flows: Flows, streams: Sequence[Rows], period: float, *, many: float = 20.0, fine: float = 0.01) -> Rows:
-    """The rows with which a pair goes on after a rest at the moment its receiver, silent all along, begins to send.
+    """Find the rows with which a pair resumes after a rest at the moment when its receiver, silent until then, starts to send.
 
-    `streams` are the records of collectives; only what is sent in the same one counts, and only pairs between which nothing
-    comes back are told of. At the moment is within what one record usually lasts, which is no more than the share `fine` of the
-    steps' `period`, ns, or records are sums that tell no moments; a rest lasts `many` times as long, lest chance does it.
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job.
+    streams : sequence of row arrays
+        Records of collectives. Only sends of the same collective count, and only pairs without traffic in the other direction.
+    period : float
+        Step time, ns.
+    many : float
+        Least duration of a rest, in usual durations of the pair's records; shorter rests may be chance.
+    fine : float
+        Longest usual duration of records, as a share of the step time; longer records are aggregates without exact times.
+
+    Returns
+    -------
+    row array
+        At the moment means within the usual duration of one record.
     """
     rows, n = np.concatenate([np.zeros(0, np.intp), *streams]), len(flows.endpoints)
     stream = np.repeat(np.arange(len(streams)), [len(own) for own in streams])
@@ -45,10 +61,10 @@ def joined_late(flows: Flows, streams: Sequence[Rows], period: float, *, many: f
 def _joined(
     start: Ints, end: Ints, begins: Rows, back: Mask, onward: tuple[Rows, Rows, Rows], widest: float, many: float
 ) -> Mask:
-    """Which of the records of pairs, those of pair k at `begins` k to k + 1 and in order of start, are `joined_late`.
+    """Mask of the records of `joined_late`; those of pair k are `begins[k]` to `begins[k + 1]`, sorted by start.
 
-    What the receiver of pair k sends, `onward`, are the pairs at places `low` k to `high` k of an order. Where something comes
-    `back` none is; nor where records usually last longer than the `widest` that tell moments, ns.
+    The receiver of pair k sends on the pairs at places `low[k]` to `high[k]` of an order (`onward`). Pairs with traffic `back`
+    have none, nor pairs whose records usually last longer than `widest`, ns.
     """
     by, low, high = onward
     out = np.zeros(len(start), np.bool_)
@@ -67,7 +83,7 @@ def _joined(
 
 @compiled
 def _first(start: Ints, begins: Rows, pairs: Rows, time: int) -> int:
-    """When the first record of some pairs starts that does not start before a time; a time that is far off if none does."""
+    """Start of the first record of some pairs at or after a time; a far future time if there is none."""
     first = np.iinfo(np.int64).max // 2
     for k in pairs:
         at = begins[k] + np.searchsorted(start[begins[k] : begins[k + 1]], time)

@@ -1,9 +1,9 @@
-"""Whom everybody waits for when a job falls silent in the middle of a step: whoever should have spoken first.
+"""Find the rank that all ranks wait for when a job falls silent within a step: the one that was due to send first.
 
-Other steps tell in which order everything is sent. What was not sent yet when the job fell silent waits, directly or not, for
-what comes first of it in those steps: an operation never comes before one that it depends on. Its sender hung, unless it did
-what comes later, or the receiver is not ready: it said so before, in other steps, or the sender is in the middle of a transfer.
-Of two that wait for one another it is who fell silent first.
+Other steps show the order of all sends. Data that was not sent when the job fell silent waits, directly or not, for the first
+of it in those steps: an operation never precedes one that it depends on. The sender of the first hung, unless it did something
+later in the order, or the receiver is not ready: the receiver sends readiness messages in other steps, or the sender is within
+a transfer. Of two ranks that wait for each other it is the one that fell silent first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Floats = NDArray[np.float64]
 
 
 class Cut(NamedTuple):
-    """A step that was cut short: each rank's share of votes that it was due first, and whether it had sent payload in it.
+    """An interrupted step: the share of votes that each rank was due first, and whether it had sent payload in the step.
 
     `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved. `between` are the two ranks
-    between which something was due first most often, `often` the share of votes. `first` are the senders and receivers of all
+    between which data was due first most often, `often` the share of votes. `first` lists senders and receivers of all data
     that may have been due first.
     """
 
@@ -49,16 +49,36 @@ def overdue(
     slack: float = 0.005,
     near: float = 0.001,
 ) -> Cut:
-    """What the silence that began at `until`, ns, left undone of the step that each rank began at `since`, ns, int64[ranks].
+    """Find the data that was due in the step when the silence began at `until`, ns; each rank began the step at `since`, ns.
 
-    `parts` are the records by lane (`unfinished_transfers.by_lane`), `codes` the ranks' endpoints, `like` begins and ends of
-    the steps it is compared with, ns, int64[ranks, n, 2]. Of a stream that moved all but the share `slack` nothing is due.
-    Shares of a step below `near` are no time.
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job.
+    parts : sequence of row arrays
+        Records by lane (`unfinished_transfers.by_lane`).
+    codes : int64[ranks]
+        Endpoint of each rank.
+    like : int64[ranks, n, 2]
+        Begins and ends of the steps to compare with, ns.
+    since : int64[ranks]
+        Begin of the interrupted step of each rank, ns.
+    until : int
+        Begin of the silence, ns.
+    slack : float
+        A stream that moved all but this share of its octets is complete.
+    near : float
+        Shortest time difference that shows an order, as a share of a step.
+
+    Returns
+    -------
+    Cut
+        Votes of the compared steps.
     """
     streams = streams_of(flows, parts, codes, like, since, until, slack)
     begun = np.zeros(len(codes), np.bool_)
     for s in streams:
-        begun[s.src] |= s.moved > min(np.median(s.octets) / 2, 4 * slack * s.usual)  # TCP may be all of a step in one record
+        begun[s.src] |= s.moved > min(np.median(s.octets) / 2, 4 * slack * s.usual)  # a TCP record may contain a whole step
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
     votes = np.zeros(len(codes))
@@ -70,10 +90,11 @@ def overdue(
 
 
 def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least: int = 4, apart: float = 2.0) -> int | None:
-    """Who had said nothing for longest, by `apart` times as much as it ever is behind all others where something is due next,
-    and by more than these are apart.
+    """Find the rank that was silent for longest: `apart` times longer than usual behind all others at the next due data, and by
+    more than the others differ.
 
-    Words count, of those who wait and are ready; where not all say any, nobody is. `zero` is when compared steps began, ns.
+    Control messages of waiting and ready ranks count; if not all ranks send any, the answer is None. `zero` is the begin of the
+    compared steps, ns.
     """
     due = np.stack([s.due for s in streams]) if streams else np.full((1, 1), np.inf)
     known = np.isfinite(due).any(axis=0)
@@ -93,7 +114,7 @@ def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least
 
 
 def _between(streams: list[Stream]) -> tuple[tuple[int, int], float]:
-    """The two ranks between which something was due first in most of the steps, and in which share of them."""
+    """The two ranks between which data was due first in most of the steps, and the share of these steps."""
     due = np.stack([s.due for s in streams]) if streams else np.zeros((0, 0))
     first = [streams[i] for i in due.argmin(axis=0)[np.isfinite(due).any(axis=0)].tolist()] if due.size else []
     pairs = Counter((min(s.src, s.dst), max(s.src, s.dst)) for s in first)
@@ -104,9 +125,9 @@ def _between(streams: list[Stream]) -> tuple[tuple[int, int], float]:
 
 
 def _first(streams: list[Stream]) -> tuple[tuple[int, int], ...]:
-    """Between whom something was due that came after nothing else that was due in all steps: then it does not wait for that.
+    """Ranks between which data was due that did not follow other due data in all steps; so it does not wait for that data.
 
-    Only what was first in one of the steps is asked whether it always came before.
+    Only data that was first in one of the steps is checked as a predecessor.
     """
     due = np.stack([s.due for s in streams]) if streams else np.zeros((0, 0))
     if not due.size:
@@ -119,10 +140,10 @@ def _first(streams: list[Stream]) -> tuple[tuple[int, int], ...]:
 
 
 def _votes(streams: list[Stream], ranks: int, until: int, near: float, *, sure: float = 0.9, clear: float = 0.6) -> Floats:
-    """Each rank's share of the steps in which it is to blame for what was due first.
+    """Share of the steps in which each rank is to blame for the data that was due first.
 
-    A rank that is at one end in `sure` of the steps, and nobody else in more than half of them, is to blame. Where nobody is in
-    `clear` of them, it is the one for whom all others wait.
+    A rank at one end in the share `sure` of the steps is to blame, if no other is in more than half of them. If no rank reaches
+    the share `clear`, it is the one that all others wait for.
     """
     due = np.stack([s.due for s in streams])
     last = np.full(ranks, -np.inf)
@@ -143,9 +164,9 @@ def _votes(streams: list[Stream], ranks: int, until: int, near: float, *, sure: 
 
 
 def _awaited(streams: list[Stream]) -> int | None:
-    """The one rank that does not wait in the middle of what it sends, of all for whom others do; None if none or several.
+    """The one rank that is not within a transfer, of all ranks that others wait for; None if there is none, or several.
 
-    Nor if it sends nothing that is seen: it may wait for a neighbour in its host.
+    None also if it sends nothing visible: it may wait for a neighbour on its host.
     """
     stand = [s for s in streams if not s.told and s.unit and standing(s, 0)]
     awaited = {s.dst for s in stand} - {s.src for s in stand}
@@ -153,10 +174,10 @@ def _awaited(streams: list[Stream]) -> int | None:
 
 
 def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: int, near: float) -> int | None:
-    """Which of the two ranks of what was due first in step `k` is to blame; None where neither shows it.
+    """The rank, of the two of the data due first in step `k`, that is to blame; None if unclear.
 
-    Of the two it is who did nothing that comes later. Times that are nearer than `near`, ns, do not tell what was first; `last`
-    is when each rank sent last, ns.
+    It is the one that did nothing later in the order. Times closer than `near`, ns, show no order. `last` is the last send of
+    each rank, ns.
     """
     still = _went_on(streams, one, k, near)
     if still is not None:
@@ -174,10 +195,10 @@ def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: i
 
 
 def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | None:
-    """Which of the two ranks of what was due did what comes later in step `k`, alone.
+    """The one rank, of the two of the due data, that took part in data later in step `k`.
 
-    That is, sent it; or where senders wait for who is not ready, and the receiver had begun nothing of what it was due to send
-    by then, took part in it.
+    It sent such data; or, if senders wait for a receiver and the receiver had begun none of its own due data, it took part in
+    such data.
     """
     later = [s for s in streams if not s.told and s.did[k] >= one.due[k]]
     sent = {s.src for s in later} & {one.src, one.dst}
@@ -193,9 +214,9 @@ def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | N
 def _silent(
     streams: list[Stream], one: Stream, until: int, *, share: float = 0.8, least: int = 4, slack: float = 0.01
 ) -> int | None:
-    """Which of two that exchange as much has said nothing since they last did, where both always do before either sends.
+    """The rank, of two with equal exchange, that has sent no control message since their last exchange, if both always do.
 
-    None where something else tells: where nothing goes back, both have spoken, or neither has.
+    None if this shows nothing: no data in the other direction, both have sent messages, or neither has.
     """
     ends = (one.src, one.dst)
     words = {s.src: s.begin for s in streams if s.told and {s.src, s.dst} == set(ends)}
@@ -216,19 +237,21 @@ def _silent(
 
 
 def _spoke(words: Ints, since: Ints, until: Ints | int) -> NDArray[np.bool_]:
-    """Whether words came after some times and until others, ns."""
+    """Whether control messages were sent between some times and others, ns."""
     return np.searchsorted(words, until, "right") > np.searchsorted(words, since, "right")
 
 
 def _always_after(later: Stream, one: Stream, near: float, *, least: int = 4, share: float = 0.1) -> bool:
-    """Whether one thing came after another in all steps, and not by next to nothing: then it may wait for that."""
+    """Whether one transfer began after another in all steps, by more than a negligible time: then it may wait for the other."""
     known = np.isfinite(one.due) & np.isfinite(later.due)
     after = later.due[known] - one.due[known]
     return len(after) >= least and bool((after > 0).all() and np.median(after) > share * near)
 
 
 def _ready(one: Stream, words: list[Stream], until: int, *, share: float = 0.8) -> bool | None:
-    """Whether the receiver of what was due had said all that it says before; None where it says nothing, or at any time."""
+    """Whether the receiver of the due data had sent all control messages that it usually sends before; None if it
+    sends none.
+    """
     places = one.place[np.isfinite(one.due) & (one.place > 0)]
     if one.told or not words or not len(places):
         return None

@@ -1,7 +1,7 @@
-"""How long a rank itself took before it spoke: its own work, told from waiting for others.
+"""Compute the own work of a rank before each send, separate from waiting for others.
 
-A rank that sends has done its work; the silence before is its own, back to the last thing it sent or was given. It was
-waiting instead where it sends at once when word comes from the one it sends to (readiness, a credit).
+A rank that sends has done its work. The silence before is own work, back to the last data that it sent or received. It waited
+instead if it sends immediately after a control message (readiness, a credit) of its receiver.
 """
 
 from __future__ import annotations
@@ -21,27 +21,37 @@ Groups = tuple[Places, Places]  # places, group by group, and where each group b
 
 
 def own_work(flows: Flows, code: int, needed: Ints | None = None) -> tuple[Ints, Ints]:
-    """Times at which one endpoint spoke, in order, and how long it had worked for that, ns (int64[n] each).
+    """Compute the times at which one endpoint sent, sorted, and its own work before each, ns (int64[n] each).
 
-    `flows` are all records from and to the endpoint. Work is 0 where it spoke while it was still being sent to (it was in
-    the middle of a collective) and where it had only waited. `needed`, where it is not negative, is when all had come that
-    a record hands on: what else came since was for later.
+    Parameters
+    ----------
+    flows : Flows
+        All records from and to the endpoint.
+    code : int
+        The endpoint.
+    needed : int64[flows] or None
+        Time at which all data that a record forwards had arrived, ns; negative if unknown. Later data was for later records.
+
+    Returns
+    -------
+    two int64 arrays
+        Work is 0 if the endpoint was still receiving (within a collective), or had only waited.
     """
-    every, some = told(flows, np.full(len(flows), -1) if needed is None else needed), flows.octets > 0
+    every, some = send_records(flows, np.full(len(flows), -1) if needed is None else needed), flows.octets > 0
     return work_at(every, np.flatnonzero(some & (flows.src == code)), np.flatnonzero(some & (flows.dst == code)))[:2]
 
 
 _START, _END, _NEEDED, _WHO = range(4)
-_SIDE = 1 << 32  # the number of a record is so many times its sender, and twice its receiver, and one for a word
+_SIDE = 1 << 32  # record key: this × sender + 2 × receiver + 1 if control
 
 
-def told(flows: Flows, needed: Ints) -> Ints:
-    """What `work_at` looks at of each record: when it was sent, had come, and could be sent, and who to whom; int64[n, 4]."""
-    return _told(sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
+def send_records(flows: Flows, needed: Ints) -> Ints:
+    """Collect the columns of records that `work_at` reads: sent, arrived, ready, sender, receiver and kind; int64[n, 4]."""
+    return _send_records(sending(flows), flows.end_ns, flows.src, flows.dst, flows.control(), needed)
 
 
 @compiled
-def _told(sent: Ints, end: Ints, src: Codes, dst: Codes, control: Mask, needed: Ints) -> Ints:
+def _send_records(sent: Ints, end: Ints, src: Codes, dst: Codes, control: Mask, needed: Ints) -> Ints:
     out = np.empty((len(sent), 4), np.int64)
     for i in range(len(sent)):
         out[i, _START], out[i, _END], out[i, _NEEDED] = sent[i], end[i], needed[i]
@@ -50,8 +60,8 @@ def _told(sent: Ints, end: Ints, src: Codes, dst: Codes, control: Mask, needed: 
 
 
 @compiled
-def _talked(records: Ints, places: Places) -> tuple[Ints, Ints, Ints, Ints]:
-    """The columns of the records at some places, in order of when they were sent."""
+def _sent_columns(records: Ints, places: Places) -> tuple[Ints, Ints, Ints, Ints]:
+    """Columns of the records at some places, sorted by the time they were sent."""
     n = len(places)
     sent, end, needed, who = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
@@ -64,8 +74,10 @@ def _talked(records: Ints, places: Places) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 @compiled
-def _heard(records: Ints, places: Places) -> tuple[Ints, Ints, Ints]:
-    """When the records at some places had come, in order, and who to whom; and when payload among them was sent, in order."""
+def _received_columns(records: Ints, places: Places) -> tuple[Ints, Ints, Ints]:
+    """Arrival times of the records at some places, sorted, with sender, receiver and kind; and times when payload was
+    sent, sorted.
+    """
     come, who, sent, n = np.empty(len(places), np.int64), np.empty(len(places), np.int64), np.empty(len(places), np.int64), 0
     for i in range(len(places)):
         one = records[places[i]]
@@ -81,30 +93,31 @@ def _heard(records: Ints, places: Places) -> tuple[Ints, Ints, Ints]:
 
 
 @compiled
-def work_at(records: Ints, talked: Places, heard: Places) -> tuple[Ints, Ints, Ints]:
-    """`own_work` of the endpoint that `talked` the records at some places, all with octets, and `heard` those at others.
+def work_at(records: Ints, sent_rows: Places, received_rows: Places) -> tuple[Ints, Ints, Ints]:
+    """Compute `own_work` of the endpoint that sent and received the records at `sent_rows` and `received_rows`, all with
+    octets.
 
-    And what was said each time: payload or a word, and to whom, as a number. `records` are as `told`.
+    Also returns the message of each send as a number: receiver, and payload or control. `records` are from `send_records`.
     """
     most = 0
-    for places in (talked, heard):
+    for places in (sent_rows, received_rows):
         for i in places:
             most = max(most, records[i, _WHO] // _SIDE, records[i, _WHO] % _SIDE // 2)
-    return _work_at(records, talked, heard, np.zeros((2, most + 1), np.int64))
+    return _work_at(records, sent_rows, received_rows, np.zeros((2, most + 1), np.int64))
 
 
 @compiled
-def _work_at(records: Ints, talked: Places, heard: Places, last: Ints) -> tuple[Ints, Ints, Ints]:
-    """`work_at`; `last` has room for two numbers of each endpoint, which are 0 and are left so."""
-    said, end, needed, what = _talked(records, talked)
-    ends, peers, starts = _heard(records, heard)
-    what %= _SIDE
-    known = _foreseen(needed, what % 2 > 0, said)
-    base, work, called = np.zeros(len(said), np.int64), np.zeros(len(said), np.int64), np.zeros(len(said), np.int64)
+def _work_at(records: Ints, sent_rows: Places, received_rows: Places, last: Ints) -> tuple[Ints, Ints, Ints]:
+    """`work_at` with memory: `last` has two zeros for each endpoint, which are zero again afterwards."""
+    sent_at, end, needed, message = _sent_columns(records, sent_rows)
+    ends, peers, starts = _received_columns(records, received_rows)
+    message %= _SIDE
+    known = _shared_need(needed, message % 2 > 0, sent_at)
+    base, work, called = np.zeros(len(sent_at), np.int64), np.zeros(len(sent_at), np.int64), np.zeros(len(sent_at), np.int64)
     done = given = k = ended = begun = 0
     soon = False
-    for i in range(len(said)):
-        while k < len(ends) and ends[k] < said[i]:
+    for i in range(len(sent_at)):
+        while k < len(ends) and ends[k] < sent_at[i]:
             word = peers[k] % 2
             last[0, peers[k] // _SIDE] = ends[k]
             if word:
@@ -112,30 +125,32 @@ def _work_at(records: Ints, talked: Places, heard: Places, last: Ints) -> tuple[
             else:
                 given, ended = ends[k], ended + 1
             k += 1
-        while begun < len(starts) and starts[begun] < said[i]:
+        while begun < len(starts) and starts[begun] < sent_at[i]:
             begun += 1
-        called[i] = last[int(known[i] >= 0), what[i] // 2]  # payload that came beside what is needed was for later
-        base[i] = max(done, min(known[i], said[i]) if known[i] >= 0 else given)
+        called[i] = last[int(known[i] >= 0), message[i] // 2]  # other payload that arrived was for later records
+        base[i] = max(done, min(known[i], sent_at[i]) if known[i] >= 0 else given)
         if base[i] != 0 and (begun <= ended or known[i] >= 0):
-            work[i] = max(said[i] - base[i], 0)
-        soon = soon or (called[i] > base[i] and said[i] - called[i] <= 0.1 * work[i])
+            work[i] = max(sent_at[i] - base[i], 0)
+        soon = soon or (called[i] > base[i] and sent_at[i] - called[i] <= 0.1 * work[i])
         done = max(done, end[i])
     for peer in peers[:k]:
         last[0, peer // _SIDE] = last[1, peer // _SIDE] = 0
     if soon:
-        _prompted(said, work, base, called, (known >= 0) & (what % 2 == 0), known >= 0)
-    return said, work, what
+        _shorten_to_answers(sent_at, work, base, called, (known >= 0) & (message % 2 == 0), known >= 0)
+    return sent_at, work, message
 
 
 @compiled
-def _prompted(said: Ints, work: Ints, base: Ints, called: Ints, exchanged: Mask, known: Mask) -> None:
-    """Shortens `work` to the answer where it was said as soon after it was `called` for as the rank answers promptly."""
-    answer, came = said - called, called > 0
-    # words follow one another at once, and say nothing of how soon the payload of an exchange follows on one
+def _shorten_to_answers(sent_at: Ints, work: Ints, base: Ints, called: Ints, exchanged: Mask, known: Mask) -> None:
+    """Shorten `work` to the response time if the rank sent as soon after a control message (`called`) as it usually
+    responds.
+    """
+    answer, came = sent_at - called, called > 0
+    # control messages follow each other immediately: their delays do not show those of an exchange's payload
     exchanged &= came
     prompt = 4 * _tenth(answer[came])
     known_prompt = max(prompt, 4 * _tenth(answer[exchanged])) if exchanged.any() else prompt
-    for i in range(len(said)):
+    for i in range(len(sent_at)):
         soon = known_prompt if known[i] else prompt
         if work[i] > 0 and called[i] > base[i] and answer[i] <= min(soon, 0.1 * work[i]):
             work[i] = answer[i]
@@ -143,7 +158,7 @@ def _prompted(said: Ints, work: Ints, base: Ints, called: Ints, exchanged: Mask,
 
 @compiled
 def _tenth(values: Ints, few: int = 500) -> float:
-    """The quantile 0.1 of values in any order; of a `few` only the least are sorted. 0 without any."""
+    """Quantile 0.1 of unsorted values; 0 without values. Of up to `few` values only the smallest are sorted."""
     if len(values) > few:
         return quantile(np.sort(values), 0.1)
     least, most, n = np.empty(len(values), np.int64), (len(values) - 1) // 10 + 2, 0
@@ -160,20 +175,20 @@ def _tenth(values: Ints, few: int = 500) -> float:
 
 
 @compiled
-def worked(records: Ints, talks: Groups, hears: Groups, codes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """`work_at` of each of some endpoints, one after another, and where each begins and the last ends.
+def work_of_ranks(records: Ints, sends: Groups, receives: Groups, codes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Compute `work_at` of several endpoints, one after another, and the bounds of each endpoint's results.
 
-    `talks` and `hears` are the places of the records that each endpoint sends and is sent.
+    `sends` and `receives` are the places of the records that each endpoint sends and receives.
     """
     cuts = np.zeros(len(codes) + 1, np.int64)
     for k in range(len(codes)):
-        cuts[k + 1] = cuts[k] + talks[1][codes[k] + 1] - talks[1][codes[k]]
-    said, work, what = np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64)
-    last = np.zeros((2, max(len(talks[1]), len(hears[1]))), np.int64)
+        cuts[k + 1] = cuts[k] + sends[1][codes[k] + 1] - sends[1][codes[k]]
+    sent_at, work, message = np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64), np.empty(cuts[-1], np.int64)
+    last = np.zeros((2, max(len(sends[1]), len(receives[1]))), np.int64)
     for k in range(len(codes)):
         own = slice(cuts[k], cuts[k + 1])
-        said[own], work[own], what[own] = _work_at(records, _of(talks, codes[k]), _of(hears, codes[k]), last)
-    return said, work, what, cuts
+        sent_at[own], work[own], message[own] = _work_at(records, _of(sends, codes[k]), _of(receives, codes[k]), last)
+    return sent_at, work, message, cuts
 
 
 @compiled
@@ -182,14 +197,16 @@ def _of(groups: Groups, code: int) -> Places:
 
 
 @compiled
-def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, codes: Ints, ends: Ints, cuts: Ints) -> Places:
-    """The records that are `parting`, of each of some endpoints. The step ends of the k-th are `ends` at `cuts` k to k + 1."""
+def step_end_records(
+    small: Mask, start: Ints, end: Ints, sends: Groups, receives: Groups, codes: Ints, ends: Ints, cuts: Ints
+) -> Places:
+    """Records of `step_end_mask`, of several endpoints. The step ends of the k-th are `ends[cuts[k]:cuts[k + 1]]`."""
     if not small.any():
         return np.empty(0, np.intp)
-    out, n = np.empty(len(talks[0]), np.intp), 0
+    out, n = np.empty(len(sends[0]), np.intp), 0
     for k in range(len(codes)):
-        own = _of(talks, codes[k])
-        which = parting(small, start, end, own, _of(hears, codes[k]), ends[cuts[k] : cuts[k + 1]])
+        own = _of(sends, codes[k])
+        which = step_end_mask(small, start, end, own, _of(receives, codes[k]), ends[cuts[k] : cuts[k + 1]])
         for i in range(len(own)):
             if which[i]:
                 out[n] = own[i]
@@ -198,42 +215,42 @@ def parted(small: Mask, start: Ints, end: Ints, talks: Groups, hears: Groups, co
 
 
 @compiled
-def _foreseen(needed: Ints, control: Mask, said: Ints) -> Ints:
-    """What records need, where a word of readiness needs what the next payload does, if that had come by then."""
+def _shared_need(needed: Ints, control: Mask, sent_at: Ints) -> Ints:
+    """Need of each record; a readiness message needs what the next payload needs, if that had arrived by then."""
     out, coming = needed.copy(), -1
-    for i in range(len(said) - 1, -1, -1):
+    for i in range(len(sent_at) - 1, -1, -1):
         if not control[i]:
             coming = needed[i]
-        elif needed[i] < 0 and coming <= said[i]:
+        elif needed[i] < 0 and coming <= sent_at[i]:
             out[i] = coming
     return out
 
 
 @compiled
-def parting(small: Mask, start: Ints, end: Ints, talks: Places, hears: Places, ends: Ints) -> Mask:
-    """Which of the records that an endpoint sends are small ones between the last payload of a step and its end, at `ends`, ns.
+def step_end_mask(small: Mask, start: Ints, end: Ints, sends: Places, receives: Places, ends: Ints) -> Mask:
+    """Mask of small records that an endpoint sends between the last payload of a step and the step's end, at `ends`, ns.
 
-    What all say together when a step is done they say when the last of them is, whoever has worked until then. `talks` and
-    `hears` are the places of the records that the endpoint sends and is sent.
+    All ranks send these together when the last rank has finished the step, independent of own work. `sends` and `receives` are
+    the places of the records that the endpoint sends and receives.
     """
     last = np.full(len(ends) + 1, np.iinfo(np.int64).max)
-    for rows in (talks, hears):
+    for rows in (sends, receives):
         step = 0
         for i in rows:
             if not small[i]:
                 step = _nearby(ends, end[i], step)
                 last[step] = end[i] if last[step] == np.iinfo(np.int64).max else max(last[step], end[i])
-    out, step = np.zeros(len(talks), np.bool_), 0
-    for k in range(len(talks)):
-        if small[talks[k]]:
-            step = _nearby(ends, start[talks[k]], step)
-            out[k] = start[talks[k]] >= last[step]
+    out, step = np.zeros(len(sends), np.bool_), 0
+    for k in range(len(sends)):
+        if small[sends[k]]:
+            step = _nearby(ends, start[sends[k]], step)
+            out[k] = start[sends[k]] >= last[step]
     return out
 
 
 @compiled
 def _nearby(ends: Ints, time: int, at: int) -> int:
-    """How many of some ascending times come before another, near `at`."""
+    """Number of ascending times before `time`, searched from `at`."""
     while at > 0 and ends[at - 1] >= time:
         at -= 1
     while at < len(ends) and ends[at] < time:

@@ -1,6 +1,6 @@
-"""How much later transfers begin and end than usual, which of that is new, and what were without some of it.
+"""Compute how late transfers begin and end, which delays are new, and what remains without some of them.
 
-A delay is new where none of what its transfer follows was as late. Loops over records, compiled.
+A delay is new if none of the transfer's predecessors was as late. Compiled loops over records.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collectors.compilation.compiled import compiled
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-PART = 0.02  # of a transfer: once so much of it has gone, what begins does not begin at once with it
+PART = 0.02  # share of a transfer: after it, another begin is not simultaneous with the transfer's begin
 
 
 @compiled
 def usual(
     begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], near: float
 ) -> Floats:
-    """How much later than usual each transfer begins and ends; float64[2, transfers], NaN where nothing is to compare with.
+    """Compute how much later than usual each transfer begins and ends; float64[2, transfers], NaN if nothing can be compared.
 
-    Transfers lie by lane and turn: those of lane l in turn t at `begin[l · turns + t]` and on. Each has its place in what its
-    lane moves in that turn (`share`, from and to, 0 … 1) and its `time` of begin and end since the turn began. Usual is the
-    median over the turns `model` of when the lane was at that place; the turn itself is left out. A transfer begins at `near`
-    of its way and ends so far before its end: where records are cut differs. Of as many transfers in both turns the k-th is
-    compared with the k-th: what they move may differ.
+    Transfers are sorted by lane and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the
+    position of each in its lane's octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the
+    turn. Usual is the median, over the turns `model` except the turn itself, of the time at which the lane was at that
+    position. A transfer's begin is compared at the share `near` of its octets, its end as far before the end: records may be
+    cut differently. If both turns have the same number of transfers, the k-th is compared with the k-th, whatever their sizes.
     """
     low, high = share
     start, end = time
@@ -47,7 +47,7 @@ def usual(
                     if other == turn or first == after:
                         continue
                     alike = after - first == many
-                    first = first + k - base if alike else found(low, first, after, place)
+                    first = first + k - base if alike else transfer_at(low, first, after, place)
                     way = part if alike else (place - low[first]) / max(high[first] - low[first], 1e-12)
                     known[n] = start[first] + min(max(way, 0.0), 1.0) * (end[first] - start[first])
                     n += 1
@@ -58,9 +58,9 @@ def usual(
 
 @compiled
 def usually(begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], values: Floats, near: float) -> Floats:
-    """Medians over the turns `model` of two `values` of those transfers that each is compared with (`usual`).
+    """Compute medians, over the turns `model`, of two `values` of the transfers that each is compared with (`usual`).
 
-    float64[2, transfers]; 0 where nothing is to compare with.
+    float64[2, transfers]; 0 if nothing can be compared.
     """
     low, high = share
     out = np.zeros((2, len(low)))
@@ -76,7 +76,7 @@ def usually(begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], 
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
                 if other == turn or first == after:
                     continue
-                first = first + k - base if after - first == many else found(low, first, after, place)
+                first = first + k - base if after - first == many else transfer_at(low, first, after, place)
                 known[0, n], known[1, n] = values[0, first], values[1, first]
                 n += 1
             if n:
@@ -85,8 +85,8 @@ def usually(begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], 
 
 
 @compiled
-def found(low: Floats, first: int, after: int, place: float) -> int:
-    """The last of the transfers from `first` to before `after` that begins at a `place` or before; the first if none does."""
+def transfer_at(low: Floats, first: int, after: int, place: float) -> int:
+    """Find the last transfer from `first` to before `after` that begins at `place` or before; the first if none does."""
     while after - first > 1:
         half = (first + after) // 2
         if low[half] <= place:
@@ -97,16 +97,16 @@ def found(low: Floats, first: int, after: int, place: float) -> int:
 
 
 @compiled
-def left(new: float, gone: bool) -> float:
-    """What is left of a new delay."""
+def remaining_delay(new: float, gone: bool) -> float:
+    """Remaining part of a new delay: none of a positive one if it is `gone`."""
     return min(new, 0.0) if gone else new
 
 
 @compiled
-def carried(
+def delay_of_last(
     k: int, end: int, mates: tuple[Codes, Ints], last: NDArray[np.int64], late: Floats, turn: Codes, more: Floats
 ) -> float:
-    """By how much what an end of transfer k and its mates ended `last` was late, counted from the turn of k."""
+    """Delay of the transfers that an end of transfer k and its mates ended `last`, at the begin of k's turn."""
     who, of = mates
     most = -np.inf
     for i in range(of[end], of[end + 1]):
@@ -120,8 +120,8 @@ def carried(
 
 
 @compiled
-def begun(k: int, rank: int, underway: Ints, at: Floats) -> None:
-    """Note that transfer k of a rank begins: `underway` holds the one that began first and the one that ends last.
+def note_begin(k: int, rank: int, underway: Ints, at: Floats) -> None:
+    """Record that transfer k of a rank begins: `underway` keeps the one that began first and the one that ends last.
 
     int64[2, ranks]; -1 for none.
     """
@@ -132,8 +132,8 @@ def begun(k: int, rank: int, underway: Ints, at: Floats) -> None:
 
 
 @compiled
-def ended(k: int, rank: int, underway: Ints) -> None:
-    """Note that transfer k of a rank ends; the one that ends last is then the first that is still underway."""
+def note_end(k: int, rank: int, underway: Ints) -> None:
+    """Record that transfer k of a rank ends; the one that ends last becomes the first still underway."""
     if underway[0, rank] == k:
         underway[0, rank] = underway[1, rank]
         underway[1, rank] = -1
@@ -143,22 +143,23 @@ def ended(k: int, rank: int, underway: Ints) -> None:
 
 @compiled
 def part_done(now: float, began: float, ends: float, soon: float, together: bool) -> float:
-    """Which part of a transfer has come by `now`, 0 … 1; 0 where that is at once with its begin.
+    """Share of a transfer that has arrived by `now`, 0 … 1; 0 if that is simultaneous with its begin.
 
-    That is within `soon`; of a transfer of the same collective (`together`) within a `PART` of it, if that is less.
+    Simultaneous is within `soon`; for a transfer of the same collective (`together`) within the share `PART` of it, if that is
+    less.
     """
     lasts = max(ends - began, 1.0)
     return (now - began) / lasts if now - began > (min(soon, PART * lasts) if together else soon) else 0.0
 
 
 @compiled
-def passed_on(
+def delay_underway(
     k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
     late: Floats, new: Floats, gone: Mask, soon: float,
 ) -> float:  # fmt: skip
-    """By how much what transfer k may pass on is late when it begins: what its ends are moving; -inf where there is none.
+    """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
 
-    That is what its sender receives, and in its own collective whatever either end sends or receives.
+    These are transfers that its sender receives, and all transfers of its own collective at either end.
     """
     src, dst = ends
     own, most = circle[lane[k]], -np.inf
@@ -168,28 +169,28 @@ def passed_on(
         together = own >= 0 and circle[lane[known]] == own
         done = part_done(at[0, k], at[0, known], at[1, known], soon, together)
         if done > 0 and (together or dst[known] == src[k]):
-            grows = left(new[1, known], gone[1, known]) if new.shape[1] else late[1, known] - late[0, known]
+            grows = remaining_delay(new[1, known], gone[1, known]) if new.shape[1] else late[1, known] - late[0, known]
             most = max(most, then[0, known] + done * grows)
     return most
 
 
 @compiled
-def follow(
+def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
     mates: tuple[Codes, Ints], circle: Codes, soon: float, gone: Mask, new: Floats,
 ) -> Floats:  # fmt: skip
-    """By how much each transfer begins and ends late if some new delays are `gone`; float64[2, transfers].
+    """Compute the delays of each transfer's begin and end if some new delays are `gone`; float64[2, transfers].
 
-    With `new` empty none is known yet: then these are the new delays themselves, before each begins and while it lasts.
+    With `new` empty, compute the new delays instead: before each begin, and while it lasts.
 
-    `order` are the moments in order of time: transfer k begins (k) or ends (k + transfers). A transfer follows what its two
-    `ends` last ended, they or their `mates` (those of rank r at mates[1][r] and on in mates[0]), and the one before it on its
-    `lane`. It follows what its sender has been receiving for more than `soon`, for it may pass that on already, and what either
-    end has been moving of the same collective (`part_done`). It follows whatever ended in the collective of its lane (`circle`,
-    −1 for none): members wait for one another in ways that nobody sees.
+    `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
+    the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
+    previous one on its `lane`; transfers that its sender has been receiving for more than `soon`, which it may forward already;
+    transfers of the same collective underway at either end (`part_done`); and all that ended in its lane's collective
+    (`circle`, −1 for none), because members wait for each other in invisible ways.
 
-    `at` is when each begins and ends; float64[2, transfers]. `late` is by how much it begins and ends late within its turn;
-    `more` by how much each turn was longer than usual.
+    `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
+    is the excess duration of each turn.
     """
     src, dst = ends
     n, ranks = len(src), len(mates[1]) - 1
@@ -207,25 +208,28 @@ def follow(
             continue
         if moment >= n:
             if again:
-                then[1, k] = then[0, k] + left(new[1, k], gone[1, k])
-            ended(k, src[k], underway)
-            ended(k, dst[k], underway)
+                then[1, k] = then[0, k] + remaining_delay(new[1, k], gone[1, k])
+            note_end(k, src[k], underway)
+            note_end(k, dst[k], underway)
             last[src[k]] = last[dst[k]] = before[lane[k]] = k
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
             continue
-        most = max(carried(k, src[k], mates, last, then[1], turn, more), carried(k, dst[k], mates, last, then[1], turn, more))
+        most = max(
+            delay_of_last(k, src[k], mates, last, then[1], turn, more),
+            delay_of_last(k, dst[k], mates, last, then[1], turn, more),
+        )
         known = before[lane[k]]
         if known >= 0 and turn[known] == turn[k]:
             most = max(most, then[1, known])
-        most = max(most, passed_on(k, ends, underway, lane, turn, circle, at, then, late, new, gone, soon))
+        most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, late, new, gone, soon))
         if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
             most = max(most, then[1, highest[own]])
-        begun(k, src[k], underway, at)
-        begun(k, dst[k], underway, at)
+        note_begin(k, src[k], underway, at)
+        note_begin(k, dst[k], underway, at)
         most = most if most > -np.inf else 0.0
         if again:
-            then[0, k] = most + left(new[0, k], gone[0, k])
+            then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
         else:
             out[0, k], out[1, k] = late[0, k] - most, late[1, k] - late[0, k]
     return out
@@ -233,9 +237,10 @@ def follow(
 
 @compiled
 def idle(order: Ints, at: Floats, ends: tuple[Codes, Codes], ranks: int) -> Floats:
-    """How long the sender and the receiver of each transfer had ended nothing when it began; float64[2, transfers].
+    """Compute the time since the sender and the receiver of each transfer last ended a transfer, at its begin; float64[2,
+    transfers].
 
-    Infinite where they had ended nothing before.
+    Infinite if they had ended none before.
     """
     src, dst = ends
     n = len(src)

@@ -1,7 +1,8 @@
-"""Pieces of own work, step by step: which is typical, which the largest, and all of them.
+"""Compute pieces of own work by step: a typical piece, the largest, and the sum.
 
-A rank's stage does work of a few kinds, by what it says then and to whom: forwards, backwards, words of readiness. Of which
-there is more in a step differs with who waits, so that pieces are compared with what is usual of their kind.
+A pipeline stage works in few kinds of pieces, by the message it sends afterwards and the receiver: forward, backward,
+readiness. The number of pieces of each kind in a step depends on which rank waits; therefore pieces are compared with the usual
+one of their kind.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from prism.loops.arrays.medians import arrange, median, rising
 
 
 def typical_work(said: Ints, work: Ints, ends: Ints, *, share: float = 0.5) -> tuple[Floats, Floats, Floats]:
-    """Per step: a typical piece of own work, the largest, and all of it, ns; float64[len(ends)] each, NaN without any.
+    """Compute by step: a typical piece of own work, the largest, and the sum, ns; float64[len(ends)] each, NaN if there is
+    none.
 
-    `said` and `work` are as from `own_work.own_work`, `ends` the step ends. Typical is the piece with which the larger ones
-    make up `share` of all work: short pieces are the turns of a collective, not work.
+    `said` and `work` are the results of `own_work.own_work`, `ends` the step ends, ns. A piece is typical if it and the larger
+    ones make up `share` of all work: short pieces are rounds of a collective, not work.
     """
     return _pieces(said, work, ends, share)
 
 
 def typical_works(said: Ints, work: Ints, begins: Ints, ends: Ints, cuts: Ints, *, share: float = 0.5) -> Floats:
-    """`typical_work` of many ranks, those of the k-th at `begins` k to k + 1, its step ends at `cuts` k to k + 1.
+    """Compute `typical_work` of many ranks; those of rank k are at `begins[k]` to `begins[k + 1]`, its step ends at `cuts[k]`.
 
-    float64[3, ranks, steps], as many steps as most have.
+    float64[3, ranks, steps], with the largest number of steps of any rank.
     """
     return _works(said, work, begins, ends, cuts, share)
 
@@ -38,10 +40,10 @@ LITTLE, NEARLY = 0.1, 0.8
 
 
 class ByKind(NamedTuple):
-    """How long pieces of each rank took `against` what is usual of their kind, NaN without any, float64[ranks, steps].
+    """Duration of each rank's pieces relative to the usual one of their kind (`against`), NaN if none, float64[ranks, steps].
 
-    By kind what is `usual`, ns, 0 where there is none, and with which pieces the larger ones make up other `SHARES`,
-    float64[ranks, kinds, shares], and what its pieces count in all, ns, float64[ranks, kinds].
+    For each kind the `usual` piece, ns, 0 if none, at each of `SHARES`, float64[ranks, kinds, shares], and the sum of its
+    pieces, ns, float64[ranks, kinds].
     """
 
     against: Floats
@@ -50,18 +52,20 @@ class ByKind(NamedTuple):
 
 
 def by_kind(said: Ints, work: Ints, kind: Ints, kinds: int, begins: Ints, ends: Ints, cuts: Ints) -> ByKind:
-    """A typical piece of each step as `typical_works` has it, but against what is usual of its `kind`, one of `kinds`.
+    """Compute a typical piece of each step as in `typical_works`, relative to the usual piece of its `kind`, one of `kinds`.
 
-    No piece counts for more than the largest of a step usually is: it may be as long as all the others because it was a wait.
+    Each piece counts at most as much as the usual largest of a step: a longer one may be a wait.
     """
     return ByKind(*_by_kinds(said, work, kind, kinds, begins, ends, cuts))
 
 
 @compiled
 def kinds_of(what: Ints, begins: Ints, own: Ints, stages: Ints, pp: int) -> Ints:
-    """The kind, of 4 · `pp` + 2, of `what` ranks said (`own_work.work_at`): payload or a word, and to how many stages further.
+    """Compute the kind, of 4 · `pp` + 2, of messages (`own_work.work_at`): payload or control, and number of stages to the
+    receiver.
 
-    What the k-th said is at `begins` k to k + 1. `own` are the stages of ranks, `stages` those of all codes; -1: of none.
+    Messages of rank k are at `begins[k]` to `begins[k + 1]`. `own` are the stages of ranks, `stages` those of all codes; -1 if
+    unknown.
     """
     out = np.empty(len(what), np.int64)
     for k in range(len(own)):
@@ -73,11 +77,12 @@ def kinds_of(what: Ints, begins: Ints, own: Ints, stages: Ints, pp: int) -> Ints
 
 
 def levels(every: ByKind, alike: Ints) -> Floats:
-    """How long a typical piece of each rank usually takes, ns, float64[ranks]; of ranks that are `alike` kinds count the same.
+    """Compute the usual duration of a typical piece of each rank, ns, float64[ranks]; ranks with equal `alike` use equal
+    weights.
 
-    So who waits more often over one kind does not seem to work longer. Where pieces are of two lengths either may be in the
-    middle, but not at all `SHARES`: a rank is above those like it by what `NEARLY` all of these say, of all kinds but those
-    that are `LITTLE` of its work.
+    So a rank that waits more often in one kind does not seem to work longer. If pieces have two lengths, either may be the
+    median, but not at all `SHARES`: a rank exceeds its peers by the value that the share `NEARLY` of these agree on, over all
+    kinds with at least the share `LITTLE` of its work.
     """
     out = np.empty(len(alike))
     for group in np.unique(alike):
@@ -96,9 +101,9 @@ def levels(every: ByKind, alike: Ints) -> Floats:
 
 @compiled
 def no_more_than_the_least(work: Floats, members: Ints, begins: Ints) -> None:
-    """Work of the ranks of each group, the k-th of them `members` at `begins` k to k + 1: no more than the least of them.
+    """Reduce the work of the ranks of each group, `members[begins[k]:begins[k + 1]]`, to the least of them, step by step.
 
-    `work` is float64[ranks, steps], NaN where it is not known.
+    `work` is float64[ranks, steps], NaN if unknown.
     """
     for k in range(len(begins) - 1):
         own = members[begins[k] : begins[k + 1]]
@@ -113,7 +118,7 @@ def no_more_than_the_least(work: Floats, members: Ints, begins: Ints) -> None:
 
 @compiled
 def _bounds(said: Ints, ends: Ints) -> Ints:
-    """Where the pieces of each step begin, and where those of the last end."""
+    """Begin of the pieces of each step, and the end of the last."""
     out = np.zeros(len(ends) + 1, np.int64)
     out[1:] = np.searchsorted(said, ends, side="right")
     return out
@@ -121,7 +126,7 @@ def _bounds(said: Ints, ends: Ints) -> Ints:
 
 @compiled
 def _pieces(said: Ints, work: Ints, ends: Ints, share: float) -> tuple[Floats, Floats, Floats]:
-    """`typical_work`; numba is slow to see which loop it is where arguments are left out."""
+    """`typical_work`; separate because numba dispatches slowly if arguments are left out."""
     bounds, n = _bounds(said, ends), len(ends)
     typical, largest, total = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
     room = np.empty(len(work), np.int64)
@@ -136,7 +141,7 @@ def _pieces(said: Ints, work: Ints, ends: Ints, share: float) -> tuple[Floats, F
 
 @compiled
 def _positive(work: Ints, low: int, high: int, room: Ints) -> Ints:
-    """Pieces from `low` to `high` without those that are none, which no share of all work has in it; in `room` for them."""
+    """Positive pieces from `low` to `high`, copied to `room`."""
     n = 0
     for i in range(low, high):
         room[n] = work[i]
@@ -146,7 +151,7 @@ def _positive(work: Ints, low: int, high: int, room: Ints) -> Ints:
 
 @compiled
 def _works(said: Ints, work: Ints, begins: Ints, ends: Ints, cuts: Ints, share: float) -> Floats:
-    """`typical_works`; numba is slow to see which loop it is where arguments are left out."""
+    """`typical_works`; separate because numba dispatches slowly if arguments are left out."""
     n = len(cuts) - 1
     out = np.full((3, n, np.diff(cuts).max() if n else 0), np.nan)
     for k in range(n):
@@ -161,7 +166,7 @@ def _works(said: Ints, work: Ints, begins: Ints, ends: Ints, cuts: Ints, share: 
 def _by_kinds(
     said: Ints, work: Ints, kind: Ints, kinds: int, begins: Ints, ends: Ints, cuts: Ints
 ) -> tuple[Floats, Floats, Floats]:
-    """The fields of `by_kind`."""
+    """Fields of `by_kind`."""
     n = len(cuts) - 1
     against = np.full((n, np.diff(cuts).max() if n else 0), np.nan)
     usual, counted = np.zeros((n, kinds, len(SHARES))), np.zeros((n, kinds))
@@ -177,7 +182,7 @@ def _by_kinds(
 
 @compiled
 def _usual_most(work: Ints, bounds: Ints) -> float:
-    """How long the largest piece of a step usually is; infinite where there is none."""
+    """Median over steps of the largest piece; infinite if there is none."""
     largest, n = np.empty(len(bounds) - 1, np.int64), 0
     for k in range(len(largest)):
         most = 0
@@ -191,7 +196,9 @@ def _usual_most(work: Ints, bounds: Ints) -> float:
 
 @compiled
 def _usual_of_kinds(work: Ints, kind: Ints, most: float, usual: Floats, counted: Floats) -> None:
-    """Into `usual` and `counted` what is usual of each kind and what its pieces count, none for more than the `most`."""
+    """Write the usual piece of each kind and the sum of its pieces to `usual` and `counted`; no piece counts more than
+    `most`.
+    """
     begins = np.zeros(len(counted) + 1, np.int64)
     for i in range(len(work)):
         begins[kind[i] + 1] += work[i] > 0
@@ -214,7 +221,7 @@ def _usual_of_kinds(work: Ints, kind: Ints, most: float, usual: Floats, counted:
 
 @compiled
 def _middle(pieces: Ints, most: float, whole: float, share: float) -> float:
-    """Of ascending pieces the one with which the larger make up a share of the `whole`, none counting for more than `most`."""
+    """The ascending piece at which it and the larger ones make up a share of the `whole`; none counts more than `most`."""
     i = len(pieces) - 1
     grown = min(float(pieces[i]), most)
     while i > 0 and grown < share * whole:
@@ -225,7 +232,7 @@ def _middle(pieces: Ints, most: float, whole: float, share: float) -> float:
 
 @compiled
 def _against(work: Ints, kind: Ints, most: float, usual: Floats, bounds: Ints) -> Floats:
-    """A typical piece of each step, against what is usual of its kind, by how that usually is; NaN where there is none."""
+    """Typical piece of each step relative to the usual one of its kind, divided by the median of these ratios; NaN if none."""
     out, known = np.full(len(bounds) - 1, np.nan), 0
     typical, every, counts = np.empty(len(out)), np.empty(len(work)), np.empty(len(work))
     for k in range(len(out)):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.own_work import parting
+from prism.loops.detection.own_work import step_end_mask
 from tests.prism.faults import BAD, RANK, RANKS, case
 from tests.prism.traffic import MS, T0, Wire
 
@@ -29,5 +29,5 @@ def test_words_said_when_a_step_is_done_are_nobodys_work():
     talks, hears = np.flatnonzero(flows.src == 0), np.flatnonzero(flows.dst == 0)
     ends = T0 + np.arange(3) * 1000 * MS + 701 * MS
     told = flows.control(), flows.start_ns, flows.end_ns, talks, hears
-    assert parting(*told, ends).tolist() == [False, False, True] * 3
-    assert not parting(*told, ends - 500 * MS).any()
+    assert step_end_mask(*told, ends).tolist() == [False, False, True] * 3
+    assert not step_end_mask(*told, ends - 500 * MS).any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import against_peers, against_steps, mates_of
+from prism.graph.new_delays import against_peers, against_steps, host_mates
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -86,7 +86,7 @@ def test_too_few_steps_say_nothing():
 
 def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
     view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
-    who, begins = mates_of(view)
+    who, begins = host_mates(view)
     assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from collectors.columns.record import Flows
 from prism.loops.arrays.group_sums import counted
 from prism.loops.detection import own_work as waits
-from prism.loops.detection.own_work import own_work, parted, parting, work_at
+from prism.loops.detection.own_work import own_work, step_end_mask, step_end_records, work_at
 from tests.prism.traffic import MS, T0, Wire
 
 
@@ -138,7 +138,7 @@ def test_work_of_records_at_places_is_that_of_the_records(some, data):
     start, long, src, dst, need = (np.array([one[i] for one in some], np.int64) for i in range(5))
     columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 1 + 2000 * (src % 2)}
     flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=tuple(map(str, range(21))))
-    records = waits.told(flows, need - 1)
+    records = waits.send_records(flows, need - 1)
     talks, hears = (np.array(data.draw(st.lists(st.integers(0, len(some) - 1))), np.intp) for _ in range(2))
     both, first = np.concatenate([records[talks], records[hears]]), np.arange(len(talks))
     told = [column.tolist() for column in work_at(both, first, len(talks) + np.arange(len(hears)))]
@@ -166,7 +166,7 @@ def test_what_parts_steps_is_as_the_obvious_loop_says(some, ends, data):
     rows = st.lists(st.integers(0, len(some) - 1)) if some else st.just([])
     talks, hears = (np.array(data.draw(rows), np.intp) for _ in range(2))
     told = small, start, start + long, talks, hears, np.array(sorted(ends), np.int64)
-    assert parting(*told).tolist() == naively_parting(*(column.tolist() for column in told))
+    assert step_end_mask(*told).tolist() == naively_parting(*(column.tolist() for column in told))
 
 
 @having(
@@ -176,15 +176,15 @@ def test_what_all_endpoints_worked_is_what_each_did(some):
     src, dst, start, long, small = (np.array([one[k] for one in some], np.int64) for k in range(5))
     columns = {"start_ns": start, "end_ns": start + long, "src": src, "dst": dst, "octets": 4096 - 4000 * small}
     flows = Flows.build(columns | {"messages": np.ones_like(src)}, endpoints=("a", "b", "c"))
-    records = waits.told(flows, np.full(len(some), -1))
+    records = waits.send_records(flows, np.full(len(some), -1))
     talks, hears = (counted(side, 3, np.arange(len(some))) for side in (src, dst))
     codes, ends, cuts = np.array([2, 0]), np.array([10, 30, 20]), np.array([0, 2, 3])
-    said, work, what, begins = waits.worked(records, talks, hears, codes)
+    said, work, what, begins = waits.work_of_ranks(records, talks, hears, codes)
     small, parting_rows = small > 0, []
     for k, code in enumerate(codes):
         own = np.flatnonzero(src == code), np.flatnonzero(dst == code)
         alone = work_at(records, *own)
         for one, column in zip(alone, (said, work, what), strict=True):
             assert one.tolist() == column[begins[k] : begins[k + 1]].tolist()
-        parting_rows += own[0][parting(small, start, start + long, *own, ends[cuts[k] : cuts[k + 1]])].tolist()
-    assert parted(small, start, start + long, talks, hears, codes, ends, cuts).tolist() == parting_rows
+        parting_rows += own[0][step_end_mask(small, start, start + long, *own, ends[cuts[k] : cuts[k + 1]])].tolist()
+    assert step_end_records(small, start, start + long, talks, hears, codes, ends, cuts).tolist() == parting_rows

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import begun, ended, follow, found, idle, left, part_done, usual, usually
+from prism.loops.detection.transfer_delays import (
+    idle,
+    inherited_delays,
+    note_begin,
+    note_end,
+    part_done,
+    remaining_delay,
+    transfer_at,
+    usual,
+    usually,
+)
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
@@ -48,7 +58,7 @@ def test_a_turn_is_not_compared_with_itself():
 
 @pytest.mark.parametrize(("place", "which"), [(-1.0, 0), (0.0, 0), (0.3, 1), (0.99, 2)])
 def test_the_transfer_at_a_place(place, which):
-    assert found(np.array([0.0, 0.25, 0.5]), 0, 3, place) == which
+    assert transfer_at(np.array([0.0, 0.25, 0.5]), 0, 3, place) == which
 
 
 def chain(late, *, circle=-1, soon=0.0):
@@ -65,23 +75,23 @@ def chain(late, *, circle=-1, soon=0.0):
 
 
 def test_only_what_none_before_was_late_by_is_new():
-    new = follow(*chain([[0, 4, 4], [0, 4, 6]]), *NONE)
+    new = inherited_delays(*chain([[0, 4, 4], [0, 4, 6]]), *NONE)
     assert new.tolist() == [[0, 4, 0], [0, 0, 2]]
 
 
 def test_without_a_new_delay_all_that_follows_is_sooner():
     given = chain([[0, 4, 4], [0, 4, 6]])
-    new = follow(*given, *NONE)
+    new = inherited_delays(*given, *NONE)
     gone = np.zeros((2, 3), np.bool_)
-    assert follow(*given, gone, new).tolist() == [[0, 4, 4], [0, 4, 6]]
+    assert inherited_delays(*given, gone, new).tolist() == [[0, 4, 4], [0, 4, 6]]
     gone[0, 1] = True
-    assert follow(*given, gone, new).tolist() == [[0, 0, 0], [0, 0, 2]]
+    assert inherited_delays(*given, gone, new).tolist() == [[0, 0, 0], [0, 0, 2]]
 
 
 def test_what_another_of_the_collective_was_late_by_is_not_new():
     late = [[3, 0, 3], [3, 0, 3]]
-    assert follow(*chain(late), *NONE)[0].tolist() == [3, -3, 3]
-    assert follow(*chain(late, circle=0), *NONE)[0].tolist() == [3, -3, 0]
+    assert inherited_delays(*chain(late), *NONE)[0].tolist() == [3, -3, 3]
+    assert inherited_delays(*chain(late, circle=0), *NONE)[0].tolist() == [3, -3, 0]
 
 
 @pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
@@ -93,17 +103,17 @@ def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, 
     mates, lane = (np.arange(3, dtype=np.int32), np.arange(4)), np.arange(2, dtype=np.int32)
     late, circles = np.full((2, 2), 4.0), np.full(2, circle, np.int32)
     given = (order, np.stack([start, end]), ends, lane, np.zeros(2, np.int32), late, np.zeros(1), mates, circles, 1.0)
-    assert follow(*given, *NONE)[0].tolist() == [4.0, new]
+    assert inherited_delays(*given, *NONE)[0].tolist() == [4.0, new]
 
 
 def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     underway, at = np.full((2, 1), -1), np.array([[0.0, 1.0, 2.0], [9.0, 5.0, 7.0]])
     for k in range(3):
-        begun(k, 0, underway, at)
+        note_begin(k, 0, underway, at)
     assert underway[:, 0].tolist() == [0, 2]
-    ended(0, 0, underway)
+    note_end(0, 0, underway)
     assert underway[:, 0].tolist() == [2, -1]
-    ended(2, 0, underway)
+    note_end(2, 0, underway)
     assert underway[:, 0].tolist() == [-1, -1]
 
 
@@ -115,9 +125,9 @@ def test_which_part_of_a_transfer_has_come(now, together, part):
 
 
 def test_a_gain_is_never_gone():
-    assert left(-2.0, True) == -2.0
-    assert left(2.0, True) == 0.0
-    assert left(2.0, False) == 2.0
+    assert remaining_delay(-2.0, True) == -2.0
+    assert remaining_delay(2.0, True) == 0.0
+    assert remaining_delay(2.0, False) == 2.0
 
 
 def test_how_long_both_ends_had_ended_nothing():
