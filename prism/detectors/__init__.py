@@ -1,7 +1,7 @@
-"""Detectors: each looks at one job and says what is wrong with it. To add one, write a function and name it in `DETECTORS`.
+"""Detectors: each examines one job for one kind of fault. To add one, write a function and name it in `DETECTORS`.
 
-`early_slow_rank` and `early_late_rank` report a rank before its step is over. `peers` compares ranks with their peers,
-`observations` holds what is observed of edges, switches and NICs.
+`early_slow_rank` and `early_late_rank` report a rank before its step is over. `peers` compares ranks with their peers.
+`observations` contains observations of edges, switches and NICs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A rank that went away in the middle of a step and took the job down."""
+"""Detect a rank that left in the middle of a step and stopped the job."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from prism.model import Finding, Severity
 
 
 def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: float = 1.0) -> list[Finding]:
-    """Teardowns that cut a step short: the first rank to close its connections is the one that went away.
+    """Detect teardowns that interrupt a step; the first rank to close its connections is the one that left.
 
-    A teardown is when members close connections to one another, with no step that ends meanwhile, and the job is silent for
-    `patience` periods after it (at the end of a capture the silence need not be seen); where the first has closed all of its
-    own, the others may go on for as long before. It cut a step short if at least the share `partial` of the step's octets, or
-    of its edges, belongs to edges that had moved some but not all of theirs; where a job simply ends they have moved all, or
-    at least those of who leaves have; or if some replicas of a pipeline had gone through it and others had not begun. `some`
-    are enough where somebody began that step when the first had closed already, and worked on without it. A job that is
-    started again on the same endpoints did not simply end either. Where all may have been between two collectives and nobody
-    closed alone before the others, the job may have ended after a step that was taken for a part of one; so it may where who
-    left had ended a step that others were in: nobody is blamed, the finding is info.
+    In a teardown, members close connections to each other, no step ends meanwhile, and the job is silent for `patience` periods
+    afterwards (at the end of a capture the silence need not be visible). If the first rank has closed all of its connections,
+    the others may continue for as long before.
+
+    A teardown interrupts a step in three cases. First, edges that had moved some but not all of their octets have at least the
+    share `partial` of the step's octets, or of its edges. Second, `some` is enough if a rank began the step after the first had
+    closed, and continued without it. Third, some replicas of a pipeline had finished the step and others had not begun it. If a
+    job simply ends, all edges have moved everything, or at least those of the rank that left. A job that restarts on the same
+    endpoints did not simply end.
+
+    If all ranks may have been between two collectives, and none closed alone before the others, the job may have ended after a
+    step that was detected as part of one. It may also have ended if the rank that left had completed a step that others were
+    in. Then the finding is information.
     """
     flows, period = view.flows, view.period
     closing = closings(flows)
@@ -59,9 +63,9 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
 
 
 class Left(NamedTuple):
-    """Who closed connections first, and when, ns; and for each other when it first closed one that was not to that, by code.
+    """The rank that closed connections first, at which time, ns; and for each other rank the first close to a third, by code.
 
-    `gone` says that the first closed all connections with which it trained, and sent nothing more.
+    `gone`: the first rank closed all connections with which it trained, and sent nothing afterwards.
     """
 
     who: int
@@ -71,7 +75,9 @@ class Left(NamedTuple):
 
 
 def _left(view: View, closing: Ints) -> Left:
-    """Who left first of those whose records ended connections, in order. To answer who closes is not to leave."""
+    """Find the rank that left first; `closing` are the records that end connections, sorted. An answer to a close does
+    not count.
+    """
     flows = view.flows
     src, dst, times = flows.src[closing], flows.dst[closing], flows.start_ns[closing]
     who, others = int(src[0]), dict[int, int]()
@@ -87,15 +93,15 @@ def _left(view: View, closing: Ints) -> Left:
 def _cut_short(
     view: View, step: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
 ) -> tuple[float, float, bool]:
-    """Share of a step's octets or edges that moved some but not all of theirs, the share moved by all, and whether the job may
-    have been between two steps all the same. Of edges also the share of those whose both directions have moved some.
+    """Compute the share of a step's octets or edges that moved partly, the share moved in total, and whether all ranks may have
+    been between two collectives.
 
-    Forwards alone may be an evaluation if there are any, but gradients come back in a step only, and then all of them. Each
-    sender's step begins where its own last one ended.
+    For edges also the share of those whose both directions moved partly: forward traffic alone may be an evaluation, but all
+    gradients return in a step. Each sender's step begins at the end of its own last step.
 
-    Edges seen by a switch whose capture had ended before the teardown say nothing; nor do those that moved whole steps since
-    the job's birth, as far as steps differ, if that was seen: it is the step's end that was misplaced. Else that may be so if
-    all ranks sent the same share, as between two collectives: a job that was cut short inside one did not.
+    Edges seen by a switch whose capture ended before the teardown do not count. Edges that moved whole steps since the job's
+    start, within the variation of steps, do not count either: the step's end was inexact. If the start is not visible, all
+    ranks may be between two collectives if all sent the same share.
     """
     flows = view.flows
     born = _born(view, begin)
@@ -129,7 +135,7 @@ def _cut_short(
 
 
 def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool:
-    """Whether who left had moved all of its step both ways: then others may only end theirs later."""
+    """Whether the rank that left had moved all of its step in both directions: then others may only end their step later."""
     since = _since(view, step)[left.who]
     own = [edge for key, edge in view.edges.items() if left.who in key[:2]]
     now = [float(edge.octets[(edge.start > since) & (edge.start <= left.at)].sum()) for edge in own]
@@ -138,9 +144,9 @@ def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool
 
 
 def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: float = 0.005) -> bool:
-    """Whether who left had ended a step that others were in the middle of, and sent nothing since: it may have been its last.
+    """Whether the rank that left had ended a step that others were in, and sent nothing since: the step may have been its last.
 
-    The last stage of a pipeline has its gradients first, and records may end before those of the others do.
+    The last stage of a pipeline has its gradients first, and its records may end before those of other stages.
     """
     since = _since(view, step)
     own = [edge for key, edge in view.edges.items() if key[0] == left.who]
@@ -150,9 +156,9 @@ def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: floa
 
 
 def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.005) -> bool:
-    """Whether somebody sent nothing of a step before a teardown began, and some of it while that went on.
+    """Whether a rank sent nothing of a step before a teardown began, and part of it during the teardown.
 
-    Who only ends that step later than others had begun it before.
+    A rank that only ends this step later had begun it before.
     """
     since = _since(view, step)
     for key, edge in view.edges.items():
@@ -164,15 +170,15 @@ def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.
 
 
 def _born(view: View, before: int) -> int:
-    """When members last opened connections before a time, ns; 0 where that was not seen."""
+    """Last time at which members opened connections before a time, ns; 0 if unknown."""
     births = view.flows.start_ns[((view.flows.tcp_flags & SYN) != 0) & (view.flows.start_ns < before)]
     return int(births.max()) if len(births) else 0
 
 
 def _by_rank(keys: list[Pair], shares: Floats, volumes: Floats) -> tuple[Floats, Floats]:
-    """The shares of edges as one of what each rank sends, float64[ranks], and what that is by step, float64[ranks, steps].
+    """Shares of edges as one share per sender, float64[ranks], and the senders' octets by step, float64[ranks, steps].
 
-    `volumes` are those of the edges, float64[edges, steps].
+    `volumes` are octets of the edges, float64[edges, steps].
     """
     _, rank = np.unique([key[0] for key in keys], return_inverse=True)
     usual = np.median(volumes, axis=1)
@@ -182,9 +188,10 @@ def _by_rank(keys: list[Pair], shares: Floats, volumes: Floats) -> tuple[Floats,
 
 
 def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
-    """Whether ranks that moved some `shares` of a step moved the same, and some of it, but for what they vary by by step.
+    """Whether ranks moved equal, non-zero `shares` of a step, within their variation between steps.
 
-    Those of `most` octets are no further from the middle one than `least`, or twice that. `volumes` are float64[ranks, steps].
+    Ranks with the share `most` of the octets are within `least` of the median, or twice their variation. `volumes` are
+    float64[ranks, steps].
     """
     if not volumes.size:
         return False
@@ -195,12 +202,12 @@ def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) 
 
 
 def _varies(volumes: Floats, usual: float) -> float:
-    """By what share of what is usual the volumes of steps differ from it."""
+    """Robust relative spread of the volumes of steps around the usual one."""
     return 1.4826 * float(np.median(np.abs(volumes / max(usual, 1.0) - 1))) if len(volumes) else 0.0
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
-    """The share of pairs of which one rank had sent all of a step and the other nothing: forwards went through, and no more.
+    """Share of pairs of which one rank had sent a whole step and the other nothing: only the forward pass was complete.
 
     0 in a job that evaluates: there such pairs send more in some steps than in others.
     """
@@ -212,9 +219,9 @@ def _turned(view: View, shares: dict[Pair, float], least: float, most: float) ->
 
 
 def _through(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
-    """The share of pairs of stages that had done all of a step, both ways, if others had done none of it, nor anybody reduced.
+    """Share of stage pairs that had completed a step in both directions, if all others had done none of it and no rank reduced.
 
-    Replicas of a pipeline all go through a step, and then reduce; those who do not had lost one of theirs.
+    All replicas of a pipeline complete a step and then reduce; replicas that do not have lost a rank.
     """
     both = [(shares[pair], shares[pair[::-1]]) for pair in shares if view.kinds.get(pair) == "pp" and pair[::-1] in shares]
     done = [most <= min(pair) and max(pair) <= 2 - most for pair in both]
@@ -225,7 +232,7 @@ def _through(view: View, shares: dict[Pair, float], least: float, most: float) -
 
 
 def _since(view: View, step: int) -> dict[int, int]:
-    """When a step of each endpoint began, ns, by its code: when its step before ended, or that of the job."""
+    """Begin of a step of each endpoint, ns, by code: the end of its previous step, or of the job's."""
     out = {}
     for address, own in zip(view.job.endpoints, view.timeline.steps, strict=True):
         ends = own[:, 1] if len(own) == len(view.ends) else view.ends
@@ -234,10 +241,9 @@ def _since(view: View, step: int) -> dict[int, int]:
 
 
 def _alone(left: Left, born: bool, *, apart: float = 2.0, usual: float = 3.0) -> bool:
-    """Whether one left first, and all others so much later that they only followed: `apart` times as late as they spread.
+    """Whether one rank left first and all others only followed: the first of them `apart` times later than they spread.
 
-    Where the job's birth was seen, and so that it ends with no whole step, `usual` times as late as one after the other is
-    enough.
+    If the job's start is visible, so that it did not end with a whole step, `usual` times their median distance is enough.
     """
     rest = np.diff(np.sort(np.array(list(left.others.values()), np.int64)))
     limit = usual * float(np.median(rest)) if born and len(rest) else apart * rest.sum()
@@ -245,14 +251,14 @@ def _alone(left: Left, born: bool, *, apart: float = 2.0, usual: float = 3.0) ->
 
 
 def _came_back(view: View, after: int) -> bool:
-    """Whether members opened connections to one another again and went on with steps."""
+    """Whether members opened connections to each other again and continued with steps."""
     flows = view.flows
     opened = flows.start_ns[(flows.tcp_flags & SYN) != 0]
     return bool((opened > after).any() and (view.ends > after).sum() > 1)
 
 
 def _finding(view: View, left: Left, began: int, moved: float) -> Finding:
-    """Who left first, and by how much before anybody else, in a step that `began` then."""
+    """Write the finding: the rank that left first, and by how much before the others, in a step that `began` then."""
     flows = view.flows
     margin = min(left.others.values(), default=int(flows.end_ns.max())) - left.at
     apart = f"{duration(margin)} before the other ranks closed theirs" if left.others else "and no other rank did"

@@ -1,8 +1,7 @@
-"""A rank that was late in the newest step and is late again in the one that goes on, where steps take long: told before that
-is over.
+"""Detect a rank that is late again in the current long step, before this step is over.
 
-Where a job reduces once a step a late rank shows once a step, and to be late once is a hiccup. That it is late again is seen as
-soon as its peers have begun to speak and it has not; or, in a ring some of whose lanes are inside hosts, as the ring waits.
+If a job reduces once per step, a late rank is visible once per step, and a single delay is a hiccup. A second delay is visible
+as soon as its peers have started to send and it has not; or, in a ring with lanes inside hosts, as soon as the ring waits.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from prism.model import Finding
 
 
 def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
-    """The rank that was late by the `share` of what the newest step grew by, and now is by half as much; asked as
-    `early_slow_rank` is.
+    """Detect the rank that was late by the `share` of the newest step's excess, and is late again by half as much.
 
-    That step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both times, and nobody is half as late who
-    need not wait for it. By as often as ranks are late else, or may be by the rule of succession, two such on end are rare.
+    Enabled as `early_slow_rank`. The newest step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both
+    times. No other rank is half as late without waiting for it. From its other delays, or by the rule of succession, two such
+    delays in sequence are rare.
     """
     n = len(view.ends)
     if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.piped:
@@ -59,10 +58,10 @@ def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: 
 
 
 class _Seen(NamedTuple):
-    """How late some ranks were in every step and in the one that goes on, as shares of a step, float64[ranks, steps + 1].
+    """Lateness of some ranks in every step and in the current one, as shares of a step, float64[ranks, steps + 1].
 
-    `row` is who was in the newest two, -1 where that is not one and the same. If that was seen by how their ring waited, they
-    are `hidden`, and `instead` are others of its host that it may be.
+    `row` is the latest rank of the newest two, -1 if these differ. `hidden`: the lateness is inferred from waits of the ring;
+    `instead` are other ranks of its host that may be the cause.
     """
 
     late: Floats
@@ -72,14 +71,14 @@ class _Seen(NamedTuple):
 
 
 def _spoke(view: View, ranks: Sequence[int]) -> _Seen | None:
-    """What is seen by when ranks begin to speak, where each speaks to one alone."""
+    """Lateness from the first send of each rank, if each sends to one receiver only."""
     to = _receivers(view, ranks)
     late = _lateness(view, ranks) if to else None
     return _Seen(late, _late_twice(late, to)) if late is not None else None
 
 
 def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
-    """What is seen by how the ring of some ranks waits, some of whose lanes are inside hosts."""
+    """Lateness from the waits of the ring of some ranks, with some lanes inside hosts."""
     members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
     sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
     own = [rows[members[view.flows.dst[rows]]] for rows in sent]
@@ -87,7 +86,7 @@ def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
     if kept is None:
         return None
     late = kept.whole.copy()
-    late[:, 0] = np.nan  # nobody saw its begin
+    late[:, 0] = np.nan  # the records do not contain its begin
     row = _late_twice(late, ())
     host = view.host(view.job.endpoints[ranks[row]])
     mates = [i for i, rank in enumerate(ranks) if ranks[row] in kept.unsure and view.host(view.job.endpoints[rank]) == host]
@@ -95,13 +94,13 @@ def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
 
 
 def _begins(view: View, ranks: Sequence[int]) -> Ints:
-    """When each step of some ranks begins, and the one that goes on, ns."""
+    """Begin of each step of some ranks, and of the current one, ns."""
     last = max((int(view.timeline.steps[rank][-1, 1]) for rank in ranks if len(view.timeline.steps[rank])), default=0)
     return np.append(begins_of(view, ranks), max(last, int(view.ends[-1])))
 
 
 def _receivers(view: View, ranks: Sequence[int]) -> list[int]:
-    """To which of some ranks each sends, by their places in `ranks`; none unless each sends to one alone."""
+    """Receiver of each rank, as a place in `ranks`; empty unless each sends to one receiver only."""
     number = {view.code[view.job.endpoints[rank]]: i for i, rank in enumerate(ranks)}
     heard = [np.unique(view.flows.dst[view.sent[code]]).tolist() for code in number]
     own = [[number[code] for code in codes if code in number] for codes in heard]
@@ -109,9 +108,9 @@ def _receivers(view: View, ranks: Sequence[int]) -> list[int]:
 
 
 def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
-    """How much later than most each rank first spoke in every step and in the one that goes on, as shares of a step.
+    """Compute how much later than the median each rank first sent in every step and in the current one, as shares of a step.
 
-    Who has not spoken in that one has been late until now; None before most have. float64[ranks, steps + 1].
+    A rank that has not sent in the current step is late until now. None before most have sent. float64[ranks, steps + 1].
     """
     begins = _begins(view, ranks)
     members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
@@ -121,14 +120,15 @@ def _lateness(view: View, ranks: Sequence[int]) -> Floats | None:
     if 2 * np.count_nonzero(waits) >= len(ranks) or np.isnan(first[:, -2]).any():
         return None
     first[waits, -1] = max(view.now, view.until)
-    first[:, 0] = np.nan  # nobody saw its begin
+    first[:, 0] = np.nan  # the records do not contain its begin
     return np.asarray((first - middle(first, axis=0)) / view.period)
 
 
 def _late_twice(late: Floats, to: Sequence[int]) -> int:
-    """The row that is latest in the newest two columns, but for those that wait for it; -1 where that is not one and the same.
+    """The latest row of the newest two columns, without rows that wait for it; -1 if the two differ.
 
-    `to` is to whom each sends: where the receiver has to be ready, who sends to a late one is as late. Without, nobody waits.
+    `to` is the receiver of each row: if the receiver must be ready, the sender to a late rank is late as well. Empty: no row
+    waits.
     """
     least = float(np.nanmax(late[:, -2])) / 2
     both = [_waited_for(set(np.flatnonzero(late[:, column] >= least).tolist()), to) for column in (-2, -1)]
@@ -136,7 +136,7 @@ def _late_twice(late: Floats, to: Sequence[int]) -> int:
 
 
 def _waited_for(late: Collection[int], to: Sequence[int]) -> int:
-    """The only one of some that are late whose receiver is not; -1 where there is none, or several."""
+    """The only one of the late rows whose receiver is not late; -1 if there is none, or several."""
     found = [i for i in late if not to or to[i] not in late]
     return found[0] if len(found) == 1 else -1
 

@@ -1,7 +1,7 @@
-"""A rank that works longer all through the newest step, where steps take long: told before another one is over.
+"""Detect a rank that works longer in all parts of the newest long step, before the next step is over.
 
-What lasts is told from hiccups by being seen again and again. Where steps are short that takes two of them; a long one is cut
-in parts, each with work of its own.
+Repetition separates a lasting fault from a hiccup. With short steps it takes two steps; a long step is cut into parts that each
+contain own work.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import OFTEN, RARE, Shift, middle, spread, usual
 from prism.model import Finding
 
-LONG = 2_000_000_000  # ns: of shorter steps two are over soon
+LONG = 2_000_000_000  # ns: shorter steps need no early detection
 Parts = Callable[[View, int], Floats | None]
 
 
 def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
-    """The rank that worked longer in nearly all parts of the newest step, or two; only where two steps are told of.
+    """Detect the rank that worked longer in nearly all parts of the newest step, or two; enabled only if two steps suffice.
 
-    That step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`; or, where there is no
-    pipeline, so are nearly all parts of the step, about alike, for in it all wait for the one that is last. Nothing of that is
-    like what is seen of a step or two else: where some are long by chance, or ranks work longer in some, it may be one of them.
+    This step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Without a pipeline it
+    is enough that nearly all parts of the step are longer, about equally, because all ranks wait for the last. No other single
+    step or two shows the same: if some are long by chance, or ranks work longer in some, this may be one of them.
     """
     if view.least >= 3 or view.period < LONG or len(view.work[2]) < 3:
         return []
     known = view.durations
     if not hidden(view):
-        known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), known, np.nan)  # not evaluations
+        known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), known, np.nan)  # without evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
     n, slow = len(level), 2 if len(level) > 2 and level[-2] >= level[-1] / 2 else 1
     height = float(np.min(level[-slow:]))
@@ -63,10 +63,10 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
 
 
 def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]:
-    """Whom a ring waited for, some of whose lanes are inside hosts, while all parts of a step took longer.
+    """Find the rank that a ring with lanes inside hosts waited for, while all parts of a step took longer.
 
-    Of the wire alone nobody can tell who works there. All wait alike, but what a rank sends before it waits may be a part of
-    its step: so it is enough that somebody's parts all took longer.
+    The network alone cannot show which rank works there: all wait equally, but the sends of a rank before its wait may be a
+    part of its step. So it is enough that all parts of any rank's step took longer.
     """
     slow, (best, grown) = one.stop - one.start, _came_last(view, seen, one)
     every = _every(view, lasted) if best >= 0 else {}
@@ -82,7 +82,7 @@ def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]
 
 
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
-    """The finding on a rank that worked longer all through so many parts of a step."""
+    """Write the finding on a rank that worked longer in `parts` parts of a step."""
     finding = told(view, rank, one, grown, score)
     which = f"{'' if one.stop - one.start == 1 else 'each of '}{stretch(view, one.start, one.stop)}"
     message = (
@@ -96,10 +96,10 @@ def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, par
 def _came_last(
     view: View, seen: Late | None, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
 ) -> tuple[int, Floats]:
-    """Who was later than its group by the `share` of what a step grew by, and `apart` times as late as anybody else was.
+    """Find the rank that was later than its group by the `share` of a step's excess, and `apart` times later than any other.
 
-    As `worked_longer` says it. Where only the first call tells, it is what the step grew by until then. No single step
-    else shows anybody half as late (`_unlike`).
+    Returns values like `worked_longer`. If only the first call is visible, the excess until then counts. No other single step
+    shows a rank half as late (`_unlike`).
     """
     lost = float(np.exp(one.height) - 1)
     if seen is None:
@@ -114,7 +114,7 @@ def _came_last(
 
 
 def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Floats]:
-    """The only rank, or the first on the only host, that worked longer all through a step, or -1; what it lost, ns."""
+    """The only rank, or the first on the only host, that worked longer in all parts of a step, or -1; and its loss, ns."""
     every = [worked(view, rank) for rank in range(len(view.job.endpoints))]
     scores = np.array([0.0 if parts is None else _all_through(parts, height, one.stop - one.start) for parts in every])
     slow = np.flatnonzero(scores >= sigmas)
@@ -124,9 +124,10 @@ def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Fl
 
 
 def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
-    """Whether the newest `slow` of the levels of a row are twice as high as any other, and by so many such would be rare.
+    """Whether the newest `slow` levels of a row are twice as high as any other, so that such levels are rare by chance.
 
-    That is by the rule of succession. What `lasts` was no chance; of the first step nobody saw the begin. float64[rows, steps].
+    By the rule of succession. An episode of `lasts` steps or more was no chance. The begin of the first step is unknown.
+    float64[rows, steps].
     """
     newest, others = levels[row, -slow:].min(), levels[:, 1:-slow]
     _, at = np.nonzero(np.diff(np.pad(others >= newest / 2, ((0, 0), (1, 1))).astype(np.int8), axis=1))
@@ -135,23 +136,24 @@ def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
 
 
 def _every(view: View, way: Parts) -> dict[int, Floats]:
-    """The parts of steps of each rank whose steps can be cut."""
+    """Parts of steps of each rank whose steps can be cut."""
     every = ((rank, way(view, rank)) for rank in range(len(view.job.endpoints)))
     return {rank: parts for rank, parts in every if parts is not None}
 
 
 def _alone(every: Mapping[int, Floats], rank: int, slow: int) -> bool:
-    """Whether no rank works longer all through steps else, but for what lasts (`_unlike`)."""
-    low = 100 * (1 - OFTEN)  # all through: in nearly all parts
+    """Whether no rank works longer in all parts of other steps, except for lasting episodes (`_unlike`)."""
+    low = 100 * (1 - OFTEN)  # in nearly all parts
     rows = [usual(parts - middle(parts, axis=0), share=low)[:, 0] for parts in every.values()]
     return rank in every and _unlike(np.stack(rows), list(every).index(rank), slow)
 
 
 def _all_through(parts: Floats, height: float, slow: int) -> float:
-    """By how many sigmas a rank works longer in parts of the newest `slow` steps; 0 if not by `height`, alike in nearly all.
+    """Robust standard deviations by which a rank works longer in parts of the newest `slow` steps; 0 unless by `height` in
+    nearly all.
 
-    Of a single step in all but its last, when the work may be over: hiccups that last for most of a step spare some of it.
-    `parts` is the logarithm of a typical piece of its work in each part of each step: float64[steps, parts].
+    For a single step in all parts but the last, in which the work may be over: hiccups that last for most of a step spare a
+    part. `parts` is the logarithm of a typical piece of work in each part of each step: float64[steps, parts].
     """
     level = parts - middle(parts[:-slow], axis=0)
     now = level[-slow:][np.isfinite(level[-slow:])]

@@ -1,8 +1,8 @@
-"""A rank that joins its group's collectives after everybody else: the one its peers wait for.
+"""Detect a rank that enters its group's collectives after all others, so that its peers wait.
 
-One-sided writes arrive whether or not the receiver is ready, so what a rank is given does not show when its work began; when
-it first sends in a step, beside its peers of the same group, does. Where senders wait for the receiver's readiness (TCP) the
-late one and its neighbour are late alike: then nobody is named here, and slow_rank sees who worked longer.
+One-sided writes arrive even if the receiver is not ready. So the data that a rank receives does not show when its work began,
+but its first send in a step does, compared with peers of its group. If senders wait for the receiver's readiness (TCP), the
+late rank and its neighbour are equally late: then this detector names none, and slow_rank finds the rank that worked longer.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ from prism.model import Finding
 
 
 def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: float = 2.0) -> list[Finding]:
-    """Ranks that first sent later than their group by more than `share` of a step, and `apart` times as late as any other.
+    """Detect ranks that first sent later than their group by more than `share` of a step, and `apart` times later than any
+    other.
 
-    Of several ranks of one host only the latest is named: what it keeps waiting inside the host is not on the wire.
+    Of several ranks of one host only the latest is named: waits inside the host are invisible.
     """
     seen = lateness_of(view)
     if seen is None:
@@ -63,11 +64,11 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
 
 
 class Late(NamedTuple):
-    """For which share of each step ranks were later than their group, in all and at a time at most, float64[ranks, steps].
+    """Lateness of ranks in each step, as shares of a step: sum and longest single delay, float64[ranks, steps].
 
-    `judged` are the groups that were looked at, `hidden` ranks of rings some of whose lanes are not seen, and `unsure` those of
-    them that may be others of their host. `within` is in which share of a step each could become late, float64[ranks]; `worked`
-    for which share of each step those in trees were silent before they spoke, after all they had done before, like `late`.
+    `judged` lists the groups examined, `hidden` the ranks of rings with invisible lanes, and `unsure` those that may be other
+    ranks of their host. `within` is the share of a step in which each could become late, float64[ranks]. `worked` is the
+    silence of ranks in trees before they sent, after all that they had done before, as shares of a step, like `late`.
     """
 
     late: Floats
@@ -80,23 +81,23 @@ class Late(NamedTuple):
 
 
 def lateness_of(view: View) -> Late | None:
-    """How late ranks were for the collectives of their groups; None where that tells nothing."""
+    """Compute how late ranks were in the collectives of their groups; None if unknown."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
     if not groups or len(view.ends) < 4 or view.parallelism.piped:
-        return None  # down a pipeline everybody is late whom the late one feeds
+        return None  # in a pipeline all later stages of a late rank are late
     late, lost, worked = (np.full((len(place), len(view.ends)), np.nan) for _ in range(3))
     within = np.ones(len(place))
     judged = list[list[int]]()
     hidden, unsure = set[int](), set[int]()
-    met: dict[int, set[int]] = defaultdict(set)  # the groups judged that each rank is in
+    met: dict[int, set[int]] = defaultdict(set)  # examined groups of each rank
     sent, start = view.sent, sending(view.flows)
     for whole in sorted(groups, key=len, reverse=True):
         tree = tree_of(view, whole)
         members = tree.leaves if tree is not None else whole
         ranks = [place[m] for m in members]
         if set.intersection(*(met[rank] for rank in ranks)):
-            continue  # of a part of those who meet, all may be late who meet a late one elsewhere
+            continue  # members of a subset may be late because of a rank outside
         inside = np.zeros(len(view.flows.endpoints), np.bool_)
         inside[[view.code[m] for m in whole]] = True
         begins = begins_of(view, ranks)
@@ -112,12 +113,12 @@ def lateness_of(view: View) -> Late | None:
             continue
         calls = _calls(view, own, start, begins)
         if calls is not None and not view.one_sided:
-            continue  # where receivers keep senders waiting, each call begins late all over the ring
+            continue  # if senders wait for receivers, the whole ring begins each call late
         first = firsts(view.flows.start_ns.take(rows), cuts, begins)
         if calls is not None:
             late[ranks], lost[ranks] = calls
         elif not view.one_sided and np.isnan(first).all(axis=1).any():
-            continue  # whoever the late one waits for may be one that is not on the wire
+            continue  # the late rank may wait for an invisible one
         else:
             late[ranks] = (first - middle(first, axis=0)) / view.period
             within[ranks] = middle((first - begins)[:, 1:], axis=1)[:, 0] / view.period
@@ -135,7 +136,7 @@ def lateness_of(view: View) -> Late | None:
 
 
 def begins_of(view: View, ranks: Sequence[int]) -> Ints:
-    """When each step begins: for all when the last of some ranks has ended the one before; ns."""
+    """Begin of each step for all of some ranks, ns: when the last of them has ended the previous step."""
     own = [view.timeline.steps[rank][:, 1] for rank in ranks]
     own = [ends for ends in own if len(ends) == len(view.ends)]
     ends = np.max(own, axis=0) if own else view.ends
@@ -143,15 +144,15 @@ def begins_of(view: View, ranks: Sequence[int]) -> Ints:
 
 
 def _own_begins(view: View, ranks: Sequence[int], begins: Ints) -> Ints:
-    """When each of some ranks had ended the step before each one, or all had where that is not known; int64[ranks, steps]."""
+    """End of the previous step of each of some ranks, or of all ranks if unknown; int64[ranks, steps]."""
     own = [view.timeline.steps[rank][:, 1] for rank in ranks]
     return np.stack([np.append(begins[:1], ends[:-1]) if len(ends) == len(begins) else begins for ends in own])
 
 
 def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[Floats, Floats] | None:
-    """For which share of a step each member of a ring was later than all others in its calls or kept it waiting.
+    """Compute for which share of a step each member of a ring was later than all others in its calls, or delayed the ring.
 
-    In all, and in the calls or at a time at most: float64[ranks, steps] each. None where it is no ring, or calls are few.
+    The sum, and the longest single delay: float64[ranks, steps] each. None if there is no ring, or too few calls.
     """
     if any(not len(rows) or (view.flows.dst.take(rows) != view.flows.dst[rows[0]]).any() for rows in own):
         return None
@@ -168,11 +169,13 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
 def _standing_out(
     late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float, least: int
 ) -> list[tuple[int, Shift]]:
-    """Members of one group that were late for a while, or always: by half as much or more in most of these steps."""
+    """Find members of one group that were late in a span of steps, or always: by half as much or more in most of these
+    steps.
+    """
     often = usual(late)[:, 0]
     found = []
     for at, rank in enumerate(ranks.tolist()):
-        noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # a rank may be less steady than most
+        noise = max(sigma, spread(np.diff(late[rank]), floor=0.0) / float(np.sqrt(2)))  # some ranks vary more than most
         for one in shifts(late[rank] - often[rank], noise, least=least, height=share, score=sigmas):
             others = ranks[ranks != rank]
             moved = np.abs(middle(late[others, one.start : one.stop], axis=1)[:, 0] - often[others])
@@ -191,7 +194,7 @@ def _standing_out(
         if (
             always
             and often[rank] >= apart * float(np.nanmax(np.abs(often[ranks[ranks != rank]])))
-            and often[rank] >= 2 * spread(late[rank], floor=0.0)  # jitter makes the slowest late by this much now, now by that
+            and often[rank] >= 2 * spread(late[rank], floor=0.0)  # jitter makes the slowest rank late by varying amounts
         ):
             score = often[rank] / noise * np.sqrt(late.shape[1])
             found.append((rank, Shift(0, late.shape[1], float(often[rank]), float(score))))
@@ -199,10 +202,10 @@ def _standing_out(
 
 
 def _explains(view: View, one: Shift, within: float) -> bool:
-    """Whether a rank's lateness is most of what each of its steps took longer than others, or none of those is as long: who is
-    the last to begin after all have evaluated is not why they did.
+    """Whether a rank's lateness explains most of its steps' excess, or no other step is as long: the last rank after an
+    evaluation does not cause the evaluation.
 
-    What it was late by is so in the share `within` of a step: who works so much longer until then does all through it.
+    The lateness arises within the share `within` of a step: a rank that works longer until then does so during the whole step.
     """
     own, other = view.durations[one.start : one.stop], np.delete(view.durations, np.arange(one.start, one.stop))
     if not (np.isfinite(own).any() and np.isfinite(other).any()):
@@ -213,21 +216,21 @@ def _explains(view: View, one: Shift, within: float) -> bool:
 
 
 def _unhidden(late: Floats, rank: int, others: Ints, one: Shift) -> Floats:
-    """How late a rank was; NaN where others hid it, who kept all waiting for longer, if that is not most of a stretch."""
+    """Lateness of a rank; NaN in steps in which another rank delayed all for longer, if these are not most of a span."""
     latest = np.nansum(np.maximum(late[others], 0), axis=0)
     alone = np.where((latest > late[rank]) & (latest >= one.height / 2), np.nan, late[rank])
     return alone if np.isfinite(alone[one.start : one.stop]).mean() > 0.5 else late[rank]
 
 
 def _grown(series: Floats, one: Shift) -> float:
-    """By how much a series is higher in some steps than in the others; in all, by how much it is high."""
+    """Excess of a series in some steps over the other steps; its median if it is all steps."""
     other = np.delete(series, np.arange(one.start, one.stop))
     return float(np.nanmedian(series[one.start : one.stop]) - (np.nanmedian(other) if len(other) else 0.0))
 
 
 def _one_per_host(view: View, found: list[tuple[int, Shift]], seen: Late) -> list[Finding]:
-    """The latest rank of each host and time; the host, where others of it are late alike, or it is unsure: who keeps them
-    waiting is not on the wire.
+    """Select the latest rank of each host and time; the host if others of it are equally late, or it is unsure: waits
+    inside a host are invisible.
     """
     late: dict[str, list[list[tuple[int, Shift]]]] = defaultdict(list)
     for rank, one in sorted(found, key=lambda f: -f[1].height):

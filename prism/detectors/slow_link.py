@@ -1,8 +1,8 @@
-"""A NIC, link or uplink that moves octets more slowly, or loses them.
+"""Detect a NIC, link or uplink that moves octets more slowly, or loses packets.
 
-A slow link slows a whole ring to the same mean rate; only the edge that crosses it sends without pause at its low rate,
-while the healthy ones send in bursts at full rate. So rates are taken inside bursts. What the slow edges share is to blame;
-between switches the delay of single packets from one to the next tells which hop queues.
+A slow link slows a whole ring to the same mean rate. Only the edge that crosses it sends continuously at a low rate; healthy
+edges send bursts at full rate. So rates are computed within bursts. The cause is the part that the slow edges share. Between
+switches the delay of single packets shows which hop queues.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from prism.model import Finding, Severity, SubjectType
 
 
 def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
-    """NICs, links and switches through which edges sent `factor` times as slowly as usual, or as their like do.
+    """Detect NICs, links and switches whose edges sent `factor` times more slowly than usual, or than similar edges.
 
-    Where two steps are told of, the second may be the one that is going on: steps may take long, and rates show in part of one.
+    If two steps suffice, the second may be the current one: steps may take long, and a part of a step shows rates.
     """
     keys, rates = view.rates
     if len(keys) < 2 or rates.shape[1] < 3:
@@ -60,7 +60,7 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
 
 
 def joined(findings: list[Finding]) -> list[Finding]:
-    """Findings that name the same subject at the same time as one, the strongest, over the time of all."""
+    """Merge findings with the same subject and overlapping times into the strongest, over the time of all."""
     out: list[Finding] = []
     for finding in sorted(findings, key=lambda f: -f.score):
         for i, known in enumerate(out):
@@ -75,9 +75,10 @@ def joined(findings: list[Finding]) -> list[Finding]:
 
 
 def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: int = 10) -> list[Finding]:
-    """NICs and links on which packets are sent again `factor` times as often as on others of the kind, `least` times or more.
+    """Detect NICs and links whose packets are retransmitted `factor` times more often than on similar edges, `least` times or
+    more.
 
-    Healthy jobs send packets again too, where many senders meet; so like is compared with like, and with what chance makes.
+    Healthy jobs retransmit packets as well, for example in incasts; so edges are compared with similar ones, and with chance.
     """
     keys = list(view.edges)
     if len(keys) < 3 or len(view.ends) < 3 or not view.flows.retransmits.any():
@@ -94,20 +95,22 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
         bad = [place[key] for key in one.bad]
         lost, chance = (float(sums[bad, one.start : one.stop].sum()) for sums in (again, foreseen))
         bunch = _bunch(np.delete(again, bad, 0), np.delete(foreseen, bad, 0))
-        alike = float(gammainc(lost / bunch, chance / bunch)) * again.size * again.shape[1] / 2  # stretches like it, by Poisson
+        alike = (
+            float(gammainc(lost / bunch, chance / bunch)) * again.size * again.shape[1] / 2
+        )  # expected number of such spans (Poisson)
         finding = _told(view, one, "lossy") if lost >= max(least, factor * chance) and alike <= RARE else None
         out += [finding] if finding is not None else []
     return joined(out)
 
 
 def _bunch(again: Floats, foreseen: Floats) -> float:
-    """How many packets most edges lose together: how much more widely counts scatter than Poisson's law says, at least 1."""
+    """Number of packets that most edges lose together: spread of counts relative to a Poisson distribution, at least 1."""
     wide = np.sum((again - foreseen) ** 2, axis=1) / np.maximum(foreseen.sum(axis=1), 1.0)
     return max(float(np.median(wide)), 1.0)
 
 
 def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
-    """Places of edges that carry the same kind of traffic, kinds of fewer than four edges together."""
+    """Places of edges with the same kind of traffic; kinds with fewer than four edges form one set."""
     by_kind: dict[str, list[int]] = {}
     for i, key in enumerate(keys):
         by_kind.setdefault(view.kinds.get(key, "unknown"), []).append(i)
@@ -116,10 +119,11 @@ def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
 
 
 def _told(view: View, one: Incident, how: str) -> Finding | None:
-    """The finding on what an incident's bad edges share, or the worst of them if that explains more; None where nothing does.
+    """Write the finding on the part that an incident's bad edges share, or the worst of them if that explains more; None if
+    none does.
 
-    Whoever waits for what crosses a slow link may send more slowly than usual, too, and then together with another. Where
-    bad edges share nothing and steps are longer, the one tells that feeds the others: around a ring all after it are slow.
+    A sender that waits for data over a slow link may send more slowly as well, in common with another edge. If bad edges share
+    nothing and steps are longer, the edge that feeds the others is the cause: in a ring all after it are slow.
     """
     queued = queues(view, one.start, one.stop)
     good = _as_long(view, one) if how == "slow" else one.good
@@ -141,17 +145,17 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
 
 
 def _ranked(view: View, one: Incident, good: Sequence[Pair], queued: Mapping[tuple[str, str], float]) -> list[Verdict]:
-    """What explains most of an incident's bad edges, but not the `good` ones, the best first."""
+    """Parts that explain most of an incident's bad edges, but not the `good` ones, the best first."""
     if 2 * len(one.good) < len(one.bad):
-        return []  # where nearly all are bad, nothing tells whose fault it is
+        return []  # if nearly all are bad, the cause cannot be located
     every = [seen_to_queue(v, queued) for v in verdicts(one.bad, good, view.paths)]
     return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
 
 
 def _as_long(view: View, one: Incident, *, share: float = 0.25) -> list[Pair]:
-    """The good edges of an incident whose bursts move at least a `share` of what those of bad ones do.
+    """Good edges of an incident whose bursts move at least a `share` of those of bad edges.
 
-    Shapers and buffers let short bursts through at full rate: that these are not slow says nothing of long ones.
+    Shapers and buffers pass short bursts at full rate: these do not show that long ones are fast.
     """
     burst = {key: weighted_median(own := view.edges[key].bursts(), own) for key in [*one.bad, *one.good]}
     least = share * min((burst[key] for key in one.bad), default=0.0)
@@ -159,7 +163,7 @@ def _as_long(view: View, one: Incident, *, share: float = 0.25) -> list[Pair]:
 
 
 def _lost(view: View, one: Incident) -> float:
-    """How much longer than in other steps the edge that lost most of an incident's sends in each of its own, ns."""
+    """Excess time for which the slowest edge of an incident sends in each of its steps, ns."""
     rate = dict(zip(*view.rates, strict=True))
     sending = view.per_steps(one.bad, view.flows.octets) * 8e9 / np.stack([rate[key] for key in one.bad])
     inside, outside = sending[:, one.start : one.stop], np.delete(sending, np.s_[one.start : one.stop], axis=1)
@@ -167,7 +171,7 @@ def _lost(view: View, one: Incident) -> float:
 
 
 def _throughput(view: View, one: Incident, times: float) -> str:
-    """The median rate of bursts on the bad edges of an incident, beside the usual one, or that of edges like them."""
+    """Text: median rate of bursts on the bad edges of an incident, and the usual one, or that of similar edges."""
     rates = dict(zip(*view.rates, strict=True))
     every = np.concatenate([rates[key][one.start : one.stop] for key in one.bad])
     if not np.isfinite(every).any():
@@ -178,7 +182,7 @@ def _throughput(view: View, one: Incident, times: float) -> str:
 
 
 def _sent_again(view: View, one: Incident, times: float) -> str:
-    """The share of packets that the bad edges of an incident sent again, beside that of edges like them."""
+    """Text: share of packets that the bad edges of an incident retransmitted, and that of similar edges."""
     place = {key: i for i, key in enumerate(view.edges)}
     bad = [place[key] for key in one.bad]
     every = view.by_edge(view.flows.retransmits, view.flows.packets)
@@ -194,7 +198,7 @@ def _names(view: View, verdict: Verdict) -> tuple[str, ...]:
 def _subject(
     view: View, best: Verdict, same: list[Verdict], queued: Mapping[tuple[str, str], float]
 ) -> tuple[SubjectType, tuple[str, ...], bool]:
-    """Whom to name: where two endpoints explain it equally well, the edge between them."""
+    """The part to name; if two endpoints explain the incident equally well, the edge between them."""
     names = {v.suspect: _names(view, v) for v in same}
     if best.suspect.kind == "endpoint" and len(same) == 2:
         return "link", tuple(sorted(name for own in names.values() for name in own)), False
@@ -203,7 +207,7 @@ def _subject(
 
 
 def _queue_of(suspect: Suspect, queued: Mapping[tuple[str, str], float]) -> float:
-    """The longest delay on a suspect link's hops, or on those of a suspect switch that has part in all of them, ns."""
+    """Longest delay on a suspect link's hops, or on hops that all contain a suspect switch, ns; 0 if there is none."""
     if suspect.kind == "link":
         return max((delay for hop, delay in queued.items() if set(hop) == set(suspect.what)), default=0.0)
     if suspect.kind == "switch" and all(suspect.what[0] in hop for hop in queued):

@@ -1,7 +1,7 @@
-"""A rank whose own work takes longer than it did, or than its twins' work does.
+"""Detect a rank whose own work takes longer than before, or than the work of its peers.
 
-Source: blame by waiting. In synchronous training every rank's step takes equally long, so durations say nothing; the time a
-rank works before it speaks is its own.
+Source: blame by waiting. In synchronous training all ranks' steps take equally long, so durations do not show the cause. The
+time that a rank works before it sends is its own.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from prism.model import Finding, Severity, SubjectType
 def slow_rank(
     view: View, *, factor: float = 1.2, always: float = 1.1, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02
 ) -> list[Finding]:
-    """Ranks slower by `factor` or more for three steps or longer, or than their twins by `always` from first to last.
+    """Detect ranks slower by `factor` or more for three steps or longer, or slower than their peers by `always` in all steps.
 
-    A slow rank stands out by `sigmas` from the noise and by `apart` times from how far the others' work moved meanwhile,
-    and what it lost is at least `share` of a step. Where the steps took no longer meanwhile, nobody was kept waiting: in a
-    pipeline, whose bubbles may hide it, that is told as info.
+    A slow rank deviates by `sigmas` from the noise, and by `apart` times the change of the other ranks' work. It loses at least
+    `share` of a step. If the steps took no longer, no rank waited: in a pipeline, whose bubbles may hide the delay, that is
+    reported as information.
     """
     if view.work[0].shape[1] < 4 or len(view.work[0]) < 2:
         return []
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
-    if view.parallelism.piped:  # there pieces that ran together on one say nothing, unless all of its work grew
+    if view.parallelism.piped:  # joined pieces are unreliable there, unless the total grew
         more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
         more += _above_mates(view, np.log(factor), sigmas, share)
         out += [slow for slow in more if not any(at_once(slow.one, known.one) for known in out)]
@@ -58,12 +58,12 @@ def slow_rank(
     return [_finding(view, slow, mates) for slow, mates in by_host(view, one_of_two(view, out))]
 
 
-UNCHANGED = 1.05  # times the usual compute time; below this a message calls it unchanged
-HIGHER = 90.0  # as shifts.HIGH, but of who is seen to work whole only in a tenth of the steps
+UNCHANGED = 1.05  # ratio to the usual compute time, below which a message calls it unchanged
+HIGHER = 90.0  # percentile, as change_points.HIGH, for ranks whose whole work is visible only in a tenth of the steps
 
 
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
-    """Ranks that took longer than usual over a piece of their work for some steps, unlike their peers."""
+    """Find ranks that took longer than usual for a piece of their work in some steps, unlike their peers."""
     worked, total = view.work[PIECES.index(piece)], view.work[2]
     moved = against_peers(view, np.log(worked))
     calm, piped = ordinary(worked), view.parallelism.piped
@@ -80,17 +80,17 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
         for one in every:
             along = middle(moved[strangers, one.start : one.stop], axis=1)[:, 0]
             other = partner(view, rank, strangers[along >= one.height / apart])
-            rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # who is starved works in shorter pieces
+            rest = _moved_most(np.maximum(along[strangers != other], 0.0))  # ranks that wait for data work in shorter pieces
             lost = float(np.nanmedian(total[rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
             now = np.nanmedian(worked[rank, one.start : one.stop])
             if now < np.fmax(middle(usually[own]), else_seen) * np.exp(height / 2):
-                continue  # it works as others do, or as it does else, if only at times: before, it seemed to wait
+                continue  # it works like others, or like itself at other times
             if held(moved[rank], one, one.height / 2) < OFTEN or not even(moved[rank], one, noise):  # hiccups
                 continue
             if by_chance(unlike_others(moved, rank, one, strangers[along < one.height / 2]), rank, one) > RARE:
-                continue  # hiccups too, where they come so often that some follow one another
+                continue  # frequent hiccups, some adjacent
             if piped and _less_in_all(total[rank], one):
-                continue  # short pieces are gone since it waits, so that a long one is typical
+                continue  # short pieces vanish while it waits: a long one becomes typical
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
     stretches = [(slow.one.start, slow.one.stop) for slow in out]
@@ -99,15 +99,16 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
 
 
 def _less_in_all(total: Floats, one: Shift) -> bool:
-    """Whether all work of a rank fell in some steps, by a quarter or more of what a piece of it grew by (in logarithms)."""
+    """Whether a rank's total work fell in some steps, by a quarter or more of the growth of its piece (in logarithms)."""
     other = np.delete(total, np.arange(one.start, one.stop))
     return bool(middle(total[one.start : one.stop]) < middle(other) * np.exp(-one.height / 4))
 
 
 def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
-    """Those of whom all work grew by what their slowness says, or nearly, and by twice as much as that of any stranger.
+    """Select ranks whose total work grew by about what their slowness predicts, and by twice as much as that of any rank
+    elsewhere.
 
-    It has grown beyond what else is seen of them, or of their twins, if only at times.
+    The growth must exceed the work in their other steps, and that of their peers.
     """
     if not found:
         return []
@@ -128,7 +129,7 @@ def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
 
 
 def _above_mates(view: View, height: float, sigmas: float, share: float) -> list[Slow]:
-    """Ranks that took longer than their context parallel mates for some steps, and lost at least `share` of a step."""
+    """Find ranks that took longer than their context-parallel mates in some steps, and lost at least `share` of a step."""
     out = []
     for rank, one, mates, rest in above_mates(view, height, sigmas):
         lost = float(np.nanmedian(view.work[2][rank, one.start : one.stop]) * (1 - np.exp(-one.height)))
@@ -138,9 +139,10 @@ def _above_mates(view: View, height: float, sigmas: float, share: float) -> list
 
 
 def _always_slow(view: View, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
-    """Ranks that were slower than their twins in all steps: in their largest piece of work, or in a typical one and in all.
+    """Find ranks that were slower than their peers in all steps: in their largest piece of work, or in a typical one and in
+    total.
 
-    Where reductions go on under the work, ranks speak last in their turn, and the pieces in between say little.
+    If reductions overlap the work, ranks send last in their turn, and the pieces in between are unreliable.
     """
     out = []
     levels = [_Level(level, usual(level, share=HIGHER)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)]
@@ -161,7 +163,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
 
 
 class _Level(NamedTuple):
-    """The logarithm of the work of each rank in each step, and what of each rank is seen in a tenth of the steps."""
+    """Logarithm of the work of each rank in each step, and the level that each rank reaches in a tenth of the steps."""
 
     work: Floats
     high: Floats
@@ -170,9 +172,9 @@ class _Level(NamedTuple):
 def _ways(
     levels: Sequence[_Level], strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float
 ) -> Iterator[tuple[Piece, _Above, _Above]]:
-    """By which piece a rank is above its twins by `height`, and by what else it must be, too.
+    """Yield the pieces by which a rank exceeds its peers by `height`, each with a second one that must exceed as well.
 
-    In a pipeline, and of two, where none is `sure`, pieces that ran together on one say nothing alone.
+    In a pipeline, and for two ranks, where none is `sure`, a piece may be two joined ones; alone it is not enough.
     """
     typical, largest = None, _above(levels[1], strangers, rank, pairs, sure, height)
     if largest.over >= height:
@@ -184,14 +186,14 @@ def _ways(
 
 
 def _high(view: View, twins: Ints, height: float) -> list[int]:
-    """Those of many twins that are worth a look: usually so high above all of them, whose median they hardly move."""
+    """Select those of many peers that usually exceed the median of all: one rank hardly moves this median."""
     levels = [np.log(work[twins]) for work in view.work[:2]]
     over = [middle(level - middle(level, axis=0), axis=1)[:, 0] for level in levels]
     return [int(rank) for rank in twins[np.nan_to_num(over, nan=-np.inf).max(axis=0) >= height]]
 
 
 class _Above(NamedTuple):
-    """By how much one rank is above its twins in each step, usually, with which noise, and how far the others are apart."""
+    """Excess of one rank over its peers in each step, usually, its noise, and the spread of the others."""
 
     above: Floats
     over: float
@@ -199,16 +201,16 @@ class _Above(NamedTuple):
     rest: float
 
     def steady(self, height: float, *, most: float = 0.9) -> bool:
-        """Whether it is above them by so much in most steps."""
+        """Whether it exceeds them by `height` in most steps."""
         known = self.above[np.isfinite(self.above)]
         return len(known) > 0 and bool(np.mean(known >= height) >= most)
 
 
 def _above(level: _Level, strangers: Ints, rank: int, pairs: list[Ints] | None, sure: bool, height: float) -> _Above:
-    """One rank against its twins, if it is above them by `height`. Of two, the slower one is the odd one if those of other
-    `pairs` are alike.
+    """Compare one rank with its peers, if it exceeds them by `height`. Of two ranks, the slower one is odd if other `pairs` are
+    alike.
 
-    Where none is starved (`sure`) those that seem to work less now and then are not apart, but often show what they work.
+    If no rank waits for data (`sure`), ranks that sometimes seem to work less do not differ, but show often how long they work.
     """
     work = level.work
     nothing = _Above(np.zeros(work.shape[1]), 0.0, np.inf, np.inf)
@@ -231,23 +233,23 @@ def _above(level: _Level, strangers: Ints, rank: int, pairs: list[Ints] | None, 
 
 
 def _moved_most(moved: Floats) -> float:
-    """How far nine in ten of some others moved at most."""
+    """Largest change of nine in ten of the others."""
     return _nine_in_ten(np.abs(moved[np.isfinite(moved)]))
 
 
 def _nine_in_ten(values: Floats) -> float:
-    """What nine in ten of those that are known do not exceed; 0 without any."""
+    """Quantile 0.9 of the known values; 0 if there are none."""
     return quantile(np.sort(values[~np.isnan(values)]), 0.9)
 
 
 def _peers(slow: Slow, others: float) -> str:
-    """How far the compute time of the ranks that it was compared with changed."""
+    """Text: change of the compute time of the ranks that it was compared with."""
     whose = "the ranks beside it" if slow.beside else "its peers"
     return f"{whose} are unchanged" if others < UNCHANGED else f"{whose} changed by {others:.2f}× at most"
 
 
 def severity(slowdown: float, lost: float) -> Severity:
-    """Steps must have grown by at least an eighth of the share `lost`; a pipeline's bubbles may hide the rest."""
+    """Severity of a slow rank. Steps must have grown by at least an eighth of the share `lost`; bubbles may hide the rest."""
     if slowdown < 1 + max(0.02, lost / 8):
         return Severity.INFO
     return Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING

@@ -1,7 +1,7 @@
-"""Symptoms: steps longer than the job's others, and data-parallel groups slower than the job's others.
+"""Detect symptoms: steps longer than the job's others, and data-parallel groups slower than the job's others.
 
-Source: LLMPrism (arXiv 2505.00342), cross-step and cross-group diagnosis. They say that something is slow, not who is to
-blame, so they are told as info.
+Source: LLMPrism (arXiv 2505.00342), cross-step and cross-group diagnosis. These show that something is slow, not its cause, so
+they are reported as information.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from prism.model import Finding, FindingKind, Severity, SubjectType
 
 
 def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
-    """Stretches of steps `factor` times as long as the job's others."""
+    """Detect spans of steps `factor` times longer than the job's others."""
     return [
         _told(view, one, "slow_step", "job", (view.job.id,), steps_take(view, one.start, one.stop, float(np.exp(one.height))))
         for one in longer_steps(view, factor=factor, sigmas=sigmas)
@@ -24,7 +24,7 @@ def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[F
 
 
 def longer_steps(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Shift]:
-    """Stretches of two steps or more, `factor` times as long as the job's others."""
+    """Find spans of two steps or more, `factor` times longer than the job's others."""
     if len(view.ends) < 6:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
@@ -32,7 +32,7 @@ def longer_steps(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> lis
 
 
 def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
-    """Data-parallel groups that took `factor` times as long to reduce as they usually do, while the others did not."""
+    """Detect data-parallel groups whose reduction took `factor` times longer than usual, unlike that of other groups."""
     groups = [s for s in view.parallelism.streams if s.kind == "dp"]
     if len(groups) < 3 or len(view.ends) < 4:
         return []
@@ -53,7 +53,7 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
 
 
 def _spans(view: View, rows: np.ndarray) -> Floats:
-    """Log of how long a stream was busy from first to last in each step; NaN where it was silent."""
+    """Logarithm of the time from first to last record of a stream in each step; NaN if it was silent."""
     n = len(view.ends)
     step = view.step_of(view.flows.end_ns[rows])
     first, last = np.full(n + 1, np.iinfo(np.int64).max), np.zeros(n + 1, np.int64)

@@ -1,7 +1,7 @@
-"""The rank that worked while the steps were longer: who took the time that everybody lost.
+"""Detect the rank that worked while steps were longer: the one that used the time that all ranks lost.
 
-While all wait for one rank, the others' own work is what it was, or less, for they wait where they would have worked on what
-comes next; the one they wait for works for as much longer as the steps take.
+While all wait for one rank, the others' own work is unchanged, or less, because they wait instead of working ahead. The rank
+that they wait for works longer by the excess of the steps.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from prism.model import Finding, SubjectType
 
 
 def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
-    """Who worked longer by the `share` of what steps grew by, and by the share `apart` of it longer than anybody else did.
+    """Detect the rank that worked longer by the `share` of the steps' excess, and by the share `apart` of it longer than any
+    other.
 
-    Steps are longer for three or more on end, by `factor` and by `sigmas` of their noise, and so is its work in most of them.
-    In collectives of one-sided writes a sender that waits for room at its receiver looks as if it worked: there late_rank sees
-    who came last.
+    Steps are longer for three or more in sequence, by `factor` and by `sigmas` of their noise, and so is its work in most of
+    them. In collectives of one-sided writes a sender that waits for room at its receiver seems to work: there late_rank finds
+    the rank that came last.
     """
     total = view.work[2]
     if len(view.ends) < 6 or len(total) < 3 or hidden(view):
         return []
     level = np.log(np.maximum(view.durations, 1.0))
-    level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluate
+    level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluations
     noise = min(spread(level, floor=0.005), max(-2 * float(np.nanmedian(level[level <= 0])), 0.005))
     found = []
     for whole in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
@@ -52,7 +53,7 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
 
 
 def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) -> Finding | None:
-    """Who worked longer in some steps, as `laggard` says; None where nobody did, or it was hiccups."""
+    """Find the rank that worked longer in some steps, as in `laggard`; None if there is none, or these are hiccups."""
     best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
     if best < 0:
         return None
@@ -60,19 +61,19 @@ def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) ->
     more, by = total - usual(total[:, calm(view, one.start, one.stop)], share=HIGH), one._replace(height=float(grown[best]))
     if held(more[best], by, by.height / 2) < OFTEN or not even(more[best], by, _noise(total[best], one)):
         return None
-    if by_chance(more, best, by) > RARE:  # of many ranks or of many steps
+    if by_chance(more, best, by) > RARE:  # expected among many ranks and steps
         return None
     score = float(ahead / max(_noise(total[best], one), 1.0))
     return told(view, best, one, grown, min(one.score, score)) if score >= sigmas else None
 
 
 def hidden(view: View) -> bool:
-    """Whether a sender that waits for room at its receiver looks as if it worked: collectives of one-sided writes."""
+    """Whether a sender that waits for room at its receiver seems to work: collectives of one-sided writes."""
     return view.one_sided and not view.parallelism.piped
 
 
 def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
-    """Who worked longer in some steps as `laggard` says, or -1; how much each rank did, ns, and how much that is ahead, ns."""
+    """Find the rank that worked longer in some steps as in `laggard`, or -1; the excess of each rank, ns, and its lead, ns."""
     grown = longer(view, one.start, one.stop)
     lost = float(view.period * (np.exp(one.height) - 1))
     best = int(np.argmax(grown))
@@ -83,7 +84,7 @@ def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 
 
 
 def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
-    """Whether a rank worked about as long in a step that was no longer than usual: then that is not what some steps `lost`."""
+    """Whether a rank worked equally long in a step of usual duration: then its work is not what some steps `lost`."""
     other = calm(view, one.start, one.stop)
     short = other & (view.durations <= middle(view.durations[other]) + lost / 4)
     worked = view.work[2][rank]
@@ -91,13 +92,13 @@ def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
 
 
 def _strangers(view: View, rank: int) -> Ints:
-    """The ranks on other hosts than one: what slows it may slow its neighbours too, unseen on the wire."""
+    """Ranks on other hosts: a fault may slow neighbours on the host as well, invisibly."""
     host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
     return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
 
 
 def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
-    """The rank; or its host, where others of it work as much longer: who keeps them waiting there is not on the wire."""
+    """The rank; or its host, if others of it work longer as well: waits inside a host are invisible."""
     address = view.job.endpoints[rank]
     host = view.topology.host(address) if view.topology is not None else None
     mates = [a for a, g in zip(view.job.endpoints, grown, strict=True) if g >= alike * grown[rank]]
@@ -108,7 +109,7 @@ def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tu
 
 
 def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
-    """The finding on a rank that worked longer in some steps, as `worked_longer` says."""
+    """Write the finding on a rank that worked longer in some steps, as found by `worked_longer`."""
     address, grown, (start, end) = view.job.endpoints[rank], float(growth[rank]), view.during(one.start, one.stop)
     subject, ranks = _culprit(view, rank, growth)
     name = (view.topology.host(address) or address) if subject == "host" and view.topology is not None else address
@@ -137,9 +138,9 @@ def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Fin
 
 
 def longer(view: View, first: int, stop: int) -> Floats:
-    """How much more each rank worked in steps `first` to `stop` (exclusive) than it usually does in the others, ns.
+    """Compute how much more each rank worked in steps `first` to `stop` (exclusive) than it usually does in the others, ns.
 
-    Others that take as long as these evaluate, or are slow as well. −inf where most is not known; float64[ranks].
+    Other steps of equal duration are left out: they are evaluations, or slow as well. −inf if mostly unknown; float64[ranks].
     """
     total = view.work[2]
     inside = total[:, first:stop]
@@ -149,7 +150,7 @@ def longer(view: View, first: int, stop: int) -> Floats:
 
 
 def calm(view: View, first: int, stop: int) -> Mask:
-    """The steps but `first` to `stop` (exclusive) that took less time than these; all others where none did."""
+    """Mask of the steps, except `first` to `stop` (exclusive), that took less time than these; all others if there are none."""
     other = np.ones(len(view.ends), np.bool_)
     other[first:stop] = False
     shorter = other & ~(view.durations >= middle(view.durations[first:stop]))
@@ -157,7 +158,7 @@ def calm(view: View, first: int, stop: int) -> Mask:
 
 
 def _noise(work: Floats, one: Shift) -> float:
-    """Standard error of the difference of a rank's work in some steps and in those of the others in which it worked, ns."""
+    """Standard error of the difference between a rank's work in some steps and in the other steps in which it worked, ns."""
     rest = np.delete(work, np.arange(one.start, one.stop))
     parts = [work[one.start : one.stop], rest[rest >= usual(rest[None], share=HIGH)[0, 0] / 2]]
     return float(np.sqrt(sum(spread(part, floor=0.0) ** 2 / max(np.isfinite(part).sum(), 1) for part in parts)))

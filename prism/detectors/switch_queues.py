@@ -1,6 +1,6 @@
-"""Hops between switches on which packets queue, and links that slow a job though nobody sends more slowly.
+"""Detect hops between switches on which packets queue, and links that slow a job although no sender is slower.
 
-A deep buffer takes what comes at full rate, so that rates inside bursts, as seen before it, do not show a slow hop; the delay
+A deep buffer accepts data at full rate, so that rates within bursts, seen before the buffer, do not show a slow hop. The delay
 of single packets from one switch to the next does.
 """
 
@@ -18,16 +18,16 @@ from prism.loops.arrays.change_points import Shift
 from prism.loops.arrays.edges import Pair
 from prism.model import Finding, Severity
 
-BEHIND = "queued_link"  # packets wait behind many a thing: where another claim says which, that is the cause
+BEHIND = "queued_link"  # a queue has many causes: a more specific claim explains it
 Hop = tuple[str, str]  # sender, receiver
-DEEPER = 5.0  # times the usual delay: a queue
+DEEPER = 5.0  # ratio to the usual delay from which packets queue
 
 
 def queues(view: View, start: int, stop: int, *, times: float = DEEPER, share: float = 0.25) -> dict[Hop, float]:
-    """Hops whose packets took `times` longer in steps `start` to `stop` than before and after; with how long, ns.
+    """Find hops whose packets took `times` longer in steps `start` to `stop` than before and after; with the delay, ns.
 
-    Hops with less than `share` of the longest delay are behind a queue, or before one, rather than its cause. Clocks may
-    disagree: where some delays are none, or less, what usual ones are above the least counts.
+    Hops with less than `share` of the longest delay are behind a queue, or before one, not its cause. Clocks may disagree: if
+    some delays are zero or negative, delays count from the smallest.
     """
     t = view.transits
     told = t.packets > 0
@@ -49,14 +49,15 @@ def queues(view: View, start: int, stop: int, *, times: float = DEEPER, share: f
 
 
 def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
-    """How long packets waited on a hop, in words."""
+    """Text: how long packets waited on a hop."""
     return f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {DEEPER:.0f} times the usual delay"
 
 
 def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
-    """Links and switches where packets queue while steps take longer, for long enough to explain the share `share` of that.
+    """Detect links and switches where packets queue while steps take longer, long enough to explain the `share` of the excess.
 
-    At worst each rank waits for as many transfers on end as a ring has, two for each member, or as it sends where more.
+    In the worst case each rank waits for as many transfers in sequence as a ring has, two for each member, or as it sends if
+    more.
     """
     if not len(view.transits):
         return []
@@ -94,7 +95,7 @@ def _sent(view: View, edges: set[Pair]) -> float:
 
 
 def _crossing(view: View) -> Mapping[Hop, list[Pair]]:
-    """The edges of a job that cross each hop."""
+    """Edges of a job that cross each hop."""
     out: dict[Hop, list[Pair]] = {}
     for edge in sorted(view.edges):
         for hop in pairwise(view.paths.get(edge, ())):
@@ -110,7 +111,7 @@ def _told(
     explained: tuple[float, float],
     crossing: Mapping[Hop, list[Pair]],
 ) -> Finding:
-    """The finding on the one link that all hops are of, or on the switch that they share."""
+    """Write the finding on the link that all hops belong to, or on the switch that they share."""
     start, end = view.during(one.start, one.stop)
     link = len(shared) > 1
     hop = max(queued, key=lambda h: queued[h])
@@ -132,8 +133,8 @@ def _told(
             "steps": view.numbers(one.start, one.stop),
             "edges": [[view.flows.endpoints[a], view.flows.endpoints[b]] for a, b in edges],
             "factor": round(float(np.exp(one.height)), 3),
-            "waits_at_most": round(explained[0], 3),  # of how much longer steps took
-            "waits_at_worst": round(explained[1], 3),  # if the longest came one after the other
+            "waits_at_most": round(explained[0], 3),  # share of the steps' excess
+            "waits_at_worst": round(explained[1], 3),  # if the longest waits came in sequence
             "queues_ms": {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()},
         },
     )

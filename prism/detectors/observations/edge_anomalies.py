@@ -1,4 +1,4 @@
-"""Stretches of steps in which some edges stood out together from what they usually are, or all through from their like."""
+"""Find spans of steps in which some edges deviate together from usual, or in all steps from similar edges."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from prism.loops.arrays.edges import Pair
 
 
 class Incident(NamedTuple):
-    """Steps `start` to `stop` in which some edges were bad and others good; `height` is the log of how much worse.
+    """Steps `start` to `stop` with bad and good edges; `height` is the logarithm of the slowdown of the bad ones.
 
-    Of the bad ones those are the `worst` that are worse by at least half of what one is (in logarithms).
+    `worst` are the bad edges with at least half of the largest deviation (in logarithms).
     """
 
     start: int
@@ -29,7 +29,7 @@ class Incident(NamedTuple):
 
 
 def against_usual(level: Floats) -> Floats:
-    """Log slowness of each edge against its own usual one."""
+    """Logarithm of the slowness of each edge relative to its own usual value."""
     return level - usual(level)
 
 
@@ -43,10 +43,10 @@ def incidents(
     least: int = 3,
     over: int | None = None,
 ) -> list[Incident]:
-    """Stretches of `least` steps or more in which edges stood out together, the strongest first; an edge is in one at once.
+    """Find spans of `least` steps or more in which edges deviated together, the strongest first; an edge is in one at a time.
 
-    Where only so many steps are `over`, one of them and what goes on are none that differ, or that chance makes, as single ones
-    tell.
+    `over` is the number of completed steps, if the last column is the current one. Then a span of the last completed and the
+    current step must be even, and rare by chance, because it consists of single values.
     """
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
@@ -71,7 +71,7 @@ def incidents(
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
         start, stop = int(np.median([s.start for s in spans])), int(np.median([s.stop for s in spans]))
-        level = middle(rest[bad], axis=0)[0]  # where most of them are not half as slow as else, it has not begun
+        level = middle(rest[bad], axis=0)[0]  # the incident begins when most edges reach half of it
         start, stop = trimmed(level, start, stop, least, float(middle(level[start:stop])) / 2)
         worst_of = [i for i in bad if height_of[i] >= height_of[bad].max() / 2]
         names = [[keys[i] for i in own] for own in (bad, good, worst_of)]
@@ -82,14 +82,14 @@ def incidents(
 
 
 def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
-    """Whether what stands out is as high in all of a stretch, and more than hiccups that follow one another."""
+    """Whether a deviation is equally high in the whole span, and more than adjacent hiccups."""
     return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
 
 
 def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
-    """Edges slow from first to last, against edges that carry the same kind of traffic.
+    """Find edges that are slow in all steps, compared with edges of the same kind of traffic.
 
-    Edges that are slow, but less than half as much (in logarithms) as the slowest, may only have to share with it.
+    Edges with less than half of the slowest edge's deviation (in logarithms) may only share a path with it.
     """
     slowness = middle(level, axis=1)[:, 0]
     above = np.full(len(keys), np.nan)
@@ -110,9 +110,9 @@ def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list
 
 
 def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0, few: int = 6) -> bool:
-    """Whether the edges of an incident vary as much in other steps: `sigmas` of that are as high as it is.
+    """Whether the edges of an incident vary as much in other steps: `sigmas` of their spread are as high as the incident.
 
-    Of fewer than a `few` other steps nothing is told.
+    False with fewer than a `few` other steps.
     """
     level = middle(np.array([moved[key] for key in one.bad]), axis=0)[0]
     level = np.delete(level, np.s_[one.start : one.stop])
@@ -123,7 +123,7 @@ def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0,
 def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, longer: float) -> bool:
     """Whether nearly all steps in which an incident's edges were not slow were `longer` than its own: those were the slow ones.
 
-    Who sends what has come at last to many that wait for it may send faster than ever.
+    A sender that finally gets its data, for many waiting receivers, may send faster than ever.
     """
     other = middle(np.array([moved[key] for key in one.bad]), axis=0)[0] < one.height / 2
     other[one.start : one.stop] = False
@@ -132,10 +132,10 @@ def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, l
 
 
 def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Incident:
-    """An incident without edges that are slow at second hand, by `less` (log) than what they wait for.
+    """Remove edges from an incident that are slow because they wait for others, by `less` (log) than these.
 
-    They hand on what comes over a slower one; or all over which one endpoint sends, or is sent, are slower than whatever else.
-    A NIC that is slow both ways is as slow either way; so is who sends over it, or more so.
+    They forward data from a slower edge; or all edges of one endpoint are slower than all others. A NIC that is slow in both
+    directions is equally slow in each; so is a rank that sends over it.
     """
     slow = {key: float(middle(moved[key][one.start : one.stop])) for key in one.bad}
     top = max(slow, key=slow.__getitem__)
@@ -149,9 +149,9 @@ def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Inci
 
 
 def unfed(view: View, one: Incident) -> Incident:
-    """An incident with only that bad edge which feeds all others, one after the other, through an endpoint or inside its host.
+    """Reduce an incident to the bad edge that feeds all others in sequence, through an endpoint or inside its host.
 
-    As it is where they are no such chain. Around a ring each sends to one, and is sent by one.
+    Unchanged if the edges form no such chain. In a ring each endpoint sends to one, and receives from one.
     """
 
     def home(code: int) -> int | str:

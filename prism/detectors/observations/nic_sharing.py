@@ -1,4 +1,4 @@
-"""Whether edges are slow because they take turns at one NIC: each is slower the more move at a time, but not all together."""
+"""Check whether edges are slow because they share one NIC: each is slower the more send at a time, but not in sum."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from prism.loops.arrays.intervals import length_before, union
 
 
 def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: float) -> bool:
-    """Whether edges to one endpoint, or from it, moved together as fast in the steps `start` to `stop` as one else does.
+    """Check whether edges of one endpoint moved in sum, in the steps `start` to `stop`, as fast as one edge does alone.
 
-    That is, less than `slower` times as slowly, with others there that were as slow as that meanwhile, if that is usual for
-    them. An edge that is alone at both its ends shares nothing.
+    That is, less than `slower` times more slowly, together with others there that were as slow meanwhile, if that is usual for
+    them. An edge that is alone at both ends shares nothing.
     """
     keys, rates = view.rates
     place = {key: i for i, key in enumerate(keys)}
@@ -36,7 +36,7 @@ def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: 
 
 
 def _together(view: View, keys: Sequence[Pair]) -> Floats:
-    """The rate of some edges together while any of them sends, bit/s, by step; NaN where none does."""
+    """Rate of some edges in sum while any of them sends, bit/s, by step; NaN if none does."""
     rows = np.concatenate([view.edges[key].rows for key in keys])
     begun = view.flows.start_ns[rows]
     busy = np.diff(length_before(view.ends, union(begun, begun + view.busy[rows])), prepend=0)

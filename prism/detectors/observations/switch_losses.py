@@ -1,7 +1,7 @@
-"""What switches say they lost where a finding points, in its time: evidence for it, and by itself nothing against anybody.
+"""Collect the losses that switches report for the time and place of a finding: evidence for it, not a finding of their own.
 
-Packets are dropped in healthy fabrics too. So what was lost never makes a finding; it tells which of two suspects that explain
-one equally well it is, and whether a slow link is a damaged one.
+Healthy fabrics drop packets as well. So losses create no finding. They decide between two suspects that explain a finding
+equally well, and whether a slow link is damaged.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collectors.exports.evidence import REASONS
 from prism.graph.job_view import View
 from prism.model import Finding
 
-DAMAGED = (ERRORS, 275)  # frames arrive broken, as from a bad cable or optic
-FULL = (DISCARDS, 259, 260, 261, 287)  # more comes than goes out
+DAMAGED = (ERRORS, 275)  # damaged frames, for example by a bad cable or optic
+FULL = (DISCARDS, 259, 260, 261, 287)  # more packets arrive than leave
 WORDS = {ERRORS: "errors", DISCARDS: "discards"}
 Mask = NDArray[np.bool_]
 
 
 class Lost(NamedTuple):
-    """Packets lost at one place for one reason; `usual` is how many it would have been at the rate of other times."""
+    """Packets lost at one place for one reason; `usual` is the number expected from other times."""
 
     switch: str
     in_interface: int
@@ -38,7 +38,7 @@ class Lost(NamedTuple):
 
     @property
     def stands_out(self) -> bool:
-        """Whether so many are no chance."""
+        """Whether the number exceeds chance."""
         return self.packets >= 10 and self.packets >= 4 * self.usual
 
     @property
@@ -47,7 +47,7 @@ class Lost(NamedTuple):
         return WORDS.get(self.reason) or REASONS.get(self.reason, f"reason {self.reason}")
 
     def row(self) -> dict[str, Any]:
-        """As evidence: without what is not known, and without a reason's number where there is none."""
+        """The row as evidence, without unknown values and without the number of a missing reason."""
         known = {name: value for name, value in self._asdict().items() if isinstance(value, str) or value >= 0}
         return known | {"why": self.why, "usual": round(self.usual, 1)}
 
@@ -61,9 +61,9 @@ class Lost(NamedTuple):
 
 
 def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
-    """A finding on a link or switch with how deep queues were there, and the `most` that was lost there or of its packets.
+    """Add queue depths and up to `most` losses to a finding on a link or switch.
 
-    A slow link at whose ends packets came in damaged loses them.
+    A slow link with damaged packets at its ends becomes a lossy one.
     """
     if finding.kind not in ("slow_link", "slow_switch"):
         return finding
@@ -85,7 +85,7 @@ def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
 
 
 def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
-    """How many octets at most were queued meanwhile, and else, at the switches that a finding names and at its endpoints'."""
+    """Largest queue, octets, during the finding and at other times, at the switches it names and at its endpoints' leaves."""
     t, names = view.transits, {*finding.ids}
     names |= {leaf for name in finding.ids if view.topology is not None and (leaf := view.topology.leaf(name)) is not None}
     now = (t.start_ns < finding.end_ns) & (t.start_ns + t.bin_ns > finding.start_ns)
@@ -100,7 +100,7 @@ def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
 
 
 def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = 4.0) -> int | None:
-    """Which of several suspects, each so many names, lost `times` as much as any other for reasons that slow a link."""
+    """The one of several suspects, each a set of names, that lost `times` more than any other for reasons that slow a link."""
     told = [lost(view, ids, start_ns, end_ns) for ids in suspects]
     sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in told]
     first = int(np.argmax(sums))
@@ -108,9 +108,9 @@ def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_
 
 
 def lost(view: View, ids: Collection[str], start_ns: int, end_ns: int, edges: Collection[tuple[str, str]] = ()) -> list[Lost]:
-    """What was lost in [start, end] at switches, between them or at endpoints, of these names, and of the edges' packets.
+    """List losses in [start, end] at switches, links or endpoints of these names, and of the edges' packets.
 
-    By place and reason, the most first.
+    By place and reason, the largest first.
     """
     every = view.transits.losses
     if not len(every):
@@ -137,7 +137,7 @@ def lost(view: View, ids: Collection[str], start_ns: int, end_ns: int, edges: Co
 
 
 def _concerned(view: View, losses: Losses, ids: Collection[str], edges: Collection[tuple[str, str]]) -> Mask:
-    """Which rows are about the switch, what lies between the two switches, the endpoints of these names, or the edges."""
+    """Mask of the rows about the switch, the link between two switches, the endpoints of these names, or the edges."""
     pairs = {frozenset(edge) for edge in edges}
     kinds, which = np.unique(
         np.stack([losses.exporter, losses.src, losses.dst, losses.reason < 0]), axis=1, return_inverse=True
@@ -156,19 +156,19 @@ def _concerned(view: View, losses: Losses, ids: Collection[str], edges: Collecti
 
 
 def _counted(view: View, switch: str, owner: str, ids: Collection[str]) -> bool:
-    """Whether a counter of a switch, at an interface by which only packets of `owner` come, is about any of these names."""
+    """Whether a switch's counter, at an interface with packets of `owner` only, concerns any of these names."""
     hangs = bool(owner) and _hangs(view, owner, switch)
     return (hangs and owner in ids) or (switch in ids and not (hangs and len(ids) > 1))
 
 
 def _hangs(view: View, address: str, switch: str) -> bool:
-    """Whether an interface by which only packets of an address come leads straight to it, as far as is known."""
+    """Whether an interface with packets of one address only leads directly to it, as far as known."""
     leaf = view.topology.leaf(address) if view.topology is not None else None
     return leaf is None or leaf == switch or (view.topology is not None and switch not in view.topology.switches())
 
 
 def _crosses(view: View, pair: tuple[str, str], ids: Collection[str]) -> bool:
-    """Whether packets of a pair go from one switch to the other, as far as is known."""
+    """Whether packets of a pair cross both switches, as far as known."""
     a, b = (view.code.get(name, -1) for name in pair)
     path = view.paths.get((a, b)) or view.paths.get((b, a), ())
     return not path or set(ids) <= set(path)

@@ -1,6 +1,6 @@
-"""Ranks that work longer than those with which they share each layer: context parallel mates, whose pieces are alike.
+"""Find ranks that work longer than their context-parallel mates, with which they share each layer.
 
-They exchange blocks in each layer, so that what a pipeline's schedule does to the pieces of one it does to those of all.
+Mates exchange blocks in each layer, so that a pipeline's schedule changes the pieces of all of them equally.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from prism.loops.arrays.change_points import OFTEN, RARE, Shift, by_chance, even
 
 
 def above_mates(view: View, height: float, sigmas: float) -> list[tuple[int, Shift, tuple[int, ...], float]]:
-    """Ranks whose largest piece was longer than their mates' for some steps, as was a typical one in most of these.
+    """Find ranks whose largest piece was longer than their mates' in some steps, as was a typical one in most of these.
 
-    Who only waited for longer has one long piece more, and no other that is longer. With each the stretch, its mates, and how
-    far the logarithm of their largest pieces moved meanwhile at most: by no more than half as much as it was longer.
+    A rank that only waited longer has one more long piece, and no other longer one. Returns for each the span, its mates, and
+    the largest change of the logarithm of their largest pieces: at most half of the excess.
     """
     place, out = {address: i for i, address in enumerate(view.job.endpoints)}, []
     levels = np.log(view.work[0]), np.log(view.work[1])
@@ -36,5 +36,5 @@ def above_mates(view: View, height: float, sigmas: float) -> list[tuple[int, Shi
 
 
 def _above(level: Floats) -> Floats:
-    """Each row above the median of the others; float64[ranks, steps]."""
+    """Excess of each row over the median of the others; float64[ranks, steps]."""
     return np.stack([own - middle(np.delete(level, i, axis=0), axis=0)[0] for i, own in enumerate(level)])

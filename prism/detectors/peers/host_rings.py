@@ -1,4 +1,4 @@
-"""Rings of hosts with several ranks each: for whom they wait, though the lanes between ranks of a host are not on the wire."""
+"""Find the rank that a ring of hosts with several ranks waits for, although lanes inside hosts are invisible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prism.loops.detection.stuck_rings import waits
 
 
 class Ring(NamedTuple):
-    """A ring of hosts: whoever of each sends to the next, whom of it the one before sends to, how many ranks each has."""
+    """A ring of hosts: the sender of each to the next, its receiver from the previous one, and its number of ranks."""
 
     senders: list[int]
     takers: list[int]
@@ -27,9 +27,9 @@ class Ring(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """For which share of each step ranks kept their ring waiting, in all and at a time at most: float64[ranks, steps].
+    """Share of each step for which ranks delayed their ring: sum and longest single delay, float64[ranks, steps].
 
-    `unsure` are those instead of which it may be another one of their host.
+    `unsure` are ranks that may stand for another rank of their host.
     """
 
     whole: Floats
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
 
 
 def in_turn(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
-    """Some records of each of some edges, in order of their `start`."""
+    """Records of each of some edges, sorted by `start`."""
     rows, cuts = on_end(own)
     begun = start.take(rows)
     if not np.isin(np.flatnonzero(begun[1:] < begun[:-1]) + 1, cuts).all():
@@ -48,7 +48,7 @@ def in_turn(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
 
 
 def ring_of(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> Ring | None:
-    """The ring in which some ranks, by their places, send their `own` records; None where all of its lanes are on the wire."""
+    """Find the ring in which some ranks, by place, send their `own` records; None if all of its lanes are visible."""
     flows, names = view.flows, [view.job.endpoints[rank] for rank in ranks]
     hosts, place = [view.host(name) for name in names], {view.code[name]: i for i, name in enumerate(names)}
     speak = [i for i, rows in enumerate(own) if len(rows)]
@@ -69,11 +69,11 @@ def ring_of(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> Ring | Non
 def kept_waiting(
     view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints, *, now: int = 0
 ) -> Kept | None:
-    """How long some ranks, who send their `own` records, kept their ring waiting in each step.
+    """Compute how long some ranks, with their `own` sends, delayed their ring in each step.
 
-    Records `start` when their senders are ready, steps at `begins`, ns. At a time at most too, for ranks work on the next
-    bucket while they wait. Where nothing is sent until `now`, ns, all still wait, but for as long as a record takes, which
-    is seen when it is over. None where it is no such ring.
+    Records `start` when their senders are ready, steps at `begins`, ns. Also the longest single delay, because ranks work on
+    the next bucket while they wait. If nothing is sent until `now`, ns, all still wait, except for the duration of a record,
+    which is visible only at its end. None if there is no such ring.
     """
     ring = ring_of(view, ranks, own)
     if ring is None:

@@ -1,4 +1,4 @@
-"""Whose work is like whose: the ranks with which a rank's work is compared, and what of it is theirs."""
+"""Select the ranks with which a rank's work is compared, and compute its work relative to theirs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from prism.loops.arrays.intervals import Ints
 
 
 def strangers_of(view: View, ranks: Ints, rank: int) -> Ints:
-    """Those of some ranks that do not share a host with one: what slows it may slow them too, unseen on the wire."""
+    """Select ranks that do not share a host with `rank`: a fault may slow ranks of its host as well, invisibly."""
     own = view.hosts[rank]
     return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
 
 
 def peers(view: View) -> list[Ints]:
-    """Ranks to compare with one another: those who reduce gradients together, else the whole job.
+    """List sets of ranks to compare: those that reduce gradients together, else the whole job.
 
-    Members of other groups may have waited, in what looks like work, for what is not on the wire.
+    Members of other groups may have waited, in apparent work, for invisible data.
     """
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = sorted((g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2), key=len)
     own: dict[int, Ints] = {}
-    for members in groups:  # the largest group of each rank comes last
+    for members in groups:  # the largest group of each rank is last
         ranks = np.array(sorted(place[m] for m in members), np.int64)
         own |= dict.fromkeys(ranks.tolist(), ranks)
     if len(own) < len(place):
@@ -32,9 +32,9 @@ def peers(view: View) -> list[Ints]:
 
 
 def twins_of(view: View) -> list[tuple[Ints, list[Ints] | None]]:
-    """Peers of one pipeline stage, for other stages have other work, whatever their health.
+    """List peers of one pipeline stage: other stages have other work, even if healthy.
 
-    Where they are but two hosts, or endpoints, with the other such pairs, else with None.
+    If they are only two hosts, or endpoints, with the other such pairs, else with None.
     """
     stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     found = [ranks[stage[ranks] == one] for ranks in peers(view) for one in np.unique(stage[ranks])]
@@ -44,10 +44,10 @@ def twins_of(view: View) -> list[tuple[Ints, list[Ints] | None]]:
 
 
 def against_peers(view: View, level: Floats, *, pause: float = 2.0) -> Floats:
-    """Log work less what the rank usually does and what its peers did in that step; NaN stays unknown.
+    """Logarithm of work minus the rank's usual one and minus its peers' change in that step; NaN if unknown.
 
-    So is what anybody did where most of his peers and of his stage took `pause` times as long: an evaluation. Of few peers one
-    stage may evaluate and another one pass it on; that tells nothing of what the others did.
+    Also NaN in steps in which most of its peers and of its stage took `pause` times longer: an evaluation. If peers are few,
+    one stage may evaluate and another forward the data; that shows nothing about the others.
     """
     out = level - usual(level)
     stage = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
@@ -60,7 +60,7 @@ def against_peers(view: View, level: Floats, *, pause: float = 2.0) -> Floats:
 
 
 def ordinary(work: Floats, *, pause: float = 2.0) -> Floats:
-    """Work without the steps in which most took `pause` times as long as usual, which evaluate: those are NaN."""
+    """Work without the steps in which most ranks took `pause` times longer than usual (evaluations): these are NaN."""
     level = np.log(np.maximum(work, 1.0))
     shared = middle(level - usual(level), axis=0)
     return np.where(shared <= np.log(pause), work, np.nan)

@@ -1,7 +1,7 @@
-"""Trees of reductions: who has heard from all below and still does not speak.
+"""Find ranks in reduction trees that have received data from all children and still do not send.
 
-Leaves send first, as members of rings do. Whoever is inside a tree sends upward once it has something from all below and its
-own; what it does not send then, it has not computed. The root sends down instead.
+Leaves send first, like members of rings. An inner rank sends to its parent after it has data from all children and its own;
+data that it does not send then is not computed yet. The root sends to its children instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prism.loops.detection.call_lateness import first_of
 
 
 class Tree(NamedTuple):
-    """A group whose members are joined by a tree: its leaves, those inside, and with whom each exchanges payload, by code."""
+    """A group connected by a tree: leaves, inner members, and the partners with which each exchanges payload, by code."""
 
     leaves: list[str]
     inside: list[str]
@@ -27,7 +27,7 @@ class Tree(NamedTuple):
 
 
 def tree_of(view: View, members: Sequence[str]) -> Tree | None:
-    """The tree that joins some members; None where they are joined in another way."""
+    """Find the tree that connects some members; None if they are connected otherwise."""
     codes = {view.code[m] for m in members}
     partners = {a: view.partners[a] & codes for a in codes}
     if not sum(map(len, partners.values())) // 2 == len(codes) - 1 > 1:
@@ -37,10 +37,10 @@ def tree_of(view: View, members: Sequence[str]) -> Tree | None:
 
 
 def spoke_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
-    """When each member inside a tree first sent what it had to, and when the first of all that it needed for that had come, ns;
-    float64[inside, steps] each. NaN where that is not known.
+    """Compute when each inner member of a tree first sent, and when the first of all data that it needed had arrived, ns;
+    float64[inside, steps] each, NaN if unknown.
 
-    Of two partners the one that sends to the other first is below. `begins` are those of the steps, ns.
+    Of two partners the first to send is the child. `begins` are the begins of the steps, ns.
     """
     spoke, needs = np.full((2, len(tree.inside), len(begins)), np.nan)
     for i, member in enumerate(tree.inside):
@@ -55,5 +55,5 @@ def spoke_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
 
 
 def _first(edge: Edge, begins: Ints) -> tuple[Floats, Floats]:
-    """Start and end of the first record of an edge in each step, ns; NaN where there is none."""
+    """Start and end of the first record of an edge in each step, ns; NaN if there is none."""
     return first_of(edge.start, edge.end, begins)

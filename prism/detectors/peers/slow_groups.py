@@ -1,4 +1,4 @@
-"""What is told of ranks that were slow at once: of one host, of one pipeline, or in exchange with one another."""
+"""Join slow ranks of the same time to one finding: ranks of one host, of one pipeline, or that exchange data."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PIECES: tuple[Piece, ...] = ("typical", "largest")  # as in View.work
 
 
 class Slow(NamedTuple):
-    """A rank that was slow for some steps, what it lost, ns per step, how far the others moved, how much the steps grew.
+    """A rank that was slow in some steps, its loss, ns per step, the change of the others, and the growth of the steps.
 
-    `piece` is the piece of its work that shows it; `partner`, unless -1, a rank that began whenever it did, for they exchange:
-    one of the two was slow, the other waited. `beside` are the ranks with which alone it was compared, if not all.
+    `piece` is the piece of its work that shows it. `partner`, unless -1, is a rank that began together with it, because they
+    exchange: one of the two was slow, the other waited. `beside` are the only ranks it was compared with, if not all.
     """
 
     rank: int
@@ -35,12 +35,12 @@ class Slow(NamedTuple):
 
 
 def at_once(one: Shift, other: Shift) -> bool:
-    """Whether two stretches share a step."""
+    """Whether two spans share a step."""
     return one.start < other.stop and other.start < one.stop
 
 
 def partner(view: View, rank: int, along: Ints) -> int:
-    """The only rank of those that were late along with another, if the two exchange in a collective; else -1."""
+    """The only rank that was late together with another, if the two exchange data in a collective; else -1."""
     if len(along) != 1:
         return -1
     two = [view.job.endpoints[r] for r in (rank, int(along[0]))]
@@ -50,9 +50,9 @@ def partner(view: View, rank: int, along: Ints) -> int:
 
 
 def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slow]:
-    """Two ranks of one pipeline that were slow alike in the same steps told as one of the two: the other one waited for it.
+    """Join two ranks of one pipeline that were equally slow in the same steps: one of the two was slow, the other waited.
 
-    Their stretches may begin or end a step apart; one that works so much longer that it is `clear` ahead is told alone.
+    Their spans may begin or end a step apart. A rank that is slower by `clear` is reported alone.
     """
     if len(found) < 2:
         return found
@@ -64,7 +64,7 @@ def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slo
         for i, known in enumerate(out):
             same = abs(known.one.start - slow.one.start) <= 1 and abs(known.one.stop - slow.one.stop) <= 1
             if same and known.rank == slow.rank:
-                break  # seen in two ways
+                break  # found twice
             alike = same and max(slow.partner, known.partner) < 0 and known.one.height < clear * slow.one.height
             other = view.code[view.job.endpoints[known.rank]]
             if alike and own in pipes and other in pipes and nx.has_path(pipes, own, other):
@@ -76,7 +76,7 @@ def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slo
 
 
 def by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple[Slow, list[int]]]:
-    """The slowest rank of each host and time, with the others slow there too, unless it is `clear` ahead of them."""
+    """Select the slowest rank of each host and time, with other slow ranks there, unless it is slower by `clear`."""
     out: list[tuple[Slow, list[int]]] = []
     for slow in sorted(found, key=lambda f: -f.one.height):
         for known, mates in out:
