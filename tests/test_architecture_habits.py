@@ -14,12 +14,6 @@ ANALYSIS = ("evidence", "jobs", "layout", "steps", "graph", "diagnosis", "detect
 # files with numeric constants that are not in their folder's table yet; the list only gets shorter
 WITH_NUMBERS = frozenset(
     [
-        "prism/detectors/hang.py",
-        "prism/detectors/early_slow_rank.py",
-        "prism/detectors/observations/step_parts.py",
-        "prism/detectors/slow_rank.py",
-        "prism/detectors/switch_queues.py",
-        "prism/diagnosis/finding_assessment.py",
         "prism/jobs/cluster_periods.py",
         "prism/jobs/endpoint_pairs.py",
         "prism/jobs/halo_exchange.py",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism.detectors.early_slow_rank import LONG
+from prism.detectors import constants as c
 from prism.detectors.late_rank import begins_of
 from prism.detectors.peers.host_rings import kept_waiting
 from prism.detectors.straggler import told
@@ -34,7 +34,7 @@ def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: 
     delays in sequence are rare.
     """
     n = len(view.ends)
-    if view.least >= 3 or view.period < LONG or n < 4 or view.parallelism.piped:
+    if view.least >= 3 or view.period < c.LONG_STEP or n < 4 or view.parallelism.piped:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
     height = float(level[-1])

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from prism.detectors import constants as c
 from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.observations.step_parts import lasted, worked
 from prism.detectors.peers.peer_ranks import ordinary, strangers_of
@@ -20,7 +21,6 @@ from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import OFTEN, RARE, Shift, middle, spread, usual
 from prism.model import Finding
 
-LONG = 2_000_000_000  # ns: shorter steps need no early detection
 Parts = Callable[[View, int], Floats | None]
 
 
@@ -31,7 +31,7 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     is enough that nearly all parts of the step are longer, about equally, because all ranks wait for the last. No other single
     step or two shows the same: if some are long by chance, or ranks work longer in some, this may be one of them.
     """
-    if view.least >= 3 or view.period < LONG or len(view.work[2]) < 3:
+    if view.least >= 3 or view.period < c.LONG_STEP or len(view.work[2]) < 3:
         return []
     known = view.durations
     if not hidden(view):

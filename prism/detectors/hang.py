@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import UDP
+from prism.detectors import constants as c
 from prism.findings.message_values import duration, stretch
 from prism.graph.job_view import View
 from prism.loops.arrays.intervals import Union, union
@@ -14,8 +15,6 @@ from prism.loops.communicators.connection_lanes import connections, renewals
 from prism.loops.detection.connection_ends import closings
 from prism.loops.detection.overdue_rank import Cut, overdue
 from prism.model import Finding, Severity, SubjectType
-
-END = 0.1  # share of a step's octets: a job that ends stops within this distance of a step border
 
 
 class Silence(NamedTuple):
@@ -86,7 +85,7 @@ def hang(
 
 def may_have_ended(moved: float) -> bool:
     """Whether a job that fell silent after a share of a step's octets may have ended: near the border of its steps."""
-    return min(moved, 1 - moved) < END
+    return min(moved, 1 - moved) < c.STEP_BORDER
 
 
 def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:

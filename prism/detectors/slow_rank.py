@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors import constants as c
 from prism.detectors.peers.context_peers import above_mates
 from prism.detectors.peers.peer_ranks import against_peers, ordinary, strangers_of, twins_of
 from prism.detectors.peers.slow_groups import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
@@ -56,10 +57,6 @@ def slow_rank(
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
     out = out or _always_slow(view, np.log(always), sigmas, apart, share)
     return [_finding(view, slow, mates) for slow, mates in by_host(view, one_of_two(view, out))]
-
-
-UNCHANGED = 1.05  # ratio to the usual compute time, below which a message calls it unchanged
-HIGHER = 90.0  # percentile, as change_points.HIGH, for ranks whose whole work is visible only in a tenth of the steps
 
 
 def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float, share: float) -> list[Slow]:
@@ -145,7 +142,9 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     If reductions overlap the work, ranks send last in their turn, and the pieces in between are unreliable.
     """
     out = []
-    levels = [_Level(level, usual(level, share=HIGHER)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)]
+    levels = [
+        _Level(level, usual(level, share=c.SEEN_SELDOM)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)
+    ]
     for twins, pairs in twins_of(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and not view.parallelism.piped
@@ -245,7 +244,7 @@ def _nine_in_ten(values: Floats) -> float:
 def _peers(slow: Slow, others: float) -> str:
     """Text: change of the compute time of the ranks that it was compared with."""
     whose = "the ranks beside it" if slow.beside else "its peers"
-    return f"{whose} are unchanged" if others < UNCHANGED else f"{whose} changed by {others:.2f}× at most"
+    return f"{whose} are unchanged" if others < c.UNCHANGED else f"{whose} changed by {others:.2f}× at most"
 
 
 def severity(slowdown: float, lost: float) -> Severity:

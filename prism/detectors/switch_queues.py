@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from prism.detectors import constants as c
 from prism.detectors.slow_step import longer_steps
 from prism.findings.message_values import duration, steps_take
 from prism.graph.job_view import View
@@ -20,10 +21,9 @@ from prism.model import Finding, Severity
 
 BEHIND = "queued_link"  # a queue has many causes: a more specific claim explains it
 Hop = tuple[str, str]  # sender, receiver
-DEEPER = 5.0  # ratio to the usual delay from which packets queue
 
 
-def queues(view: View, start: int, stop: int, *, times: float = DEEPER, share: float = 0.25) -> dict[Hop, float]:
+def queues(view: View, start: int, stop: int, *, times: float = c.QUEUE_FACTOR, share: float = 0.25) -> dict[Hop, float]:
     """Find hops whose packets took `times` longer in steps `start` to `stop` than before and after; with the delay, ns.
 
     Hops with less than `share` of the longest delay are behind a queue, or before one, not its cause. Clocks may disagree: if
@@ -50,7 +50,9 @@ def queues(view: View, start: int, stop: int, *, times: float = DEEPER, share: f
 
 def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
     """Text: how long packets waited on a hop."""
-    return f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {DEEPER:.0f} times the usual delay"
+    return (
+        f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {c.QUEUE_FACTOR:.0f} times the usual delay"
+    )
 
 
 def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:

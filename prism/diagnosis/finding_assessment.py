@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from prism.detectors.observations.switch_losses import attested
+from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, confidence
 from prism.diagnosis.assessment.cost import Cost, costs
 from prism.diagnosis.assessment.isolation import isolation
 from prism.diagnosis.verdicts import GRAPH
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
-
-CRITICAL = 1.5  # slowdown from which a slow part is critical
 
 
 def assess_findings(
@@ -58,7 +57,7 @@ def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, min_
     if seen.reasons:
         evidence["incomplete"] = list(seen.reasons)
     severity = Severity.INFO if sure < least else finding.severity
-    if severity is Severity.CRITICAL and finding.kind.startswith("slow") and cost.slowdown < CRITICAL:
+    if severity is Severity.CRITICAL and finding.kind.startswith("slow") and cost.slowdown < c.CRITICAL:
         severity = Severity.WARNING  # the replayed cost is less than the observed slowdown
     return replace(
         finding,

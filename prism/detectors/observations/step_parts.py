@@ -7,14 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.detectors import constants as c
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.step_cuts import cuts
 from prism.loops.detection.work_pieces import typical_work
-
-FEWEST = 500_000_000  # ns: least duration of a part
-MOST = 8  # largest number of parts of a step
 
 
 def worked(view: View, rank: int) -> Floats | None:
@@ -44,7 +42,7 @@ def lasted(view: View, rank: int) -> Floats | None:
 
 def _parted(view: View, rank: int) -> NDArray[np.int64] | None:
     """End of each part of each step of a rank, ns, int64[steps, parts]; None if steps cannot be cut."""
-    many, steps = int(min(view.period // FEWEST, MOST)), view.timeline.steps[rank]
+    many, steps = int(min(view.period // c.LEAST_PART_NS, c.MOST_PARTS)), view.timeline.steps[rank]
     if many < 2 or len(steps) != len(view.ends):
         return None
     sent = _sent(view, view.job.endpoints[rank])

@@ -1,0 +1,9 @@
+"""The table of numbers of the detectors."""
+
+from prism.detectors import constants
+
+
+def test_numbers_are_positive_and_few():
+    numbers = {name: value for name, value in vars(constants).items() if name.isupper()}
+    assert len(numbers) <= 8
+    assert all(value > 0 for value in numbers.values())
