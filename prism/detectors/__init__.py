@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prism.detectors.crash import crash
-from prism.detectors.early_late_rank import late_again
-from prism.detectors.early_slow_rank import slow_lately
+from prism.detectors.early_late_rank import early_late_rank
+from prism.detectors.early_slow_rank import early_slow_rank
 from prism.detectors.hang import hang
 from prism.detectors.late_rank import late_rank
 from prism.detectors.slow_link import lossy_link, slow_link
 from prism.detectors.slow_rank import slow_rank
 from prism.detectors.slow_step import slow_group, slow_step
-from prism.detectors.straggler import laggard
+from prism.detectors.straggler import straggler
 from prism.detectors.switch_queues import queued_link
 from prism.graph.job_view import View
 from prism.model import Finding
@@ -31,9 +31,9 @@ DETECTORS: tuple[Detector, ...] = (
     queued_link,
     slow_rank,
     late_rank,
-    laggard,
-    slow_lately,
-    late_again,
+    straggler,
+    early_slow_rank,
+    early_late_rank,
     slow_group,
     slow_step,
 )

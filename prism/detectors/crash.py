@@ -56,7 +56,7 @@ def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: floa
         if short and (step == len(view.ends) or view.ends[step] > last):
             began = int(view.ends[step - 1]) if step > 0 else int(view.begins[0])
             finding = _finding(view, left, began, moved)
-            unsure = rests and not back and not _alone(left, _born(view, begin) > 0)
+            unsure = rests and not back and not _alone(left, _last_opened(view, begin) > 0)
             unsure = unsure or (not back and _ahead(view, step, left))
             out.append(replace(finding, severity=Severity.INFO) if unsure else finding)
     return out
@@ -104,7 +104,7 @@ def _cut_short(
     ranks may be between two collectives if all sent the same share.
     """
     flows = view.flows
-    born = _born(view, begin)
+    born = _last_opened(view, begin)
     awake = np.zeros(int(flows.exporter.max(initial=0)) + 1, np.int64)
     np.maximum.at(awake, flows.exporter, flows.end_ns)
     seen = {key: e for key, e in view.edges.items() if awake[flows.exporter[e.rows[-1]]] >= begin}
@@ -129,8 +129,8 @@ def _cut_short(
             count += 1
     rests = _alike(*_by_rank(list(seen), np.array(shares), volumes), least)
     mutual = [one for (a, b, *_), one in cut.items() if (b, a) in cut]
-    told = dict(zip(seen, shares, strict=True))
-    turned = max(_turned(view, told, least, most), _through(view, told, least, most))
+    share_of = dict(zip(seen, shares, strict=True))
+    turned = max(_turned(view, share_of, least, most), _through(view, share_of, least, most))
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
 
 
@@ -169,7 +169,7 @@ def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.
     return False
 
 
-def _born(view: View, before: int) -> int:
+def _last_opened(view: View, before: int) -> int:
     """Last time at which members opened connections before a time, ns; 0 if unknown."""
     births = view.flows.start_ns[((view.flows.tcp_flags & SYN) != 0) & (view.flows.start_ns < before)]
     return int(births.max()) if len(births) else 0

@@ -14,8 +14,8 @@ import numpy as np
 
 from prism.detectors import constants as c
 from prism.detectors.late_rank import begins_of
-from prism.detectors.peers.host_rings import kept_waiting
-from prism.detectors.straggler import told
+from prism.detectors.peers.host_rings import ring_delays
+from prism.detectors.straggler import straggler_finding
 from prism.findings.message_values import steps_take, stretch
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import RARE, Shift, by_chance, middle, spread
@@ -26,7 +26,7 @@ from prism.loops.detection.call_lateness import firsts
 from prism.model import Finding
 
 
-def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
+def early_late_rank(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
     """Detect the rank that was late by the `share` of the newest step's excess, and is late again by half as much.
 
     Enabled as `early_slow_rank`. The newest step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both
@@ -43,7 +43,7 @@ def late_again(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: 
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = (group.members for group in view.parallelism.groups if group.kind == "dp" and len(group.members) > 2)
     for ranks in ([place[member] for member in members] for members in sorted(groups, key=len, reverse=True)):
-        seen = _spoke(view, ranks) or _kept_waiting(view, ranks)
+        seen = _from_sends(view, ranks) or _from_ring_waits(view, ranks)
         if seen is None or seen.row < 0 or seen.late[seen.row, -2] < share * (np.exp(height) - 1):
             continue
         late, row = seen.late, seen.row
@@ -70,19 +70,19 @@ class _Seen(NamedTuple):
     instead: Sequence[int] = ()
 
 
-def _spoke(view: View, ranks: Sequence[int]) -> _Seen | None:
+def _from_sends(view: View, ranks: Sequence[int]) -> _Seen | None:
     """Lateness from the first send of each rank, if each sends to one receiver only."""
     to = _receivers(view, ranks)
     late = _lateness(view, ranks) if to else None
     return _Seen(late, _late_twice(late, to)) if late is not None else None
 
 
-def _kept_waiting(view: View, ranks: Sequence[int]) -> _Seen | None:
+def _from_ring_waits(view: View, ranks: Sequence[int]) -> _Seen | None:
     """Lateness from the waits of the ring of some ranks, with some lanes inside hosts."""
     members = view.flows.among([view.job.endpoints[rank] for rank in ranks])
     sent = [view.sent[view.code[view.job.endpoints[rank]]] for rank in ranks]
     own = [rows[members[view.flows.dst[rows]]] for rows in sent]
-    kept = kept_waiting(view, ranks, own, sending(view.flows), _begins(view, ranks), now=max(view.now, view.until))
+    kept = ring_delays(view, ranks, own, sending(view.flows), _begins(view, ranks), now=max(view.now, view.until))
     if kept is None:
         return None
     late = kept.whole.copy()
@@ -146,7 +146,7 @@ def _finding(view: View, ranks: Sequence[int], seen: _Seen, score: float) -> Fin
     lost[ranks] = np.maximum(late[:, -2], 0.0) * view.period
     lost[[rank for i, rank in enumerate(ranks) if i != row and late[i, -2:].min() < late[row, -2] / 2]] = 0.0
     lost[[ranks[i] for i in seen.instead]] = lost[ranks[row]]
-    finding = told(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
+    finding = straggler_finding(view, ranks[row], Shift(n - 1, n, float(late[row, -2]), score), lost, score)
     before, now = (late[row, -2:] * view.period / 1e6).tolist()
     first, then = f"starts to send {before:.1f} ms after its peers", f"{now:.1f} ms or more after them"
     if seen.hidden:

@@ -14,8 +14,8 @@ import numpy as np
 from prism.detectors import constants as c
 from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.observations.step_parts import lasted, worked
-from prism.detectors.peers.peer_ranks import ordinary, strangers_of
-from prism.detectors.straggler import hidden, told, worked_longer
+from prism.detectors.peers.peer_ranks import ordinary, ranks_elsewhere
+from prism.detectors.straggler import straggler_finding, waits_look_like_work, worked_longer
 from prism.findings.message_values import steps_take, stretch
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import OFTEN, RARE, Shift, middle, spread, usual
@@ -24,7 +24,7 @@ from prism.model import Finding
 Parts = Callable[[View, int], Floats | None]
 
 
-def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
+def early_slow_rank(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
     """Detect the rank that worked longer in nearly all parts of the newest step, or two; enabled only if two steps suffice.
 
     This step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Without a pipeline it
@@ -34,7 +34,7 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     if view.least >= 3 or view.period < c.LONG_STEP or len(view.work[2]) < 3:
         return []
     known = view.durations
-    if not hidden(view):
+    if not waits_look_like_work(view):
         known = np.where(np.isfinite(ordinary(view.work[2])).any(axis=0), known, np.nan)  # without evaluations
     level = np.log(np.maximum(known, 1.0) / view.period)
     n, slow = len(level), 2 if len(level) > 2 and level[-2] >= level[-1] / 2 else 1
@@ -46,8 +46,8 @@ def slow_lately(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas
     seen = lateness_of(view)
     if seen is not None and seen.hidden:
         return _in_ring(view, seen, one, sigmas)
-    best, grown = _came_last(view, seen, one) if hidden(view) else worked_longer(view, one)[:2]
-    alone = hidden(view)
+    best, grown = _came_last(view, seen, one) if waits_look_like_work(view) else worked_longer(view, one)[:2]
+    alone = waits_look_like_work(view)
     ways = [(worked, np.log(slower))]
     if not view.parallelism.piped:
         if best < 0:
@@ -83,7 +83,7 @@ def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]
 
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
     """Write the finding on a rank that worked longer in `parts` parts of a step."""
-    finding = told(view, rank, one, grown, score)
+    finding = straggler_finding(view, rank, one, grown, score)
     which = f"{'' if one.stop - one.start == 1 else 'each of '}{stretch(view, one.start, one.stop)}"
     message = (
         f"adds {grown[rank] / 1e6:.1f} ms to {which}, "
@@ -107,7 +107,7 @@ def _came_last(
     late, slow = np.nan_to_num(seen.late - usual(seen.late)), one.stop - one.start
     now, due = late[:, -slow:].min(axis=1), share * lost * seen.within
     best = int(np.argmax(now))
-    others = now[strangers_of(view, np.arange(len(late)), best)]
+    others = now[ranks_elsewhere(view, np.arange(len(late)), best)]
     least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=0.002))
     sure = len(others) > 0 and now[best] >= least and _unlike(late, best, slow)
     return best if sure else -1, np.minimum(now / seen.within, lost) * view.period
@@ -118,7 +118,7 @@ def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Fl
     every = [worked(view, rank) for rank in range(len(view.job.endpoints))]
     scores = np.array([0.0 if parts is None else _all_through(parts, height, one.stop - one.start) for parts in every])
     slow = np.flatnonzero(scores >= sigmas)
-    alone = len(slow) > 0 and not len(strangers_of(view, slow, int(slow[0])))
+    alone = len(slow) > 0 and not len(ranks_elsewhere(view, slow, int(slow[0])))
     lost = np.where(scores >= sigmas, view.period * (np.exp(one.height) - 1), 0.0)
     return int(slow[0]) if alone else -1, lost
 

@@ -65,8 +65,10 @@ def hang(
     rows = np.flatnonzero(~view.flows.control())
     spoken = union(view.flows.start_ns[rows], view.flows.end_ns[rows])
     patience = _patience(view, spoken, calm, periods, soon_s * 1e9, beyond)
-    told = [s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known]  # including the first step
-    for one in sorted((one for one in told if not _between(view, one)), key=lambda s: s.start - s.end)[:most]:
+    silences = [
+        s for s in _silences(view, rows, spoken, patience) if s.over or len(calm) + 1 >= known
+    ]  # including the first step
+    for one in sorted((one for one in silences if not _between(view, one)), key=lambda s: s.start - s.end)[:most]:
         near = calm[calm != one.step]
         near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][:examples])
         cut = _cut(view, one, near)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prism.detectors.peers.host_rings import in_turn, kept_waiting
-from prism.detectors.peers.reduction_trees import spoke_after, tree_of
+from prism.detectors.peers.host_rings import ring_delays, sorted_sends
+from prism.detectors.peers.reduction_trees import sent_after, tree_of
 from prism.detectors.slow_rank import severity
 from prism.findings.message_values import percent
 from prism.graph.job_view import Floats, View
@@ -54,7 +54,7 @@ def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: fl
     sigma = spread(late - middle(late, axis=1), floor=share / 20)
     found = []
     for ranks in judged:
-        found += _standing_out(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
+        found += _late_spans(late, np.array(ranks), sigma, share, sigmas, apart, view.least)
     found = [(rank, one) for rank, one in found if _explains(view, one, float(within[rank]))]
     found = [
         (rank, one._replace(height=_grown(lost[rank], one))) if np.isfinite(lost[rank]).any() else (rank, one)
@@ -105,7 +105,7 @@ def lateness_of(view: View) -> Late | None:
         met_there = inside[view.flows.dst.take(rows)]
         rows, cuts = rows[met_there], np.append(0, np.cumsum(met_there))[cuts]
         own = [rows[low:high] for low, high in pairwise(cuts.tolist())]
-        parted = kept_waiting(view, ranks, own, start, begins)
+        parted = ring_delays(view, ranks, own, start, begins)
         if parted is not None:
             late[ranks], lost[ranks], others = parted
             hidden, unsure = hidden.union(ranks), unsure | others
@@ -124,7 +124,7 @@ def lateness_of(view: View) -> Late | None:
             within[ranks] = middle((first - begins)[:, 1:], axis=1)[:, 0] / view.period
         if tree is not None and view.one_sided:
             inner = [place[m] for m in tree.inside]
-            spoke, needs = spoke_after(view, tree, begins)
+            spoke, needs = sent_after(view, tree, begins)
             late[inner] = (spoke - np.fmax(needs, middle(first, axis=0))) / view.period
             within[inner] = middle((spoke - begins)[:, 1:], axis=1)[:, 0] / view.period
             ranks = [*ranks, *inner]
@@ -156,7 +156,7 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
     """
     if any(not len(rows) or (view.flows.dst.take(rows) != view.flows.dst[rows[0]]).any() for rows in own):
         return None
-    sent = in_turn(view.flows, own, start)
+    sent = sorted_sends(view.flows, own, start)
     late = lateness(sent, begins)
     if late is None:
         return None
@@ -166,7 +166,7 @@ def _calls(view: View, own: Sequence[Ints], start: Ints, begins: Ints) -> tuple[
     return np.maximum(late, whole) / view.period, np.maximum(late, most) / view.period
 
 
-def _standing_out(
+def _late_spans(
     late: Floats, ranks: Ints, sigma: float, share: float, sigmas: float, apart: float, least: int
 ) -> list[tuple[int, Shift]]:
     """Find members of one group that were late in a span of steps, or always: by half as much or more in most of these

@@ -16,12 +16,12 @@ from scipy.special import gammainc
 from prism.detectors.observations.edge_anomalies import (
     Incident,
     against_usual,
+    always_slow_edges,
     erratic,
-    first_hand,
+    head_of_chain,
     in_short_steps,
     incidents,
-    standing,
-    unfed,
+    without_fed_edges,
 )
 from prism.detectors.observations.nic_sharing import shared
 from prism.detectors.observations.switch_losses import likeliest
@@ -53,9 +53,9 @@ def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[F
     lately = [one for one in lately if not erratic(one, rows)]
     lately = [one for one in lately if not in_short_steps(view, one, rows, longer=slower)]
     lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=slower)]
-    found = [_told(view, first_hand(one, rows, np.log(factor)), "slow") for one in lately]
+    found = [_finding_of(view, without_fed_edges(one, rows, np.log(factor)), "slow") for one in lately]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
-        found += [_told(view, one, "slow") for one in standing(view, keys, level, np.log(factor))]
+        found += [_finding_of(view, one, "slow") for one in always_slow_edges(view, keys, level, np.log(factor))]
     return joined([finding for finding in found if finding is not None])
 
 
@@ -98,7 +98,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
         alike = (
             float(gammainc(lost / bunch, chance / bunch)) * again.size * again.shape[1] / 2
         )  # expected number of such spans (Poisson)
-        finding = _told(view, one, "lossy") if lost >= max(least, factor * chance) and alike <= RARE else None
+        finding = _finding_of(view, one, "lossy") if lost >= max(least, factor * chance) and alike <= RARE else None
         out += [finding] if finding is not None else []
     return joined(out)
 
@@ -118,7 +118,7 @@ def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
     return [own for own in by_kind.values() if len(own) >= 4] + ([few] if few else [])
 
 
-def _told(view: View, one: Incident, how: str) -> Finding | None:
+def _finding_of(view: View, one: Incident, how: str) -> Finding | None:
     """Write the finding on the part that an incident's bad edges share, or the worst of them if that explains more; None if
     none does.
 
@@ -129,7 +129,7 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     good = _as_long(view, one) if how == "slow" else one.good
     ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
     known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, good, queued))]
-    if not known and view.slowdown(one.start, one.stop) >= 1.03 and (first := unfed(view, one)).bad != one.bad:
+    if not known and view.slowdown(one.start, one.stop) >= 1.03 and (first := head_of_chain(view, one)).bad != one.bad:
         known = [(ranked, first) for ranked in [_ranked(view, first, good, queued)] if ranked]
     if not known:
         return None
@@ -138,8 +138,8 @@ def _told(view: View, one: Incident, how: str) -> Finding | None:
     best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
     same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]
     if len(same) > 1 and _queue_of(best.suspect, queued) == 0.0:
-        told = likeliest(view, [_names(view, v) for v in same], *view.during(one.start, one.stop))
-        best, same = (best, same) if told is None else (same[told], [same[told]])
+        lossiest = likeliest(view, [_names(view, v) for v in same], *view.during(one.start, one.stop))
+        best, same = (best, same) if lossiest is None else (same[lossiest], [same[lossiest]])
     subject, ids, unsure = _subject(view, best, same, queued)
     return _finding(view, one, how, subject, ids, unsure, best, queued)
 

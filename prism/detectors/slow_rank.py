@@ -13,8 +13,8 @@ import numpy as np
 
 from prism.detectors import constants as c
 from prism.detectors.peers.context_peers import above_mates
-from prism.detectors.peers.peer_ranks import against_peers, ordinary, strangers_of, twins_of
-from prism.detectors.peers.slow_groups import PIECES, Piece, Slow, at_once, by_host, one_of_two, partner
+from prism.detectors.peers.peer_ranks import against_peers, ordinary, peers_of_stage, ranks_elsewhere
+from prism.detectors.peers.slow_groups import PIECES, Piece, Slow, by_host, one_of_two, overlapping, partner
 from prism.findings.message_values import beside
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import (
@@ -52,7 +52,7 @@ def slow_rank(
     if view.parallelism.piped:  # joined pieces are unreliable there, unless the total grew
         more = _grew_in_all(view, _slower(view, "largest", np.log(factor), sigmas, apart, share))
         more += _above_mates(view, np.log(factor), sigmas, share)
-        out += [slow for slow in more if not any(at_once(slow.one, known.one) for known in out)]
+        out += [slow for slow in more if not any(overlapping(slow.one, known.one) for known in out)]
     else:
         out = out or _slower(view, "largest", np.log(factor), sigmas, apart, share)
     out = out or _always_slow(view, np.log(always), sigmas, apart, share)
@@ -65,12 +65,12 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     moved = against_peers(view, np.log(worked))
     calm, piped = ordinary(worked), view.parallelism.piped
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
-    twins = {rank: ranks for ranks, _ in twins_of(view) for rank in ranks.tolist()}
+    twins = {rank: ranks for ranks, _ in peers_of_stage(view) for rank in ranks.tolist()}
     out = []
     for rank, noise in standing_out(moved, sigma, least=view.least, height=height, score=sigmas).items():
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
-        strangers = strangers_of(view, np.arange(len(worked)), rank)
-        own = strangers_of(view, twins.get(rank, strangers[:0]), rank)
+        strangers = ranks_elsewhere(view, np.arange(len(worked)), rank)
+        own = ranks_elsewhere(view, twins.get(rank, strangers[:0]), rank)
         inside = [np.arange(one.start, one.stop) for one in every]
         outside = np.delete(calm[rank : rank + 1], np.concatenate([np.zeros(0, np.int64), *inside]), axis=1)
         else_seen = float(usual(outside, share=HIGH)[0, 0])
@@ -109,7 +109,7 @@ def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
     """
     if not found:
         return []
-    total, twins = ordinary(view.work[2]), twins_of(view)
+    total, twins = ordinary(view.work[2]), peers_of_stage(view)
     grown: dict[tuple[int, int], Floats] = {}
     out = []
     for slow in found:
@@ -119,7 +119,7 @@ def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
             for own, _ in twins:
                 high[own] = np.fmax(high[own], middle(high[own]))
             grown[during] = middle(total[:, start:stop], axis=1)[:, 0] - high
-        others = grown[during][strangers_of(view, np.arange(len(total)), slow.rank)]
+        others = grown[during][ranks_elsewhere(view, np.arange(len(total)), slow.rank)]
         if grown[during][slow.rank] >= max(slow.lost / 2, 2 * np.nanmax(others, initial=0.0)):
             out.append(slow)
     return out
@@ -145,10 +145,10 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     levels = [
         _Level(level, usual(level, share=c.SEEN_SELDOM)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)
     ]
-    for twins, pairs in twins_of(view):
+    for twins, pairs in peers_of_stage(view):
         for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
             sure = pairs is None and not view.parallelism.piped
-            for piece, lead, support in _ways(levels, strangers_of(view, twins, rank), rank, pairs, sure, height):
+            for piece, lead, support in _ways(levels, ranks_elsewhere(view, twins, rank), rank, pairs, sure, height):
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
                     continue
                 lost = float(middle(view.work[2][rank]) * (1 - np.exp(-lead.over)))
@@ -264,7 +264,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
     now = float(np.nanmedian(worked[one.start : one.stop]) / 1e6)
     always = one.stop - one.start == len(worked)
     than = "on comparable ranks" if always else "usually"
-    told = severity(slow.grew, slow.lost / view.period)
+    level = severity(slow.grew, slow.lost / view.period)
     where = f" on {len(mates) + 1} of its ranks" if mates and host else ""
     subject: SubjectType = "host" if mates and host else "endpoint"
     ids: tuple[str, ...] = (host,) if mates and host else (address,)
@@ -275,7 +275,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         detector="slow_rank",
         kind="slow_rank",
         job=view.job.id,
-        severity=told,
+        severity=level,
         subject=subject,
         ids=ids,
         start_ns=start,
@@ -284,7 +284,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         score=round(min(one.score, 999.0), 2),
         message=(
             f"compute time before sending{where} is {beside(f'{now:.1f} ms', f'{now / factor:.1f} ms', factor, than=than)}; "
-            f"{_peers(slow, others)} {'but steps take no longer' if told is Severity.INFO else 'and wait for it'}"
+            f"{_peers(slow, others)} {'but steps take no longer' if level is Severity.INFO else 'and wait for it'}"
         ),
         evidence={
             "steps": view.numbers(one.start, one.stop),

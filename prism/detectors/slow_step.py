@@ -18,7 +18,9 @@ from prism.model import Finding, FindingKind, Severity, SubjectType
 def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
     """Detect spans of steps `factor` times longer than the job's others."""
     return [
-        _told(view, one, "slow_step", "job", (view.job.id,), steps_take(view, one.start, one.stop, float(np.exp(one.height))))
+        _finding_of(
+            view, one, "slow_step", "job", (view.job.id,), steps_take(view, one.start, one.stop, float(np.exp(one.height)))
+        )
         for one in longer_steps(view, factor=factor, sigmas=sigmas)
     ]
 
@@ -48,7 +50,7 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
             took = beside(duration(now), duration(now / times), times)
             which = stretch(view, one.start, one.stop)
             text = f"gradient reduction takes {took} in {which}; the job's other groups are unchanged"
-            out.append(_told(view, one, "slow_group", "group", stream.members, text))
+            out.append(_finding_of(view, one, "slow_group", "group", stream.members, text))
     return out
 
 
@@ -62,7 +64,7 @@ def _spans(view: View, rows: np.ndarray) -> Floats:
     return np.log(np.where(last[:n] > 0, np.maximum(length, 1.0), np.nan))
 
 
-def _told(view: View, one: Shift, kind: FindingKind, subject: SubjectType, ids: tuple[str, ...], text: str) -> Finding:
+def _finding_of(view: View, one: Shift, kind: FindingKind, subject: SubjectType, ids: tuple[str, ...], text: str) -> Finding:
     start, end = view.during(one.start, one.stop)
     return Finding(
         detector=kind,

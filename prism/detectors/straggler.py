@@ -30,7 +30,9 @@ from prism.loops.arrays.intervals import Ints
 from prism.model import Finding, SubjectType
 
 
-def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25) -> list[Finding]:
+def straggler(
+    view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25
+) -> list[Finding]:
     """Detect the rank that worked longer by the `share` of the steps' excess, and by the share `apart` of it longer than any
     other.
 
@@ -39,7 +41,7 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
     the rank that came last.
     """
     total = view.work[2]
-    if len(view.ends) < 6 or len(total) < 3 or hidden(view):
+    if len(view.ends) < 6 or len(total) < 3 or waits_look_like_work(view):
         return []
     level = np.log(np.maximum(view.durations, 1.0))
     level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluations
@@ -53,7 +55,7 @@ def laggard(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: flo
 
 
 def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) -> Finding | None:
-    """Find the rank that worked longer in some steps, as in `laggard`; None if there is none, or these are hiccups."""
+    """Find the rank that worked longer in some steps, as in `straggler`; None if there is none, or these are hiccups."""
     best, grown, ahead = worked_longer(view, one, share=share, apart=apart)
     if best < 0:
         return None
@@ -64,20 +66,20 @@ def _named(view: View, one: Shift, sigmas: float, share: float, apart: float) ->
     if by_chance(more, best, by) > RARE:  # expected among many ranks and steps
         return None
     score = float(ahead / max(_noise(total[best], one), 1.0))
-    return told(view, best, one, grown, min(one.score, score)) if score >= sigmas else None
+    return straggler_finding(view, best, one, grown, min(one.score, score)) if score >= sigmas else None
 
 
-def hidden(view: View) -> bool:
+def waits_look_like_work(view: View) -> bool:
     """Whether a sender that waits for room at its receiver seems to work: collectives of one-sided writes."""
     return view.one_sided and not view.parallelism.piped
 
 
 def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
-    """Find the rank that worked longer in some steps as in `laggard`, or -1; the excess of each rank, ns, and its lead, ns."""
+    """Find the rank that worked longer in some steps as in `straggler`, or -1; the excess of each rank, ns; its lead, ns."""
     grown = longer(view, one.start, one.stop)
     lost = float(view.period * (np.exp(one.height) - 1))
     best = int(np.argmax(grown))
-    others = _strangers(view, best)
+    others = _ranks_elsewhere(view, best)
     ahead = float(grown[best] - grown[others].max()) if len(others) and np.isfinite(grown[best]) else -np.inf
     found = grown[best] >= share * lost and ahead >= apart * lost and not _as_long_before(view, best, one, lost)
     return (best if found else -1), grown, ahead
@@ -91,13 +93,13 @@ def _as_long_before(view: View, rank: int, one: Shift, lost: float) -> bool:
     return bool(np.nan_to_num(worked[short]).max(initial=0.0) >= middle(worked[one.start : one.stop]) - lost / 2)
 
 
-def _strangers(view: View, rank: int) -> Ints:
+def _ranks_elsewhere(view: View, rank: int) -> Ints:
     """Ranks on other hosts: a fault may slow neighbours on the host as well, invisibly."""
     host = [view.topology.host(a) if view.topology is not None else None for a in view.job.endpoints]
     return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
 
 
-def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
+def _subject_of(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
     """The rank; or its host, if others of it work longer as well: waits inside a host are invisible."""
     address = view.job.endpoints[rank]
     host = view.topology.host(address) if view.topology is not None else None
@@ -108,10 +110,10 @@ def _culprit(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tu
     return ("host", mates) if len(mates) > 1 else ("endpoint", [address])
 
 
-def told(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
+def straggler_finding(view: View, rank: int, one: Shift, growth: Floats, score: float) -> Finding:
     """Write the finding on a rank that worked longer in some steps, as found by `worked_longer`."""
     address, grown, (start, end) = view.job.endpoints[rank], float(growth[rank]), view.during(one.start, one.stop)
-    subject, ranks = _culprit(view, rank, growth)
+    subject, ranks = _subject_of(view, rank, growth)
     name = (view.topology.host(address) or address) if subject == "host" and view.topology is not None else address
     slowdown = view.slowdown(one.start, one.stop)
     return Finding(

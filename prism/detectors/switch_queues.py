@@ -30,14 +30,14 @@ def queues(view: View, start: int, stop: int, *, times: float = c.QUEUE_FACTOR, 
     some delays are zero or negative, delays count from the smallest.
     """
     t = view.transits
-    told = t.packets > 0
-    if not told.any() or stop - start >= len(view.ends):
+    known = t.packets > 0
+    if not known.any() or stop - start >= len(view.ends):
         return {}
     low, high = view.during(start, stop)
     inside = (t.start_ns >= low) & (t.start_ns <= high)
     out = {}
     for a, b in {(int(a), int(b)) for a, b in zip(t.sender, t.receiver, strict=True)}:
-        hop = (t.sender == a) & (t.receiver == b) & told
+        hop = (t.sender == a) & (t.receiver == b) & known
         now, usual = t.delay_ns[hop & inside], t.delay_ns[hop & ~inside]
         if len(now) and len(usual):
             peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
@@ -73,7 +73,7 @@ def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
         shared = set.intersection(*map(set, queued)) if queued else set()
         if shared and explained >= share:
             worst = _on_end(view, one, set(queued)) / max(more, 1.0)
-            out.append(_told(view, one, queued, shared, (explained, worst), crossing))
+            out.append(_finding_of(view, one, queued, shared, (explained, worst), crossing))
     return out
 
 
@@ -83,9 +83,9 @@ def _on_end(view: View, one: Shift, hops: Set[Hop]) -> float:
     What is usual for a hop is none: clocks may disagree.
     """
     t, (low, high) = view.transits, view.during(one.start, one.stop)
-    inside, told, waited = (t.start_ns >= low) & (t.start_ns <= high), t.packets > 0, 0.0
+    inside, known, waited = (t.start_ns >= low) & (t.start_ns <= high), t.packets > 0, 0.0
     for a, b in hops:
-        hop = (t.sender == t.exporters.index(a)) & (t.receiver == t.exporters.index(b)) & told
+        hop = (t.sender == t.exporters.index(a)) & (t.receiver == t.exporters.index(b)) & known
         usual = float(np.median(t.max_delay_ns[hop & ~inside]))
         waited += float(np.maximum(t.max_delay_ns[hop & inside] - usual, 0.0).sum())
     return waited / (one.stop - one.start)
@@ -105,7 +105,7 @@ def _crossing(view: View) -> Mapping[Hop, list[Pair]]:
     return out
 
 
-def _told(
+def _finding_of(
     view: View,
     one: Shift,
     queued: Mapping[Hop, float],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from prism.detectors.observations.switch_losses import attested
+from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, confidence
 from prism.diagnosis.assessment.cost import Cost, costs
@@ -46,8 +46,8 @@ def assess_findings(
 
 def _assessed(view: View, finding: Finding, cost: Cost, seen: Completeness, min_probability: float, least: float) -> Finding:
     if finding.detector == GRAPH:  # the event graph has replayed the steps already
-        return attested(view, finding)
-    finding = attested(view, replace(finding, isolate=isolation(view, finding, min_probability=min_probability)))
+        return with_switch_losses(view, finding)
+    finding = with_switch_losses(view, replace(finding, isolate=isolation(view, finding, min_probability=min_probability)))
     sure = confidence(view, finding, seen)
     evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}
     if cost.what_if is not None:

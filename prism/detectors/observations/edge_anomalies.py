@@ -86,7 +86,7 @@ def _likely(moved: Floats, row: int, one: Shift, sigma: float) -> bool:
     return even(moved[row], one, sigma) and by_chance(moved, row, one) <= RARE
 
 
-def standing(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
+def always_slow_edges(view: View, keys: list[Pair], level: Floats, height: float) -> list[Incident]:
     """Find edges that are slow in all steps, compared with edges of the same kind of traffic.
 
     Edges with less than half of the slowest edge's deviation (in logarithms) may only share a path with it.
@@ -131,7 +131,7 @@ def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, l
     return len(durations) > 0 and bool(np.quantile(durations, 0.25) > longer * middle(view.durations[one.start : one.stop]))
 
 
-def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Incident:
+def without_fed_edges(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Incident:
     """Remove edges from an incident that are slow because they wait for others, by `less` (log) than these.
 
     They forward data from a slower edge; or all edges of one endpoint are slower than all others. A NIC that is slow in both
@@ -148,7 +148,7 @@ def first_hand(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Inci
     return one._replace(bad=[b for b in one.bad if not fed[b]], worst=[b for b in one.worst if not fed[b]])
 
 
-def unfed(view: View, one: Incident) -> Incident:
+def head_of_chain(view: View, one: Incident) -> Incident:
     """Reduce an incident to the bad edge that feeds all others in sequence, through an endpoint or inside its host.
 
     Unchanged if the edges form no such chain. In a ring each endpoint sends to one, and receives from one.

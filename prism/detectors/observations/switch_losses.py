@@ -60,7 +60,7 @@ class Lost(NamedTuple):
         return f"{self.switch} counted {self.packets:,} {self.why} {where}, usually {self.usual:,.0f}"
 
 
-def attested(view: View, finding: Finding, *, most: int = 8) -> Finding:
+def with_switch_losses(view: View, finding: Finding, *, most: int = 8) -> Finding:
     """Add queue depths and up to `most` losses to a finding on a link or switch.
 
     A slow link with damaged packets at its ends becomes a lossy one.
@@ -101,8 +101,8 @@ def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
 
 def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = 4.0) -> int | None:
     """The one of several suspects, each a set of names, that lost `times` more than any other for reasons that slow a link."""
-    told = [lost(view, ids, start_ns, end_ns) for ids in suspects]
-    sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in told]
+    each = [lost(view, ids, start_ns, end_ns) for ids in suspects]
+    sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in each]
     first = int(np.argmax(sums))
     return first if sums[first] and all(i == first or times * n <= sums[first] for i, n in enumerate(sums)) else None
 
@@ -143,7 +143,7 @@ def _concerned(view: View, losses: Losses, ids: Collection[str], edges: Collecti
         np.stack([losses.exporter, losses.src, losses.dst, losses.reason < 0]), axis=1, return_inverse=True
     )
     names, places = (*losses.endpoints, ""), losses.exporters
-    told = [
+    each = [
         _counted(view, places[code], names[src] or names[dst], ids)
         if counted
         else frozenset((names[src], names[dst])) in pairs
@@ -152,7 +152,7 @@ def _concerned(view: View, losses: Losses, ids: Collection[str], edges: Collecti
         or (places[code] in ids and (len(ids) < 2 or _crosses(view, (names[src], names[dst]), ids)))
         for code, src, dst, counted in kinds.T.tolist()
     ]
-    return np.array(told, np.bool_)[which.ravel()]
+    return np.array(each, np.bool_)[which.ravel()]
 
 
 def _counted(view: View, switch: str, owner: str, ids: Collection[str]) -> bool:

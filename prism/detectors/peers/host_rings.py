@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     unsure: set[int]
 
 
-def in_turn(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
+def sorted_sends(flows: Flows, own: Sequence[Ints], start: Ints) -> Sent:
     """Records of each of some edges, sorted by `start`."""
     rows, cuts = on_end(own)
     begun = start.take(rows)
@@ -66,7 +66,7 @@ def ring_of(view: View, ranks: Sequence[int], own: Sequence[Ints]) -> Ring | Non
     return Ring(ring, [enters[hosts[i]] for i in ring], many) if len(ring) == len(speak) and many.max() > 1 else None
 
 
-def kept_waiting(
+def ring_delays(
     view: View, ranks: Sequence[int], own: Sequence[Ints], start: Ints, begins: Ints, *, now: int = 0
 ) -> Kept | None:
     """Compute how long some ranks, with their `own` sends, delayed their ring in each step.
@@ -78,7 +78,7 @@ def kept_waiting(
     ring = ring_of(view, ranks, own)
     if ring is None:
         return None
-    sent = in_turn(view.flows, [own[i] for i in ring.senders], start)
+    sent = sorted_sends(view.flows, [own[i] for i in ring.senders], start)
     until = now - int(quantile(np.sort(sent[1] - sent[0]), OFTEN)) if now else 0
     found = waits(sent, ring.many, begins, now=until)
     whole, most, unsure = np.zeros((len(ranks), len(begins))), np.zeros((len(ranks), len(begins))), set[int]()

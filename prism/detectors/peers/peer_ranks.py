@@ -9,7 +9,7 @@ from prism.loops.arrays.change_points import middle, usual
 from prism.loops.arrays.intervals import Ints
 
 
-def strangers_of(view: View, ranks: Ints, rank: int) -> Ints:
+def ranks_elsewhere(view: View, ranks: Ints, rank: int) -> Ints:
     """Select ranks that do not share a host with `rank`: a fault may slow ranks of its host as well, invisibly."""
     own = view.hosts[rank]
     return np.asarray(ranks[(ranks != rank) & ((own < 0) | (view.hosts[ranks] != own))], dtype=np.int64)
@@ -31,7 +31,7 @@ def peers(view: View) -> list[Ints]:
     return [np.array(key) for key in sorted({tuple(ranks.tolist()) for ranks in {id(r): r for r in own.values()}.values()})]
 
 
-def twins_of(view: View) -> list[tuple[Ints, list[Ints] | None]]:
+def peers_of_stage(view: View) -> list[tuple[Ints, list[Ints] | None]]:
     """List peers of one pipeline stage: other stages have other work, even if healthy.
 
     If they are only two hosts, or endpoints, with the other such pairs, else with None.

@@ -36,7 +36,7 @@ def tree_of(view: View, members: Sequence[str]) -> Tree | None:
     return Tree(leaves, [m for m in members if m not in leaves], partners)
 
 
-def spoke_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
+def sent_after(view: View, tree: Tree, begins: Ints) -> tuple[Floats, Floats]:
     """Compute when each inner member of a tree first sent, and when the first of all data that it needed had arrived, ns;
     float64[inside, steps] each, NaN if unknown.
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import networkx as nx
 import numpy as np
 
-from prism.detectors.peers.peer_ranks import strangers_of
+from prism.detectors.peers.peer_ranks import ranks_elsewhere
 from prism.graph.job_view import View
 from prism.graph.record_dependencies import COLLECTIVES
 from prism.loops.arrays.change_points import Shift
@@ -34,7 +34,7 @@ class Slow(NamedTuple):
     beside: tuple[int, ...] = ()
 
 
-def at_once(one: Shift, other: Shift) -> bool:
+def overlapping(one: Shift, other: Shift) -> bool:
     """Whether two spans share a step."""
     return one.start < other.stop and other.start < one.stop
 
@@ -80,10 +80,10 @@ def by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple[
     out: list[tuple[Slow, list[int]]] = []
     for slow in sorted(found, key=lambda f: -f.one.height):
         for known, mates in out:
-            meet = at_once(slow.one, known.one)
+            meet = overlapping(slow.one, known.one)
             if meet and known.partner == slow.rank:
                 break
-            if meet and slow.rank not in strangers_of(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
+            if meet and slow.rank not in ranks_elsewhere(view, np.array([slow.rank]), known.rank) and slow.rank != known.rank:
                 if known.one.height < clear * slow.one.height:
                     mates.append(slow.rank)
                 break

@@ -52,7 +52,7 @@ def test_a_connection_closed_while_training_goes_on_is_no_crash():
 @pytest.mark.parametrize("born", [False, True])
 @pytest.mark.parametrize(("lead_ms", "claimed"), [(50.0, True), (0.2, False)])
 def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, claimed, born):
-    """The steps of such a job may be cut elsewhere than where it ends, or be parts of what was told as one."""
+    """The steps of such a job may be cut elsewhere than where it ends, or be parts of what was expected as one."""
     wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=lead_ms)
     for i, row in enumerate(row for row in wire.rows if row["octets"] == 0 and row["src"] != 2):
         row["start_ns"] += i * MS // 50
@@ -184,8 +184,8 @@ def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_
     assert _through(view, shares, 0.005, 0.95) == share
 
 
-@pytest.mark.parametrize(("other", "sent", "told"), [(60, 0, True), (160, 0, False), (60, 900, False)])
-def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, told):
+@pytest.mark.parametrize(("other", "sent", "expected"), [(60, 0, True), (160, 0, False), (60, 900, False)])
+def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, expected):
     """Steps of 100; the first leaves 20 after its second, the `other` ended its own last one so long after the begin."""
     edge = SimpleNamespace(start=np.array([10, 110, 210]), octets=np.array([1000, 1000, sent]))
     steps = [np.array([[0, 100], [100, end]]) for end in (200, other)]
@@ -200,4 +200,4 @@ def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other,
         per_step=lambda *_: np.array([1000.0, 1000.0]),
         period=100,
     )
-    assert _ahead(view, 2, Left(0, 220, {1: 230}, gone=True)) is told
+    assert _ahead(view, 2, Left(0, 220, {1: 230}, gone=True)) is expected

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from prism import topology
-from prism.detectors.early_late_rank import late_again
+from prism.detectors.early_late_rank import early_late_rank
 from prism.model import Severity
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -31,7 +31,7 @@ def late(step, rank, *, since=STEPS - 2):
 @pytest.mark.parametrize("tcp", [True, False])
 def test_who_is_late_again_is_told_before_that_step_is_over(tcp):
     view = job(late, tcp=tcp)
-    (one,) = late_again(view)
+    (one,) = early_late_rank(view)
     assert (one.detector, one.kind, one.ids) == ("late_again", "slow_rank", (address(SLOW),))
     assert one.severity is Severity.CRITICAL
     assert one.start_ns == view.begins[-1]
@@ -42,26 +42,28 @@ def test_who_is_late_again_is_told_before_that_step_is_over(tcp):
 
 
 def test_not_before_it_is_late_by_half_as_much_again_nor_once():
-    assert late_again(job(late, after_ms=4000.0)) == []
-    assert late_again(job(late, after_ms=2500.0)) == []  # nobody has begun to speak
-    assert late_again(job(lambda step, rank: late(step, rank) if step < STEPS - 1 else USUAL)) == []
+    assert early_late_rank(job(late, after_ms=4000.0)) == []
+    assert early_late_rank(job(late, after_ms=2500.0)) == []  # nobody has begun to speak
+    assert early_late_rank(job(lambda step, rank: late(step, rank) if step < STEPS - 1 else USUAL)) == []
     other = (SLOW + 3) % RANKS
-    assert late_again(job(lambda step, rank: late(step, other if step == STEPS - 1 and rank == SLOW else rank))) == []
+    assert early_late_rank(job(lambda step, rank: late(step, other if step == STEPS - 1 and rank == SLOW else rank))) == []
 
 
 def test_not_in_all_that_was_recorded_nor_where_little_is_known():
-    assert late_again(job(late, least=3)) == []
-    assert late_again(job(lambda step, rank: late(step + 12, rank), steps=STEPS - 12)) == []
-    assert late_again(job(lambda step, rank: late(step, rank) / 5, after_ms=900.0)) == []  # of short steps two are over soon
+    assert early_late_rank(job(late, least=3)) == []
+    assert early_late_rank(job(lambda step, rank: late(step + 12, rank), steps=STEPS - 12)) == []
+    assert (
+        early_late_rank(job(lambda step, rank: late(step, rank) / 5, after_ms=900.0)) == []
+    )  # of short steps two are over soon
 
 
-@pytest.mark.parametrize(("often", "told"), [(99, [(address(SLOW),)]), (8, [])])
-def test_where_ranks_are_late_often_this_may_be_chance(often, told):
+@pytest.mark.parametrize(("often", "expected"), [(99, [(address(SLOW),)]), (8, [])])
+def test_where_ranks_are_late_often_this_may_be_chance(often, expected):
     def work(step, rank):
         hiccup = step < STEPS - 2 and step % often == 2 and rank == 1
         return 2 * USUAL if hiccup else late(step, rank)
 
-    assert named(late_again(job(work))) == told
+    assert named(early_late_rank(job(work))) == expected
 
 
 HOSTS, INNER = 4, 3  # the second of its host: nobody sees it send
@@ -87,7 +89,7 @@ def slow(rank, since, stop=None):
 @pytest.mark.parametrize(("buckets", "after_s"), [(1, 4.5), (4, 4.0)])
 def test_where_lanes_are_inside_hosts_the_ring_waits_again(buckets, after_s, tcp):
     view = hidden(slow(INNER, STEPS - 2), buckets=buckets, after_s=after_s, tcp=tcp)
-    (one,) = late_again(view)
+    (one,) = early_late_rank(view)
     assert one.ids == ("10.10.1.2",)
     assert (one.start_ns, one.end_ns) == (view.begins[-1], view.now)
     assert one.severity is not Severity.INFO
@@ -97,12 +99,12 @@ def test_where_lanes_are_inside_hosts_the_ring_waits_again(buckets, after_s, tcp
 
 @pytest.mark.parametrize("buckets", [1, 4])
 def test_where_lanes_are_inside_hosts_once_is_not_again(buckets):
-    assert late_again(hidden(slow(INNER, STEPS - 2), buckets=buckets, after_s=1.0)) == []  # nobody has begun to speak
-    assert late_again(hidden(slow(INNER, STEPS - 2, STEPS - 1), buckets=buckets, after_s=3.0)) == []
+    assert early_late_rank(hidden(slow(INNER, STEPS - 2), buckets=buckets, after_s=1.0)) == []  # nobody has begun to speak
+    assert early_late_rank(hidden(slow(INNER, STEPS - 2, STEPS - 1), buckets=buckets, after_s=3.0)) == []
     other = (slow(INNER, STEPS - 2, STEPS - 1), slow(INNER + 3, STEPS - 1))
-    assert late_again(hidden(*other, buckets=buckets, after_s=4.5)) == []
-    assert late_again(hidden(buckets=buckets, after_s=3.0)) == []
+    assert early_late_rank(hidden(*other, buckets=buckets, after_s=4.5)) == []
+    assert early_late_rank(hidden(buckets=buckets, after_s=3.0)) == []
 
 
 def test_a_healthy_job_that_waits_for_nobody_is_not_blamed():
-    assert late_again(job(lambda _step, _rank: USUAL, after_ms=3500.0)) == []
+    assert early_late_rank(job(lambda _step, _rank: USUAL, after_ms=3500.0)) == []

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism import topology
-from prism.detectors.early_slow_rank import slow_lately
+from prism.detectors.early_slow_rank import early_slow_rank
 from prism.model import Severity
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -27,7 +27,7 @@ def longer(step, rank):
 def test_who_worked_longer_all_through_one_long_step():
     view = job(longer)
     assert view.period > 1.5e9
-    (one,) = slow_lately(view)
+    (one,) = early_slow_rank(view)
     assert (one.detector, one.kind, one.ids, one.severity) == ("lately", "slow_rank", (address(SLOW),), Severity.WARNING)
     assert one.evidence["steps"] == [len(view.ends) - 1, len(view.ends)]
     assert (one.start_ns, one.end_ns) == view.during(*one.evidence["steps"])
@@ -36,12 +36,12 @@ def test_who_worked_longer_all_through_one_long_step():
 
 
 def test_in_all_that_was_recorded_and_where_steps_are_short_two_steps_tell():
-    assert slow_lately(job(longer, least=3)) == []
-    assert slow_lately(job(lambda step, rank: longer(step, rank) / 5)) == []
+    assert early_slow_rank(job(longer, least=3)) == []
+    assert early_slow_rank(job(lambda step, rank: longer(step, rank) / 5)) == []
 
 
 def test_what_was_not_seen_in_few_steps_may_be_common():
-    assert slow_lately(job(lambda step, rank: longer(step + 8, rank), steps=STEPS - 8)) == []
+    assert early_slow_rank(job(lambda step, rank: longer(step + 8, rank), steps=STEPS - 8)) == []
 
 
 def test_a_pause_is_not_all_through_a_step():
@@ -51,28 +51,31 @@ def test_a_pause_is_not_all_through_a_step():
         calls[step, rank] += 1
         return 8 * USUAL if rank == SLOW and step == STEPS - 1 and calls[step, rank] == 8 else USUAL
 
-    assert slow_lately(job(paused)) == []
+    assert early_slow_rank(job(paused)) == []
 
 
-@pytest.mark.parametrize(("once", "told"), [((6,), []), ((6, 7), []), ((6, 7, 8), [(address(SLOW),)])])
-def test_where_a_step_or_two_are_as_long_this_may_be_one_of_them(once, told):
-    assert named(slow_lately(job(lambda step, rank: 1.4 * USUAL if rank == 2 and step in once else longer(step, rank)))) == told
+@pytest.mark.parametrize(("once", "expected"), [((6,), []), ((6, 7), []), ((6, 7, 8), [(address(SLOW),)])])
+def test_where_a_step_or_two_are_as_long_this_may_be_one_of_them(once, expected):
+    assert (
+        named(early_slow_rank(job(lambda step, rank: 1.4 * USUAL if rank == 2 and step in once else longer(step, rank))))
+        == expected
+    )
 
 
 def test_steps_that_several_ranks_made_long_one_after_another_are_single_ones():
     """As where hosts have other load now and then: three on end, each another's."""
     other = {6: 0, 7: 2, 8: 7}
     work = lambda step, rank: 1.4 * USUAL if other.get(step) == rank else longer(step, rank)  # noqa: E731
-    assert slow_lately(job(work)) == []
+    assert early_slow_rank(job(work)) == []
 
 
 def test_a_step_with_one_piece_of_work_tells_nothing_of_what_lasts():
     work = lambda step, rank: 20 * longer(step, rank)  # noqa: E731
-    assert slow_lately(job(work, dp=8, pp=1)) == []
+    assert early_slow_rank(job(work, dp=8, pp=1)) == []
 
 
 def test_all_that_are_slower_are_nobodys_fault():
-    assert slow_lately(job(lambda step, _rank: longer(step, SLOW))) == []
+    assert early_slow_rank(job(lambda step, _rank: longer(step, SLOW))) == []
 
 
 LONG = Job(
@@ -105,7 +108,7 @@ def simulated(name, *faults):
 def test_without_a_pipeline_the_one_that_is_last_in_all_parts_of_a_step(name):
     slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=1.5)
     view = simulated(name, slow)
-    (one,) = slow_lately(view)
+    (one,) = early_slow_rank(view)
     assert one.ids == ("10.10.3.1",)
     assert one.evidence["parts"] >= 4
     assert one.score >= 6
@@ -117,14 +120,14 @@ def test_where_lanes_are_inside_hosts_it_is_whom_the_ring_waited_for(tcp, bucket
     octets, nic = (40_000_000, 4.0) if tcp else (2_000_000_000, 200.0)
     kind = replace(LONG, transport="tcp" if tcp else "rdma", buckets=buckets, overlap=True, gradient_octets=octets)
     own = Cluster(hosts=4, gpus=2, nic_gbit=nic)
-    for factor, told in ((1.5, ["10.10.1.2"]), (None, [])):
+    for factor, expected in ((1.5, ["10.10.1.2"]), (None, [])):
         slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=factor) if factor else None
         pause = Fault("hang", ranks=(3,), first=LONG.steps - 1, seconds=1.5)
         made = simulate(Spec("long", own, (kind,), (slow or pause,)), seed=3)
         view = replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
         assert view.durations[-1] > 1.3 * view.period
-        found = slow_lately(view)
-        assert [one.ids[0] for one in found] == told
+        found = early_slow_rank(view)
+        assert [one.ids[0] for one in found] == expected
         assert all("unseen" in one.evidence and one.severity is not Severity.INFO for one in found)
 
 
@@ -139,7 +142,7 @@ def test_what_spares_a_part_of_a_step_is_not_all_through_it(seed, step):
     near = (made.flows.start_ns >= ends[step - 25]) & (made.flows.end_ns <= ends[step] + 20_000_000)
     view = replace(seen(made.flows.take(near), own), least=2)
     assert view.durations[-1] > 1.25 * view.period
-    assert slow_lately(view) == []
+    assert early_slow_rank(view) == []
 
 
 def test_the_last_part_of_a_slow_step_may_be_as_long_as_ever():
@@ -149,33 +152,33 @@ def test_the_last_part_of_a_slow_step_may_be_as_long_as_ever():
     slow = Fault("compute_slow", ranks=(6,), first=LONG.steps - 1, factor=1.74)
     made = simulate(Spec("long", RDMA, (kind,), (slow,)), 5)
     view = replace(seen(made.flows, topology.parse(json.dumps(made.topology), "t")), least=2)
-    assert [one.ids for one in slow_lately(view)] == [("10.10.6.1",)]
+    assert [one.ids for one in early_slow_rank(view)] == [("10.10.6.1",)]
 
 
 @pytest.mark.parametrize("name", ["fsdp over RDMA", "moe", "moe over RDMA"])
 def test_of_two_long_steps_both_tell(name):
     slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 2, factor=1.5)
-    (one,) = slow_lately(simulated(name, slow))
+    (one,) = early_slow_rank(simulated(name, slow))
     assert (one.ids, one.evidence["steps"][1] - one.evidence["steps"][0]) == (("10.10.3.1",), 2)
     pause = Fault("hang", ranks=(3,), first=LONG.steps - 2, seconds=1.5)
-    assert slow_lately(simulated(name, pause, replace(slow, first=LONG.steps - 1))) == []
+    assert early_slow_rank(simulated(name, pause, replace(slow, first=LONG.steps - 1))) == []
 
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_without_a_pipeline_a_pause_that_costs_as_much_is_none(name):
     view = simulated(name, Fault("hang", ranks=(3,), first=LONG.steps - 1, seconds=1.5))
     assert view.durations[-1] > 1.3 * view.period
-    assert slow_lately(view) == []
+    assert early_slow_rank(view) == []
 
 
 @pytest.mark.parametrize("name", ["ddp over RDMA", "fsdp over RDMA", "moe over RDMA"])
 def test_where_others_were_last_in_a_step_before_it_may_be_another_one_of_those(name):
     slow = Fault("compute_slow", ranks=(3,), first=LONG.steps - 1, factor=1.5)
     other = Fault("compute_slow", ranks=(6,), first=12, stop=13, factor=1.45)
-    assert slow_lately(simulated(name, slow, other)) == []
+    assert early_slow_rank(simulated(name, slow, other)) == []
 
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_a_slow_nic_is_no_slow_rank(name):
     view = simulated(name, Fault("nic_throttle", ranks=(3,), first=LONG.steps - 1, factor=8.0))
-    assert slow_lately(view) == []
+    assert early_slow_rank(view) == []

@@ -46,14 +46,14 @@ def test_how_much_a_slow_nic_takes_in_each_step_is_told():
     assert found.evidence["lost_ms_per_step"] == pytest.approx(137, rel=0.1)
 
 
-@pytest.mark.parametrize(("after", "told"), [(3.0, (address(1),)), (6.0, tuple(sorted((address(0), address(1)))))])
-def test_who_hands_on_what_comes_slowly_is_not_why_it_does(after, told):
+@pytest.mark.parametrize(("after", "expected"), [(3.0, (address(1),)), (6.0, tuple(sorted((address(0), address(1)))))])
+def test_who_hands_on_what_comes_slowly_is_not_why_it_does(after, expected):
     """Around a ring 1 sends what 0 sent it: as slowly, it may be its NIC; faster than that, it waits."""
 
     def rate(step, *pair):
         return 10.0 if step not in BAD else 3.0 if pair == (0, 1) else after if pair == (1, 2) else 10.0
 
-    assert named(slow_link(seen(training(dp=RANKS, rate=rate).flows(TOPOLOGY), TOPOLOGY))) == [told]
+    assert named(slow_link(seen(training(dp=RANKS, rate=rate).flows(TOPOLOGY), TOPOLOGY))) == [expected]
 
 
 def going_on(slow, *, least=2, whole=13, rounds=None):
@@ -100,15 +100,15 @@ def test_what_is_said_of_a_slow_nic():
     assert sorted(one.evidence["edges"]) == [[address(NIC - 1), address(NIC)], [address(NIC), address(NIC + 1)]]
 
 
-@pytest.mark.parametrize(("octets", "told"), [(400_000, True), (40_000_000, False)])
-def test_that_short_bursts_are_not_slow_says_nothing_of_a_nic(octets, told):
+@pytest.mark.parametrize(("octets", "expected"), [(400_000, True), (40_000_000, False)])
+def test_that_short_bursts_are_not_slow_says_nothing_of_a_nic(octets, expected):
     """Shapers let them through at full rate. Long ones that are not slow either tell that it is not the NIC."""
     wire = FAULTS["slow NIC"](Wire())
     for end in seen(wire.flows(TOPOLOGY), TOPOLOGY).ends:
         for other in (NIC + 2, NIC + 4, NIC - 3):
             wire.send(NIC, other, octets, int(end) + 2 * MS, gbits=40.0, dst_port=6000)
             wire.send(other, NIC, octets, int(end) + 2 * MS, gbits=40.0, dst_port=6000)
-    assert ((address(NIC),) in named(slow_link(seen(wire.flows(TOPOLOGY), TOPOLOGY)))) == told
+    assert ((address(NIC),) in named(slow_link(seen(wire.flows(TOPOLOGY), TOPOLOGY)))) == expected
 
 
 def test_an_edge_whose_ends_cannot_be_told_apart_is_a_link():

@@ -3,7 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.detectors.observations.step_parts import MOST, lasted, worked
+from prism.detectors.constants import MOST_PARTS
+from prism.detectors.observations.step_parts import lasted, worked
 from tests.prism.traffic import Wire, placed, seen, training
 
 SLOW, STEP = 2, 9
@@ -23,7 +24,7 @@ def test_who_is_slow_worked_longer_in_each_part_and_others_did_not():
     long = view()
     parts = worked(long, SLOW)
     assert parts.shape[0] == len(long.ends)
-    assert 2 <= parts.shape[1] <= MOST
+    assert 2 <= parts.shape[1] <= MOST_PARTS
     assert np.nanpercentile(grown(parts), [10, 50]) == pytest.approx(np.log(1.5), abs=0.1)
     other = grown(worked(long, SLOW + 1))
     assert np.nanmedian(other) == pytest.approx(0.0, abs=0.1)

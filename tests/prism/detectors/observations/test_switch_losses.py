@@ -6,7 +6,7 @@ import pytest
 from collectors.columns.losses import DISCARDS, ERRORS, Losses
 from collectors.columns.record import Transits
 from prism.detectors import DETECTORS
-from prism.detectors.observations.switch_losses import attested
+from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.detectors.slow_link import slow_link
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.finding_assessment import assess_findings
@@ -30,7 +30,7 @@ def lossy(view, *rows):
     return replace(view, transits=replace(view.transits, losses=losses))
 
 
-def told(view):
+def located(view):
     """The only claim on a link or switch."""
     (one,) = [f for f in assess_findings(view, slow_link(view), completeness(view)) if f.severity is not Severity.INFO]
     return one
@@ -44,7 +44,7 @@ def test_packets_that_were_dropped_are_evidence_of_the_link_they_were_on():
         (LEAF, 8, 9, 1, 2, FULL, 500, BAD[0]),  # others' packets, at the same switch
         (LEAF, NIC - 1, NIC, 3, 7, FULL, 1, 1),  # before
     )
-    one, plain = told(view), told(case("slow NIC"))
+    one, plain = located(view), located(case("slow NIC"))
     (row,) = one.evidence["lost"]
     assert {name: row[name] for name in ("switch", "in_interface", "out_interface", "reason", "why", "packets")} == {
         "switch": LEAF, "in_interface": 3, "out_interface": 7, "reason": 259, "why": "no buffer space", "packets": 42,
@@ -56,21 +56,21 @@ def test_packets_that_were_dropped_are_evidence_of_the_link_they_were_on():
 
 def test_errors_at_a_ports_end_make_a_slow_link_a_lossy_one():
     errors = (LEAF, NIC, None, 7, None, ERRORS, 800, BAD[1])
-    one = told(lossy(case("slow NIC"), errors))
+    one = located(lossy(case("slow NIC"), errors))
     assert (one.detector, one.kind, one.ids) == ("lossy_link", "slow_link", (address(NIC),))
     assert one.message.endswith("leaf1 counted 800 errors at interface 7, usually 0")
     assert one.evidence["lost"][0].keys() == {"switch", "in_interface", "packets", "usual", "start_ns", "end_ns", "why"}
     assert one.evidence["lost"][0]["why"] == "errors"
-    assert told(case("slow NIC")).detector == "slow_link"
+    assert located(case("slow NIC")).detector == "slow_link"
     others = (LEAF, NIC + 1, None, 8, None, ERRORS, 800, BAD[1])
-    assert "lost" not in told(lossy(case("slow NIC"), others)).evidence
+    assert "lost" not in located(lossy(case("slow NIC"), others)).evidence
     elsewhere = ("spine0", NIC, None, 8, None, ERRORS, 800, BAD[1])  # where it cannot hang
-    assert "lost" not in told(lossy(case("slow NIC"), elsewhere)).evidence
+    assert "lost" not in located(lossy(case("slow NIC"), elsewhere)).evidence
 
 
 def test_what_a_port_always_counts_says_nothing():
     always = [(LEAF, NIC, None, 7, None, ERRORS, 50, step) for step in range(12)]
-    one = told(lossy(case("slow NIC"), *always))
+    one = located(lossy(case("slow NIC"), *always))
     assert one.detector == "slow_link"
     assert "errors" not in one.message
     assert one.evidence["lost"][0]["usual"] > 50
@@ -86,7 +86,7 @@ def test_of_a_link_between_switches_interfaces_are_named_that_are_no_endpoints()
         (LEAF, 5, 6, 1, 2, ACL, 17, BAD[0]),  # stays below the switch
         ("leaf0", None, None, 1, None, ERRORS, 70, BAD[0]),
     )
-    one = told(view)
+    one = located(view)
     assert one.ids == (LEAF, "spine0")
     rows = [(row["switch"], row["why"], row["packets"]) for row in one.evidence["lost"]]
     assert rows == [("spine0", "errors", 30), (LEAF, "discards", 20), (LEAF, "no buffer space", 15)]
@@ -97,13 +97,13 @@ def test_of_two_suspects_the_one_that_loses_packets_is_named():
     pair = (2, 3)
     wire = training(dp=8, rate=lambda step, *edge: 3.0 if edge == pair and step in BAD else 10.0)
     view = seen(wire.flows())
-    assert told(view).ids == (address(2), address(3))
+    assert located(view).ids == (address(2), address(3))
     errors = ("leaf0", 3, None, 7, None, ERRORS, 800, BAD[1])
-    assert told(lossy(view, errors)).ids == (address(3),)
+    assert located(lossy(view, errors)).ids == (address(3),)
     both = ("leaf0", 2, None, 8, None, ERRORS, 300, BAD[1])
-    assert told(lossy(view, errors, both)).ids == (address(2), address(3))
+    assert located(lossy(view, errors, both)).ids == (address(2), address(3))
     dropped = ("leaf0", 2, 3, 7, 8, ACL, 800, BAD[1])
-    assert told(lossy(view, dropped)).ids == (address(2), address(3))
+    assert located(lossy(view, dropped)).ids == (address(2), address(3))
 
 
 def test_how_deep_queues_were_at_the_switch_of_a_slow_link():
@@ -113,7 +113,7 @@ def test_how_deep_queues_were_at_the_switch_of_a_slow_link():
     none = np.zeros(len(times), np.int64)
     for name, known in ((LEAF, True), ("leaf0", False)):
         transits = Transits(times, codes, codes, none, none, none, (name,), 10, depth)
-        evidence = told(replace(view, transits=transits)).evidence
+        evidence = located(replace(view, transits=transits)).evidence
         assert ("deepest_octets" in evidence) == known
         assert not known or evidence["deepest_octets"] == {LEAF: {"meanwhile": 90_000, "else": 3000}}
         assert evidence["queues_ms"] == {}
@@ -132,7 +132,7 @@ def test_losses_by_themselves_accuse_nobody(fault):
 def test_other_findings_are_left_alone():
     view = case("slow NIC")
     finding = replace(slow_link(view)[0], kind="slow_rank")
-    assert attested(lossy(view, (LEAF, NIC, None, 7, None, ERRORS, 800, BAD[1])), finding) is finding
-    assert attested(view, slow_link(view)[0]) == slow_link(view)[0]
+    assert with_switch_losses(lossy(view, (LEAF, NIC, None, 7, None, ERRORS, 800, BAD[1])), finding) is finding
+    assert with_switch_losses(view, slow_link(view)[0]) == slow_link(view)[0]
     assert TOPOLOGY.leaf(address(NIC)) == LEAF
     assert np.all(view.transits.losses.packets == 0)

@@ -8,7 +8,7 @@ import pytest
 
 from prism import topology
 from prism.detectors.late_rank import begins_of
-from prism.detectors.peers.host_rings import in_turn, kept_waiting, ring_of
+from prism.detectors.peers.host_rings import ring_delays, ring_of, sorted_sends
 from prism.loops.arrays.edges import sending
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -40,7 +40,7 @@ def test_the_ring_of_its_hosts(view):
 
 def test_for_whom_it_waited_in_each_step(view):
     start, begins = sending(view.flows), begins_of(view, RANKS)
-    kept = kept_waiting(view, RANKS, own(view), start, begins)
+    kept = ring_delays(view, RANKS, own(view), start, begins)
     assert kept.whole[SLOW, 8:] == pytest.approx(0.5, rel=0.2)
     assert kept.whole[SLOW, :8].max() < 0.1 > np.delete(kept.whole, SLOW, axis=0).max()
     assert (kept.most <= kept.whole).all()
@@ -54,17 +54,17 @@ def test_for_whom_it_waits_now(view):
     flows = view.flows.take(view.flows.end_ns <= now)
     cut = seen(flows, view.topology)
     rows = own(cut)
-    kept = kept_waiting(cut, RANKS, rows, sending(cut.flows), begins, now=now)
+    kept = ring_delays(cut, RANKS, rows, sending(cut.flows), begins, now=now)
     assert int(np.argmax(kept.whole[:, -1])) == SLOW
     assert kept.whole[SLOW, -1] * cut.period == pytest.approx(0.25e9, rel=0.5)
-    assert not kept_waiting(cut, RANKS, rows, sending(cut.flows), begins).whole[:, -1].any()
-    assert kept_waiting(view, RANKS, own(view), start, begins, now=int(begins[-1])).whole.shape == (8, STEPS)
+    assert not ring_delays(cut, RANKS, rows, sending(cut.flows), begins).whole[:, -1].any()
+    assert ring_delays(view, RANKS, own(view), start, begins, now=int(begins[-1])).whole.shape == (8, STEPS)
 
 
 def test_records_in_turn(view):
     start = sending(view.flows)
     rows = [one[::-1] for one in own(view)]
-    begins, ends, octets, cuts = in_turn(view.flows, rows, start)
+    begins, ends, octets, cuts = sorted_sends(view.flows, rows, start)
     for k, one in enumerate(rows):
         mine = slice(cuts[k], cuts[k + 1])
         assert begins[mine].tolist() == np.sort(start[one]).tolist()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.detectors.peers.peer_ranks import against_peers, ordinary, peers, strangers_of, twins_of
+from prism.detectors.peers.peer_ranks import against_peers, ordinary, peers, peers_of_stage, ranks_elsewhere
 from prism.detectors.slow_rank import slow_rank
 from tests.prism.traffic import placed, seen, training
 
@@ -19,8 +19,11 @@ def test_evaluations_are_no_ordinary_work():
 def test_peers_reduce_together_and_twins_are_of_one_stage():
     view = seen(training(dp=4, pp=2, steps=8).flows(placed(8, nics=2)), placed(8, nics=2))
     assert [own.tolist() for own in peers(view)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    assert [(own.tolist(), pairs is None) for own, pairs in twins_of(view)] == [([0, 1, 2, 3], False), ([4, 5, 6, 7], False)]
-    assert strangers_of(view, np.arange(4), 1).tolist() == [2, 3]
+    assert [(own.tolist(), pairs is None) for own, pairs in peers_of_stage(view)] == [
+        ([0, 1, 2, 3], False),
+        ([4, 5, 6, 7], False),
+    ]
+    assert ranks_elsewhere(view, np.arange(4), 1).tolist() == [2, 3]
     assert slow_rank(view) == []
 
 

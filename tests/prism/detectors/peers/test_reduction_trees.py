@@ -7,7 +7,7 @@ import pytest
 
 from prism import topology
 from prism.detectors.late_rank import begins_of, late_rank
-from prism.detectors.peers.reduction_trees import spoke_after, tree_of
+from prism.detectors.peers.reduction_trees import sent_after, tree_of
 from prism.graph.job_view import View
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import Simulation, simulate
@@ -72,7 +72,7 @@ def test_who_is_above_hears_from_below_before_it_speaks():
     assert tree is not None
     place = [view.job.endpoints.index(m) for m in tree.inside]
     assert place == [0, 1, 2, 3]
-    spoke, needs = spoke_after(view, tree, begins_of(view, range(RANKS)))
+    spoke, needs = sent_after(view, tree, begins_of(view, range(RANKS)))
     assert np.isfinite(spoke[:, 1:]).all()
     assert (spoke[:, 1:] >= needs[:, 1:]).mean() > 0.9
     assert (spoke[0, 1:] > spoke[1:, 1:]).all()  # the root is the last

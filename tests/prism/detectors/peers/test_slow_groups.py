@@ -19,8 +19,8 @@ def test_two_of_one_pipeline_slow_alike_are_one_of_the_two(ranks, factors, ids):
         for piece in work:
             piece[rank, BAD.start : BAD.stop] *= factor
     view.__dict__["work"] = work
-    told = [f.ids for f in slow_rank(view)]
-    assert sorted(told) == sorted(tuple(sorted(address(rank) for rank in own)) for own in ids)
+    expected = [f.ids for f in slow_rank(view)]
+    assert sorted(expected) == sorted(tuple(sorted(address(rank) for rank in own)) for own in ids)
 
 
 def test_a_rank_that_is_seen_in_two_ways_is_not_its_own_partner():

@@ -5,7 +5,7 @@ import pytest
 
 from prism import topology
 from prism.analysis import diagnose
-from prism.detectors.straggler import laggard
+from prism.detectors.straggler import straggler
 from prism.diagnosis.assessment.isolation import choose_hosts, isolation
 from prism.model import Severity, Source
 from prism.synth.scenario.presets import FAST
@@ -50,7 +50,7 @@ def test_who_lost_most_time_not_whose_little_work_grew_most():
     grown = {RANK: (20.0, 40.0), 2: (1.0, 4.0)}
     work = lambda step, rank: grown.get(rank, (5.0, 5.0))[step in BAD]  # noqa: E731
     view = seen(training(dp=8, wire=Wire(tcp=True), work=work).flows(TOPOLOGY), TOPOLOGY)
-    (claim,) = laggard(view)
+    (claim,) = straggler(view)
     found = isolation(view, claim)
     assert found.alternatives[0][0] == (f"host{RANK}",)
     assert found.confidence > 0.9
