@@ -1,7 +1,6 @@
-"""Where collectives end, and when what follows comes if what it follows comes sooner; what follows what in order of time, and
-how soon it may.
+"""Find the ends of collectives, and replay event times from the times of their predecessors.
 
-Loops over records, compiled.
+Compiled loops over records.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ Codes = NDArray[np.int32]
 
 @compiled
 def evened(edge: NDArray[Any], octets: Ints, bounds: Ints, n: int, tolerance: float) -> Ints:
-    """Those of the `bounds` (places in the records, from 0 to their number) between which all `n` edges move equal shares.
+    """Select the `bounds` (places in the records, from 0 to their number) between which all `n` edges move equal shares.
 
-    All octets of an edge are 1. The first and the last bound are always among them.
+    Shares are of each edge's octets. The first and the last bound are always included.
     """
     total, moved, held = np.zeros(n), np.zeros(n), np.zeros(n)
     for i in range(len(edge)):
@@ -44,9 +43,9 @@ def evened(edge: NDArray[Any], octets: Ints, bounds: Ints, n: int, tolerance: fl
 
 @compiled
 def followed(seen: Floats, gap: Floats, before: Codes, begins: Ints, outer: Ints, lag: Floats) -> Floats:
-    """When each point is that comes `gap` after the last of those before it, where it is `seen` if there is none.
+    """Compute event times: `gap` after the last predecessor; the observed time (`seen`) if there is none.
 
-    Those before point i are `before[begins[i] : begins[i + 1]]`, all of them earlier in the arrays. It comes no sooner than
+    Predecessors of event i are `before[begins[i]:begins[i + 1]]`, all earlier in the arrays. An event comes no sooner than
     `lag` after the `outer` one, if that is not −1.
     """
     out = np.empty(len(seen))
@@ -64,7 +63,7 @@ def followed(seen: Floats, gap: Floats, before: Codes, begins: Ints, outer: Ints
 
 @compiled
 def tied(order: NDArray[np.intp], time: Ints, first: NDArray[Any]) -> None:
-    """Reorders in place what is of one moment in an `order` of time: what comes `first`, ascending; equal ones as they are."""
+    """Sort simultaneous entries of an `order` of time in place by `first`, ascending; equal ones keep their order."""
     low = 0
     for high in range(1, len(order) + 1):
         if high == len(order) or time[order[high]] != time[order[low]]:
@@ -76,7 +75,7 @@ def tied(order: NDArray[np.intp], time: Ints, first: NDArray[Any]) -> None:
 
 @compiled
 def ranged(values: Ints, bounds: Ints) -> bool:
-    """Whether no value is less than the one before it, in each range of values from one of the bounds to the next."""
+    """Whether values ascend within each range between the bounds."""
     for k in range(len(bounds) - 1):
         for i in range(bounds[k] + 1, bounds[k + 1]):
             if values[i] < values[i - 1]:
@@ -86,9 +85,9 @@ def ranged(values: Ints, bounds: Ints) -> bool:
 
 @compiled
 def acted_before(time: Ints, who: Codes, asked: NDArray[np.intp], peer: Codes, ranks: int) -> Ints:
-    """When the `peer` of each of the points `asked` had acted last before it; 0 where it had not, and for all other points.
+    """Time at which the `peer` of each of the events `asked` last acted before it; 0 if never, and for all other events.
 
-    Points are in order of time; `who` is the rank that acts, −1 where none does.
+    Events are in order of time; `who` is the rank that acts, −1 if none.
     """
     out, last, earlier, k = np.zeros(len(time), np.int64), np.zeros(ranks, np.int64), np.zeros(ranks, np.int64), 0
     for i in range(len(time)):
@@ -103,7 +102,7 @@ def acted_before(time: Ints, who: Codes, asked: NDArray[np.intp], peer: Codes, r
 
 @compiled
 def bounded(gap: Floats, shaded: Mask, rank: Codes, op: Codes, kind: NDArray[Any]) -> None:
-    """Bounds the `gap` of each shaded point by the median of the clear ones of its rank, stream and kind, else of all ranks."""
+    """Limit the `gap` of each shaded event to the median of the clear ones of its rank, stream and kind, else of all ranks."""
     kinds, ops = 1, 1
     for i in range(len(gap)):
         kinds, ops = max(kinds, kind[i] + 1), max(ops, op[i] + 1)
@@ -111,7 +110,7 @@ def bounded(gap: Floats, shaded: Mask, rank: Codes, op: Codes, kind: NDArray[Any
     for i in range(len(gap)):
         if shaded[i]:
             dark[op[i] * kinds + kind[i]] = True
-    begins = np.zeros(ops * kinds + 1, np.intp)  # of the points of each stream and kind of which any is shaded
+    begins = np.zeros(ops * kinds + 1, np.intp)  # bounds of the events of each stream and kind with a shaded one
     for i in range(len(gap)):
         begins[op[i] * kinds + kind[i] + 1] += dark[op[i] * kinds + kind[i]]
     for k in range(ops * kinds):
@@ -129,7 +128,7 @@ def bounded(gap: Floats, shaded: Mask, rank: Codes, op: Codes, kind: NDArray[Any
 
 @compiled
 def _bounded(gap: Floats, shaded: Mask, rank: Codes, points: NDArray[np.intp]) -> None:
-    """`bounded`, of the points of one stream and kind."""
+    """`bounded` for events of one stream and kind."""
     points = points[rising(rank[points])]
     others = gap[points[~shaded[points]]]
     usual, begin = median(others) if len(others) else np.inf, 0

@@ -1,4 +1,6 @@
-"""Rounds of exchanges, in which a rank sends as much to each of its partners: who joined one, and who met whom in it."""
+"""Detect rounds of exchanges, in which a rank sends equal octets to each partner: which rank joined one, and which
+pairs met.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ Places = NDArray[np.intp]
 
 
 def who_joined(sent: Shares, told: Mask, to: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
-    """Which of the records that are `told` of follow others of the same round: who has joined it has no work left.
+    """Mask of the records, of those to report (`told`), that follow others of the same round: a rank that joined has no work
+    left.
 
-    Of the partners of a rank one may be late: a round begins with the first lane that comes to the same share of its octets, in
-    so many `parts`. The records are those `sent` by each rank in each step, `to` their receivers, numbers from 0.
+    One of a rank's partners may be late: a round begins with the first lane that reaches the same share of its octets, in
+    `parts` parts. The records are those `sent` by each rank in each step, `to` their receivers, numbers from 0.
     """
     return _who_joined(sent.order, sent.begins, sent.time, told, to, octets, parts)
 
@@ -55,10 +58,10 @@ def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints,
 
 @compiled
 def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start: Ints, ahead: bool) -> Places:
-    """Into `out` what the records `told` of needed besides what it says already: what came `before` in their round, ns.
+    """Write to `out` what the records to report (`told`) needed in addition: the data of their round that came `before`, ns.
 
-    Those that `joined` a round began when they could, and so did what was sent ahead of what came before (`UNKNOWN`), if that
-    is known `ahead`. Where those are that begin a round and needed anything that is known.
+    Records that `joined` a round began when they could; so did data sent ahead of what came before (`UNKNOWN`), if `ahead`.
+    Returns the records that begin a round and have a known need.
     """
     begins, n = np.empty(len(rows), np.intp), 0
     for i in range(len(rows)):
@@ -75,10 +78,10 @@ def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start:
 
 
 def met(pair: NDArray[Any], back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
-    """What records of pairs need, ns, where those that begin at once need what the later one of them does.
+    """Need of records of pairs, ns; of two that begin simultaneously, both need what the later one needs.
 
-    At once are two whose starts are apart by no more than the share `near` of what either worked since what it `needs`. `pair`
-    is the number of each record's, `back` that of the pair the other way, -1 without any.
+    Simultaneous starts differ by at most the share `near` of the own work since what either `needs`. `pair` is the number of
+    each record's pair, `back` that of the opposite pair, -1 if none.
     """
     order, begins = by_group(pair, len(back), start)
     return _met(order, begins, back, start, needs, near)

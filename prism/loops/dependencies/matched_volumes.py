@@ -1,4 +1,4 @@
-"""What is handed on and what it needed, matched by share: a stage hands on as much as it is given in a step, in order."""
+"""Match hand-overs with received data by share: a stage hands over equal octets as it receives in a step, in order."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Mask = NDArray[np.bool_]
 Bytes = NDArray[np.int8]
 Places = NDArray[np.intp]
 UNKNOWN = -1
-SLACK = 0.1  # of a piece: octets of headers, a record lost
+SLACK = 0.1  # share of a piece: octets of headers, a lost record
 
 
 class Moved(NamedTuple):
-    """Records by group (a rank's step and direction): the group, when each counts, its octets; int64[n] each."""
+    """Records by group (a rank's step and direction): group, time, octets; int64[n] each."""
 
     group: Ints
     time: Ints
@@ -29,9 +29,9 @@ class Moved(NamedTuple):
 
 @compiled
 def piped(pipe: Mask, way: Bytes, slot: Ints, sends: Mask, end: Ints, ready: Ints, octets: Ints) -> tuple[Moved, Places, Moved]:
-    """What talk of pipelines gives in a known slot and way, the places of what it hands on, and that.
+    """Select received pipeline data with known slot and direction, the places of hand-overs, and the hand-overs.
 
-    The group is twice the slot, and one more down the pipeline. What is given counts at its end, the rest when `ready`.
+    The group is twice the slot, plus one down the pipeline. Received data counts at its end, hand-overs when `ready`.
     """
     n = np.zeros(2, np.int64)
     for i in range(len(pipe)):
@@ -53,8 +53,8 @@ def piped(pipe: Mask, way: Bytes, slot: Ints, sends: Mask, end: Ints, ready: Int
 
 
 class Shares(NamedTuple):
-    """Records by group and in it by time: their places, where each group of them begins, when each counts, and of its group's
-    octets the share that it is and that the group had moved with it; as long as there are records, but for `begins`.
+    """Records sorted by group and time: places, bounds of the groups, times, and shares of the group's octets: of the
+    record, and cumulative. One entry per record, except for `begins`.
     """
 
     order: Places
@@ -65,17 +65,17 @@ class Shares(NamedTuple):
 
 
 def shares_of(moved: Moved) -> Shares:
-    """Records by group and time, and their shares. Groups are numbers from 0."""
+    """Sort records by group and time and compute their shares. Groups are numbers from 0."""
     order, begins = by_group(moved.group, int(moved.group.max(initial=-1)) + 1, moved.time)
     return Shares(order, begins, moved.time.take(order), *_shares(moved.octets.take(order), begins))
 
 
 def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int = 0) -> Ints:
-    """When all had come that each of the records handed on needed; `UNKNOWN` where it needed nothing that was seen.
+    """Time at which all data that each hand-over needed had arrived; `UNKNOWN` if it needed nothing visible.
 
-    `asks` is the group of `given` that each needed. Where `turns` a group hands on some before the first it is given, for which
-    it needs nothing, and then one for each: as many as it ever was ahead. A group moves `pieces` (micro-batches) and needs each
-    whole; 0 where that is not known: then records need what moved the same share.
+    `asks` is the group of `given` that each needed. If `turns`, a group hands over some data before the first that it receives,
+    which needs nothing, and then one for each: as many as its largest lead. A group moves `pieces` (micro-batches) and needs
+    each completely; 0 if unknown: then records need an equal share.
     """
     if not len(given.group) or not len(handed.group):
         return np.full(len(handed.group), UNKNOWN, np.int64)
@@ -93,7 +93,9 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
 
 @compiled
 def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
-    """When each of some groups had been given a share of its octets; `UNKNOWN` for none, and for more than it ever was."""
+    """Time at which each of some groups had received a share of its octets; `UNKNOWN` for share 0, and for more than
+    it ever received.
+    """
     out, last, many, n = np.full(len(groups), UNKNOWN, np.int64), given.begins.copy(), len(given.begins) - 1, len(given.time)
     for i in range(len(groups)):
         k = groups[i]
@@ -102,16 +104,16 @@ def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
             last[k] = place = _place(given.moved, low, high, last[k], k, share[i])
             if place < high:
                 out[i] = given.time[place]
-            elif low < high == n:  # of the last one what came last is all that is known
+            elif low < high == n:  # for the last group only the last arrival is known
                 out[i] = given.time[n - 1]
     return out
 
 
 def as_sent(given: Shares, handed: Shares) -> Ints:
-    """When a group had been given as much as it had sent before each of the records handed on; 0 before its first.
+    """Time at which a group had received as much as it had sent before each of the records; 0 before its first.
 
-    In a collective whose members send as much as they are given, each sends on what came in the round before. `UNKNOWN` for
-    what it sends ahead of that: more of the same message.
+    In a collective whose members send as much as they receive, each forwards the data of the previous round. `UNKNOWN` for data
+    sent ahead of that: more of the same message.
     """
     return _as_sent(given, handed)
 
@@ -126,7 +128,7 @@ def _as_sent(given: Shares, handed: Shares) -> Ints:
             half = handed.own[i] / 2
             share = handed.moved[i] - half
             before = share - half if share > half * (1 + SLACK / 100) else 0.0
-            asked = (before - SLACK * min(before, half)) * (1 - SLACK / 1000)  # sums of shares are not exact
+            asked = (before - SLACK * min(before, half)) * (1 - SLACK / 1000)  # rounding errors of sums
             if asked > 0:
                 place = _place(given.moved, low, high, place, k, asked)
                 known = place < high and given.time[place] <= handed.time[i]
@@ -136,7 +138,7 @@ def _as_sent(given: Shares, handed: Shares) -> Ints:
 
 @compiled
 def _place(moved: Floats, low: int, high: int, place: int, group: int, share: float) -> int:
-    """The first record of a group, from `low` to before `high`, with which it had moved a share; near `place`."""
+    """First record of a group, from `low` to before `high`, at which it had moved a share; searched from `place`."""
     goal = 2.0 * group + share
     while place > low and 2.0 * group + moved[place - 1] >= goal:
         place -= 1
@@ -146,13 +148,15 @@ def _place(moved: Floats, low: int, high: int, place: int, group: int, share: fl
 
 
 def given_as(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
-    """When each of some groups had been given a share of its octets; 0 for none, `UNKNOWN` for more than at a moment it had."""
-    return _given(given, share * (1 - SLACK / 1000), groups, at)  # sums of shares are not exact
+    """Time at which each of some groups had received a share of its octets; 0 for share 0, `UNKNOWN` if not yet at
+    that time.
+    """
+    return _given(given, share * (1 - SLACK / 1000), groups, at)  # rounding errors of sums
 
 
 @compiled
 def _given(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
-    """`given_as`; shares of a group are asked for in rising order, mostly."""
+    """`given_as`; shares of a group come mostly in ascending order."""
     out, last, many = np.zeros(len(groups), np.int64), given.begins.copy(), len(given.begins) - 1
     for i in range(len(groups)):
         if share[i] > 0:
@@ -166,7 +170,7 @@ def _given(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
 
 
 def first_of(moved: Moved, pieces: int) -> Mask:
-    """Whether each record is the first of its piece; all are where `pieces` is 0."""
+    """Mask: whether each record is the first of its piece; all are if `pieces` is 0."""
     if not pieces or not len(moved.group):
         return np.ones(len(moved.group), np.bool_)
     shares = shares_of(moved)
@@ -174,7 +178,7 @@ def first_of(moved: Moved, pieces: int) -> Mask:
 
 
 def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
-    """`first_of` records by group and time in an `order`, each the middle of a `share` of its group's octets."""
+    """`first_of` for records by group and time in an `order`, each at the middle of a `share` of its group's octets."""
     number = (np.floor(share * pieces) + moved.group * (pieces + 1.0))[order]
     out = np.empty(len(order), np.bool_)
     out[order] = np.r_[True, number[1:] != number[:-1]]
@@ -182,17 +186,18 @@ def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
 
 
 def completes(moved: Moved, pieces: int) -> Mask:
-    """Whether each record is the last of its piece; all are where `pieces` is 0."""
+    """Mask: whether each record is the last of its piece; all are if `pieces` is 0."""
     share, half = share_of(moved)
     begin, end = (np.floor((share + side) * pieces + SLACK) for side in (-half, half))
     return np.asarray(end > begin) | (pieces == 0)
 
 
 def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong: float = 0.05, asked: int = 256) -> int:
-    """In how many pieces groups hand on what they are given: the fewest of which none begins before all of it had come.
+    """Estimate the number of pieces in which groups hand over received data: the fewest such that none begins before its data
+    arrived.
 
-    Pieces are as large as one another and made of whole records; up to the share `wrong` of them may fail either way. About
-    `asked` groups are looked at. 0 where no number fits.
+    Pieces have equal size and consist of whole records; up to the share `wrong` of them may fail either condition. About
+    `asked` groups are examined. 0 if no number fits.
     """
     groups = np.flatnonzero(np.bincount(handed.group))
     few = _of(handed.group, groups[:: max(len(groups) // asked, 1)])
@@ -217,20 +222,20 @@ def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong
 
 
 def _of(group: Ints, some: Ints) -> NDArray[np.intp]:
-    """The places of records of some groups."""
+    """Places of the records of some groups."""
     known = np.zeros(max(group.max(initial=-1), some.max(initial=-1)) + 1, np.bool_)
     known[some] = True
     return np.flatnonzero(known[group])
 
 
 def moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
-    """The share of its octets that each of the groups asked for had moved by a time, and at that moment."""
+    """Share of its octets that each of some groups had moved by a time, inclusive."""
     return _moved_by(moved, group, time)
 
 
 @compiled
 def _moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
-    """`moved_by`; moments of a group are asked for in rising order, mostly."""
+    """`moved_by`; times of a group come mostly in ascending order."""
     out, last, many = np.zeros(len(group)), moved.begins.copy(), len(moved.begins) - 1
     for i in range(len(group)):
         if group[i] < many:
@@ -246,7 +251,7 @@ def _moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
 
 @compiled
 def _shares(octets: Ints, begins: Places) -> tuple[Floats, Floats]:
-    """The share of its group's octets that each record is, and that its group had moved with it; records by group."""
+    """Share of its group's octets of each record, and cumulative share; records by group."""
     own, moved = np.empty(len(octets)), np.empty(len(octets))
     for k in range(len(begins) - 1):
         total = so_far = 0
@@ -260,13 +265,13 @@ def _shares(octets: Ints, begins: Places) -> tuple[Floats, Floats]:
 
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
-    """The share of its group's octets of which each record is the middle, in order of time; and half its own share."""
+    """Share of its group's octets at the middle of each record, in order of time; and half its own share."""
     return _halves(shares_of(moved))
 
 
 @compiled
 def _halves(shares: Shares) -> tuple[Floats, Floats]:
-    """`share_of`, record by record as they were."""
+    """`share_of`, in the original order of records."""
     share, half = np.empty(len(shares.order)), np.empty(len(shares.order))
     for i in range(len(shares.order)):
         half[shares.order[i]] = shares.own[i] / 2

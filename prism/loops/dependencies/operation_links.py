@@ -1,6 +1,4 @@
-"""What each point of a job's operations follows, in order of time: loops over points, compiled. `what_if` says what they
-are.
-"""
+"""Find the predecessors of each event of a job's operations, in order of time. Compiled. `what_if` defines the events."""
 
 from __future__ import annotations
 
@@ -19,9 +17,9 @@ WORK, MOVE, JOINED, DONE = range(4)
 
 
 class Events(NamedTuple):
-    """Points before they know what they follow. `mark` is their transfer's or collective's number.
+    """Events without predecessors. `mark` is the number of their transfer or collective.
 
-    `need` is when its input had come, of a MOVE when its last part was sent, ns; −1 where unknown.
+    `need` is the arrival of their input; for MOVE, the send of its last part, ns; −1 if unknown.
     """
 
     time: Ints
@@ -34,15 +32,15 @@ class Events(NamedTuple):
 
     @property
     def who(self) -> Codes:
-        """The rank that did something or was given something; −1 for JOINED."""
+        """Rank that acts or receives; −1 for JOINED."""
         return np.where(self.kind == MOVE, self.peer, self.rank)
 
 
 class Links(NamedTuple):
-    """`before` are the points that all points follow, on end, and `begins` where those of each begin; int64[n + 1].
+    """`before` lists the predecessors of all events, `begins` the bounds of each event; int64[n + 1].
 
-    `outer` is one more that each comes no sooner than, −1 without; `base` when the last of those before was, ns; `shaded`
-    whether a point may have come later than its rank's own work would have let it.
+    `outer` is one more event that each comes no sooner than, −1 if none; `base` the time of the last predecessor, ns; `shaded`
+    whether an event may have come later than the rank's own work allows.
     """
 
     before: Codes
@@ -53,14 +51,14 @@ class Links(NamedTuple):
 
 
 def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: float = 0.1) -> Links:
-    """What events, in order of time, follow. `pipe` tells which of the streams are pipelines.
+    """Find the predecessors of events in order of time. `pipe` marks the streams that are pipelines.
 
-    `heard` is when the one a rank speaks to had last given word, 0 where it had not; `soon` how soon each rank answers.
+    `heard` is the time of the last control message from the rank's receiver, 0 if none; `soon` the response time of each rank.
     """
     acting, who = np.flatnonzero(events.kind != JOINED), events.who
     said = np.where(events.kind == WORK, -1, events.op)[acting]
     number, at = numbered(who[acting], said)
-    of, slots = counted(who[acting[at]], len(soon), np.arange(len(at)))  # a slot for each rank and stream, as they appear
+    of, slots = counted(who[acting[at]], len(soon), np.arange(len(at)))  # one slot per rank and stream, in order of appearance
     place = np.empty(len(at), np.int32)
     place[of] = np.arange(len(at))
     slot = np.full(len(who), -1, np.int32)
@@ -75,7 +73,7 @@ def linked(events: Events, pipe: Mask, heard: Ints, soon: Floats, *, prompt: flo
 
 @compiled
 def _below(times: Ints, low: int, high: int, at: int) -> int:
-    """The place, from `low` to `high`, of the first of some times that is not before a moment: mostly one of the last."""
+    """Place, from `low` to `high`, of the first of some ascending times at or after `at`: mostly one of the last."""
     step = 1
     while high - step > low and times[high - step] >= at:
         high -= step
@@ -92,7 +90,7 @@ def _below(times: Ints, low: int, high: int, at: int) -> int:
 
 @compiled
 def _room(kind: NDArray[np.int8], rank: Codes, mark: Codes, slots: Ints, begin: Ints) -> int:
-    """How many points all points together can follow."""
+    """Upper bound of the number of predecessors of all events."""
     room = 0
     for i in range(len(kind)):
         at, bounds = (rank[i], slots) if kind[i] == WORK else (mark[i], begin)
@@ -126,10 +124,10 @@ def _linked(
     n, room = len(time), _room(kind, rank, mark, slots, begin)
     before, begins, base = np.empty(room, np.int32), np.zeros(n + 1, np.int64), np.empty(n, np.int64)
     outer, shaded = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
-    acting, ended, first = time[acted], time[came], np.empty(len(came), np.int64)  # in the order in which they are looked for
+    acting, ended, first = time[acted], time[came], np.empty(len(came), np.int64)  # in search order
     latest, sent = np.full(len(pipes), -1, np.int64), np.full(len(pipe), -1, np.int64)
     joined = np.full(len(begin), -1, np.int64)
-    acts_end, comes_end, begin_end = acts.copy(), comes.copy(), begin.copy()  # what of each there was so far
+    acts_end, comes_end, begin_end = acts.copy(), comes.copy(), begin.copy()  # ends so far
     k = 0
     for i in range(n):
         if kind[i] == WORK:
@@ -166,7 +164,7 @@ def _linked(
             sent[op[i]] = i
             at = _below(acting, acts[peer[i]], acts_end[peer[i]], need[i]) - 1 if need[i] >= 0 else -1
             if at >= acts[peer[i]] and need[i] - acting[at] <= prompt * (need[i] - began):
-                shaded[i], outer[i] = True, acted[at]  # the rest was sent when the receiver was ready
+                shaded[i], outer[i] = True, acted[at]  # the remainder was sent when the receiver was ready
             first[comes_end[slot[i]]] = began
             comes_end[slot[i]] += 1
         latest[slot[i]] = i
@@ -176,7 +174,7 @@ def _linked(
 
 @compiled
 def _since(points: Codes, low: int, high: int, time: Ints, point: int) -> int:
-    """When the last of the points from `low` to before `high` was; when a `point` was, without any."""
+    """Time of the last event from `low` to before `high`; that of `point` if there is none."""
     out: int = time[points[low]] if high > low else time[point]
     for k in range(low + 1, high):
         out = max(out, time[points[k]])
@@ -185,7 +183,7 @@ def _since(points: Codes, low: int, high: int, time: Ints, point: int) -> int:
 
 @compiled
 def _given(came: Ints, ended: Ints, first: Ints, low: int, high: int, need: int) -> int:
-    """The transfer, of those at `low` to `high`, that had come when what a rank needed had; −1 without."""
+    """The transfer, of those at `low` to `high`, that had arrived with the data that a rank needed; −1 if none."""
     at = _below(ended, low, high, need)
     if at == high or first[at] > need:
         at -= 1
@@ -194,7 +192,7 @@ def _given(came: Ints, ended: Ints, first: Ints, low: int, high: int, need: int)
 
 @compiled
 def _last(points: Ints, low: int, high: int, time: Ints, heard: int) -> int:
-    """The last of the points from `low` to before `high` that was when word was heard; −1 without any point."""
+    """The last event from `low` to before `high` at or before the control message; −1 if there is none."""
     out, most = -1, -2
     for k in range(low, high):
         p = points[k]
@@ -208,10 +206,10 @@ def _last(points: Ints, low: int, high: int, time: Ints, heard: int) -> int:
 def gathered(
     src: Codes, dst: Codes, begin: Ints, end: Ints, cuts: Ints, ranks: int
 ) -> tuple[Ints, NDArray[np.int8], Codes, Codes, Codes]:
-    """The points of a stream's collectives: time, kind, rank, number of the collective, to whom first.
+    """Events of a stream's collectives: time, kind, rank, number of the collective, first receiver.
 
-    `src` and `dst` are the ranks of its records, in order of begin; those of collective k are at `cuts` k to k + 1. First its
-    senders begin, then it is joined, then each of its members is done, as they appear.
+    `src` and `dst` are the ranks of its records, sorted by begin; those of collective k are at `cuts[k]` to `cuts[k + 1]`.
+    First its senders begin, then it is joined, then each of its members is done, in order of appearance.
     """
     room = 3 * len(src) + len(cuts)
     time, kind, rank = np.empty(room, np.int64), np.empty(room, np.int8), np.empty(room, np.int32)
@@ -243,9 +241,9 @@ def gathered(
 
 @compiled
 def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
-    """Where the messages begin whose parts are of so many octets, and the last part of each: as large as the largest part.
+    """Bounds of messages, given the octets of their parts: first and last part of each; none is larger than the largest part.
 
-    A one-sided sender stops where the receiver's window is full. `slack` is by what share a message may be larger.
+    A one-sided sender stops when the receiver's window is full. A message may be larger by the share `slack`.
     """
     starts, lasts = np.empty(len(octets), np.int64), np.empty(len(octets), np.int64)
     most = octets.max() * (1 + slack) if len(octets) else 0.0
@@ -264,11 +262,11 @@ def messages(octets: NDArray[Any], slack: float) -> tuple[Ints, Ints]:
 def transfers(
     begin: Ints, end: Ints, octets: Ints, firsts: Ints, lasts: Ints, worded: Mask, slack: float
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """The transfers of streams, none empty, whose records, in order of begin, lie at `firsts` to `lasts`: the stream of each,
-    the place of its first record, when all of it had come, when its last part began if it came in parts, else −1.
+    """Split non-empty streams into transfers: stream of each, place of its first record, arrival, and begin of its last part if
+    it came in several, else −1.
 
-    What is parted by more than a quarter of a typical record are parts. They are those of `messages`, but of a stream whose
-    receiver gives word (`worded`) each is one.
+    The records of a stream, sorted by begin, are at `firsts` to `lasts`. Parts are separated by more than a quarter of a
+    typical record. They form `messages`; in a stream whose receiver sends control messages (`worded`) each part is one.
     """
     n, room = 0, (lasts - firsts).sum()
     stream, place = np.empty(room, np.int64), np.empty(room, np.int64)

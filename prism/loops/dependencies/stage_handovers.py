@@ -1,4 +1,4 @@
-"""What the stages of a pipeline hand on, and what they needed for it: what they were given of the same micro-batch."""
+"""Compute what the stages of a pipeline needed for each hand-over: the data of the same micro-batch that they received."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collectors.columns.record import Mask
 from collectors.compilation.compiled import compiled
 from prism.loops.arrays.intervals import Ints
 
-OFTEN = 0.9  # the share of the steps in which a stage that awaits all before it goes on is seen to
+OFTEN = 0.9  # share of steps in which a stage that waits for all data is seen to
 
 
 class Hands(NamedTuple):
-    """Records by pair of stages and in it by end: where those of each pair begin, when sent and come, ns, and octets."""
+    """Hand-overs by pair of stages, sorted by end: bounds of the pairs, time of send and arrival, ns, and octets."""
 
     begins: NDArray[np.intp]
     sent: Ints
@@ -24,8 +24,9 @@ class Hands(NamedTuple):
 
 
 class Needs(NamedTuple):
-    """By pair: which pair is given what it hands on, -1 if none; whether it is the `first` stage that sends; whose steps count,
-    those at `cuts` k to k + 1 of `ends`; and what pairs give to its sender, those at `gifts` k to k + 1 of `gives`.
+    """By pair: the pair whose data it forwards, -1 if none; whether the sender is the `first` stage; the rank whose
+    steps count, at `ends[cuts[k]:cuts[k + 1]]`; and the pairs that send to its sender, `gives[gifts[k]:gifts[k +
+    1]]`.
     """
 
     given: Ints
@@ -38,7 +39,7 @@ class Needs(NamedTuple):
 
 
 def handed_on(hands: Hands, asks: Needs) -> Ints:
-    """When all had come that each of the records handed on needed, ns (`needs`, `flushed`); -1 where that is not known."""
+    """Time at which all data that each hand-over needed had arrived, ns (`needs`, `flushed`); -1 if unknown."""
     return _handed_on(hands, asks, OFTEN)
 
 
@@ -67,11 +68,11 @@ def _of(hands: Hands, pair: int) -> slice:
 
 @compiled
 def needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: Ints, first: bool) -> Ints:
-    """When what each of some records handed on needs had been given, ns, matched by share of the step's octets; -1 unknown.
+    """Time at which the data that each hand-over needs had arrived, ns, matched by share of the step's octets; -1 if unknown.
 
-    All in order of end: when what was `given` `came`, and when what was `handed` on `went`, and had `begun`; what octets. A
-    pipeline's stage hands on as many messages as it is given in a step, in the same order. `ends` are its step ends. The
-    `first` stage is given nothing but gradients: it sends some micro-batches ahead, then one for each gradient.
+    All sorted by end: data `given` arrived at `came`; data `handed` over arrived at `went` and was sent at `begun`; octets. A
+    stage hands over as many messages as it receives in a step, in the same order. `ends` are its step ends. The `first` stage
+    receives only gradients: it sends some micro-batches ahead, then one for each gradient.
     """
     out, i, j = np.full(len(went), -1, np.int64), 0, 0
     for step in range(len(ends) + 1):
@@ -103,11 +104,11 @@ def needs(came: Ints, given: Ints, went: Ints, handed: Ints, begun: Ints, ends: 
 
 @compiled
 def flushed(came: Ints, went: Ints, begun: Ints, ends: Ints, often: float) -> Ints:
-    """When all had come that was given in the step of each of some records handed on, ns; -1 unless all is awaited first.
+    """Time at which all data of the step of each hand-over had arrived, ns; -1 unless the stage waits for all of it.
 
-    That is so if in as many steps as `often` says nothing was handed on before: a schedule in which all micro-batches go
-    forward before the first goes backward (GPipe). When what was given `came`, in any order, and when what was handed on `went`
-    and had `begun`, ns; `ends` are the step ends.
+    It does if it handed over nothing before in the share `often` of the steps: a schedule with all forward passes before the
+    first backward pass (GPipe). Data arrived at `came`, unsorted; hand-overs arrived at `went` and were sent at `begun`, ns;
+    `ends` are the step ends.
     """
     steps, never = len(ends) + 1, np.iinfo(np.int64).max
     begins, last, first = np.full(steps, never), np.full(steps, -1), np.full(steps, never)
@@ -116,7 +117,7 @@ def flushed(came: Ints, went: Ints, begun: Ints, ends: Ints, often: float) -> In
         begins[step], last[step] = min(begins[step], time), max(last[step], time)
     of = np.searchsorted(ends, went)
     for i in range(len(of)):
-        if of[i] > 0 and begun[i] < begins[of[i]]:  # the end of a step may be put before its last records
+        if of[i] > 0 and begun[i] < begins[of[i]]:  # the step end may precede its last records
             of[i] -= 1
         first[of[i]] = min(first[of[i]], begun[i])
     known = (last >= 0) & (first < never)

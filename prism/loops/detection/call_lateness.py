@@ -1,4 +1,4 @@
-"""Who begins late, call by call, where one step consists of many collective calls."""
+"""Compute which rank begins late, call by call, if a step consists of many collective calls."""
 
 from __future__ import annotations
 
@@ -9,37 +9,35 @@ from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.intervals import Floats, Ints, at_half
 from prism.loops.periods.cut_volumes import gaps
 
-# start and end, ns, and octets of what was sent on some edges, one edge after another, each in order of start; and where each
-# begins and the last ends
+# start and end, ns, and octets of the records of some edges, edge by edge, each sorted by start; and the bounds of the edges
 Sent = tuple[Ints, Ints, Ints, Ints]
 NEVER = np.iinfo(np.int64).max
 
 
 def lateness(sent: Sent, begins: Ints, *, share: float = 0.1, least: int = 4) -> Floats | None:
-    """By how much each edge of a ring began its calls later than all others, summed over each step: float64[edges, steps], ns.
+    """Compute how much later than all others each edge of a ring began its calls, summed by step: float64[edges, steps], ns.
 
-    A call begins where the edge that does so least often resumes after a gap of at least `share` of its usual one. All edges
-    move the same octets in a step, so that a call begins behind about as many of them on each, where it resumes after the
-    widest gap near there; or, where that is wider, where it waits inside the call for who is late: then others wait as well,
-    and nobody is later than all. `begins` are the steps' begins, ns. NaN where an edge sent nothing; None where the edge that
-    resumes least often makes fewer than `least` calls a step.
+    A call begins where the edge that resumes least often does so after a gap of at least `share` of its usual gap. All edges
+    move equal octets in a step, so that a call begins after about as many octets on each: at the widest gap near there. If a
+    wider gap is a wait inside the call for a late rank, others wait as well, and no edge is later than all. `begins` are the
+    begins of the steps, ns. NaN if an edge sent nothing; None if that edge makes fewer than `least` calls per step.
     """
-    fewest, first = _fewest(sent, share)  # others have pauses inside a call, too: they wait for who is late
+    fewest, first = _fewest(sent, share)  # other edges also pause inside a call, to wait for a late rank
     start, _, octets = (column[slice(*sent[-1][fewest : fewest + 2])] for column in sent[:-1])
     step = np.searchsorted(begins, start[first], "right") - 1
     first, step = first[step >= 0], step[step >= 0]
     if len(first) < least * len(begins):
         return None
     before = np.concatenate([[0], np.cumsum(octets)])
-    into = before[first] - before[np.searchsorted(start, begins)][step]  # octets of the step before each call
+    into = before[first] - before[np.searchsorted(start, begins)][step]  # octets of the step sent before each call
     slack = float(np.median(np.diff(before[first]))) / 4
     return _behind(_begun(sent, begins, step, into, slack), step, len(begins))
 
 
 @compiled
 def _fewest(sent: Sent, share: float) -> tuple[int, Ints]:
-    """The edge that resumes least often after a gap of at least a share of its usual one, and the records at which it does,
-    and the first.
+    """The edge that resumes least often after a gap of at least a share of its usual one, and the records at which it
+    resumes, with the first.
     """
     start, end, octets, cuts = sent
     fewest, first = -1, np.zeros(0, np.int64)
@@ -54,9 +52,9 @@ def _fewest(sent: Sent, share: float) -> tuple[int, Ints]:
 
 @compiled
 def _begun(sent: Sent, begins: Ints, step: Ints, into: Ints, slack: float) -> Floats:
-    """When each edge resumed near each octet that is so far into a step, float64[edges, octets]; NaN where not in that step.
+    """Time at which each edge resumed near each octet `into` a step, float64[edges, octets]; NaN if not in that step.
 
-    Some of what one edge sends before a step begins another sends after that.
+    Data that one edge sends before the begin of a step, another may send after it.
     """
     starts, ends, octets, cuts = sent
     out = np.full((len(cuts) - 1, len(step)), np.nan)
@@ -76,7 +74,7 @@ def _begun(sent: Sent, begins: Ints, step: Ints, into: Ints, slack: float) -> Fl
 
 @compiled
 def _widest(gap: Ints, low: int, high: int) -> int:
-    """The record from `low` up to before `high` that follows the widest gap, the very first of all sooner; -1 for none."""
+    """The record from `low` to before `high` after the widest gap, or the very first of all; -1 if none."""
     if low == 0:
         return 0 if high > 0 else -1
     best = -1
@@ -88,9 +86,9 @@ def _widest(gap: Ints, low: int, high: int) -> int:
 
 @compiled
 def _behind(begun: Floats, step: Ints, steps: int) -> Floats:
-    """By how much each edge began calls later than all others, summed over each step: float64[edges, steps], ns.
+    """Compute how much later than all others each edge began calls, summed by step: float64[edges, steps], ns.
 
-    `begun` is when each began each call, NaN where that is not known, and so are steps without a call that is known.
+    `begun` is the begin of each call on each edge, NaN if unknown; steps without a known call are NaN.
     """
     out, known = np.zeros((len(begun), steps)), np.zeros(steps, np.bool_)
     for call in range(len(step)):
@@ -109,9 +107,9 @@ def _behind(begun: Floats, step: Ints, steps: int) -> Floats:
 
 @compiled
 def firsts(times: Ints, cuts: Ints, begins: Ints) -> Floats:
-    """The first of an edge's times in each step, ns, NaN where there is none: float64[edges, steps].
+    """Find the first of each edge's times in each step, ns, NaN if there is none: float64[edges, steps].
 
-    Those of each edge are at `cuts`, as in `Sent`; a step goes on until the next one `begins`, that time included.
+    Times of each edge are at `cuts`, as in `Sent`. A step lasts until the next of `begins`, inclusive.
     """
     first = np.full((len(cuts) - 1, len(begins)), NEVER)
     out = np.full(first.shape, np.nan)
@@ -128,7 +126,7 @@ def firsts(times: Ints, cuts: Ints, begins: Ints) -> Floats:
 
 @compiled
 def first_of(start: Ints, end: Ints, begins: Ints) -> tuple[Floats, Floats]:
-    """Start and end of the first of some records, in order of start, in each step, as in `firsts`; NaN where there is none."""
+    """Start and end of the first of some sorted records in each step, as in `firsts`; NaN if there is none."""
     at = preceding(start, begins, True)
     since, until = np.full(len(begins), np.nan), np.full(len(begins), np.nan)
     for step in range(len(begins)):

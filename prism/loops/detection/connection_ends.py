@@ -1,4 +1,4 @@
-"""When TCP connections ended that somebody had."""
+"""Find the ends of established TCP connections."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Rows = NDArray[np.intp]
 
 
 def closings(flows: Flows) -> Rows:
-    """The records with which connections ended, in order of start.
+    """Find the records that end connections, sorted by start.
 
-    A reset with which somebody refuses what was never opened ends none: who starts sooner than others asks until they listen.
+    A reset that refuses a connection which was never established ends none: early ranks retry until their peers listen.
     """
     closing = np.flatnonzero((flows.tcp_flags & (FIN | RST)) != 0)
     closing = closing[np.argsort(flows.start_ns[closing], kind="stable")]
@@ -22,7 +22,9 @@ def closings(flows: Flows) -> Rows:
 
 
 def _refusals(flows: Flows, rows: Rows) -> NDArray[np.bool_]:
-    """Which of some records are resets of who never opened that connection, to who tried to before (RFC 9293, 3.10.7.1)."""
+    """Mask of records that are resets of an endpoint that never opened the connection, to one that tried to (RFC 9293,
+    3.10.7.1).
+    """
     opening = np.flatnonzero((flows.tcp_flags & SYN) != 0)
     src, dst, there, back = flows.src, flows.dst, flows.src_port.astype(np.int64), flows.dst_port.astype(np.int64)
     ways = [(src, dst, there, back, opening), (src, dst, there, back, rows), (dst, src, back, there, rows)]

@@ -1,4 +1,4 @@
-"""What edges moved by step, in one pass over all records in the order in which they lie. Loops over records, compiled."""
+"""Sum values of edges by step in one pass over all records in memory order. Compiled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = NDArray[np.int32]
 
 @compiled
 def numbers_of(rows: NDArray[np.intp], low: Ints, high: Ints, n: int) -> Numbers:
-    """The number of the edge of each of n records, -1 of those of none; those of edge k are `rows` at `low` k to `high` k."""
+    """Compute the edge number of each of n records, -1 if none; the records of edge k are `rows[low[k]:high[k]]`."""
     out = np.full(n, -1, np.int32)
     for k in range(len(low)):
         for i in range(low[k], high[k]):
@@ -25,7 +25,7 @@ def numbers_of(rows: NDArray[np.intp], low: Ints, high: Ints, n: int) -> Numbers
 
 @compiled
 def tally(number: Numbers, part: NDArray[Any], values: NDArray[Any], total: Floats) -> None:
-    """Adds the value of each record to `total` at its number, unless that is -1, and the part in which it lies."""
+    """Add the value of each record to `total` at its number, unless -1, and its part."""
     for i in range(len(number)):
         if number[i] >= 0:
             total[number[i], part[i]] += values[i]

@@ -1,7 +1,7 @@
-"""Transfers of equal size, one after another: where a stream stands in the middle of one, it waits for its receiver.
+"""Detect transfers of equal size: a stream that stops within one waits for its receiver.
 
-A sender may send some octets before the receiver is ready (a window, the slots of a buffer), and the rest of the transfer when
-it is. So what moves between two rests is a transfer, the first part of one, or what is left of it.
+A sender may send some octets before the receiver is ready (a window, the slots of a buffer), and the rest afterwards. So octets
+between two rests are a transfer, its first part, or its remainder.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from prism.loops.arrays.group_sums import on_end
 from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.medians import median
 
-NEAR = 0.005  # sizes that differ by less than this share are the same
-SHARE = 0.02  # of a transfer: less is none of it
-MOST, WHOLLY, WHOLE = 16, 0.7, 0.05  # sizes looked at; the share that is transfers; what a step may be off so many, of one
+NEAR = 0.005  # relative difference below which sizes are equal
+SHARE = 0.02  # share of a transfer below which a part does not count
+MOST, WHOLLY, WHOLE = (
+    16,
+    0.7,
+    0.05,
+)  # sizes to examine; share of octet counts that must be transfers; tolerance of their number per step
 
 
 def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, border: float = 0.05) -> NDArray[np.intp]:
-    """The rows of some edges with which transfers go on after a rest in the middle of them.
+    """Find the rows of some edges with which transfers continue after a rest within them.
 
-    `steps` are those of each edge's sender, ns, int64[n, 2]; a border may be misplaced by the share `border` of the period.
+    `steps` are those of each edge's sender, ns, int64[n, 2]; borders may be inexact by the share `border` of the period.
     """
     if not edges:
         return np.zeros(0, np.intp)
@@ -37,12 +41,12 @@ def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, bord
     places = Places(low, high, times, cuts)
     rests, bounds, every = _units(of.start, of.end, of.octets, places, border * period, MOST, WHOLLY, WHOLE)
     units = Counter(unit for unit in every.tolist() if unit)
-    usual = units.most_common(1)[0][0] if units else 0.0  # what is always parted on an edge is told by others
+    usual = units.most_common(1)[0][0] if units else 0.0  # if an edge always splits transfers, other edges show the size
     return of.rows[_gone_on(of.octets, rests, bounds, np.where(every > 0, every, usual), places, WHOLE)]
 
 
 class Places(NamedTuple):
-    """The records of some edges, at `low` to before `high`, and the borders of their steps, at `cuts` k to k + 1 of `times`."""
+    """Records of some edges, at `low` to before `high`, and the borders of their steps, at `times[cuts[k]:cuts[k + 1]]`."""
 
     low: Ints
     high: Ints
@@ -54,7 +58,7 @@ class Places(NamedTuple):
 def _units(
     begin: Ints, end: Ints, octets: Ints, places: Places, reach: float, most: int, share: float, whole: float
 ) -> tuple[Mask, Ints, Floats]:
-    """Where edges rest, the borders of their steps, and the unit of each of them."""
+    """Compute rests of edges, borders of their steps, and the unit of each edge."""
     low, high, times, cuts = places
     rests, bounds, units = np.zeros(len(begin), np.bool_), np.empty(len(times), np.int64), np.zeros(len(low))
     for k in range(len(low)):
@@ -67,7 +71,7 @@ def _units(
 
 @compiled
 def _gone_on(octets: Ints, rests: Mask, bounds: Ints, units: Floats, places: Places, whole: float) -> Mask:
-    """Which records go on with a transfer of their edge's unit, where a step may consist of several."""
+    """Mask of the records that continue a transfer of their edge's unit, if a step may consist of several."""
     low, high, _, cuts = places
     out = np.zeros(len(octets), np.bool_)
     for k in range(len(low)):
@@ -79,7 +83,7 @@ def _gone_on(octets: Ints, rests: Mask, bounds: Ints, units: Floats, places: Pla
 
 @compiled
 def _steps(bounds: Ints) -> Ints:
-    """What lies between some bounds; int64[n − 1, 2]."""
+    """Ranges between consecutive bounds; int64[n − 1, 2]."""
     out = np.empty((len(bounds) - 1, 2), np.int64)
     out[:, 0], out[:, 1] = bounds[:-1], bounds[1:]
     return out
@@ -87,11 +91,11 @@ def _steps(bounds: Ints) -> Ints:
 
 @compiled
 def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
-    """The first record after each of some times, or after a rest within `reach` ns of it that is twice as long.
+    """First record after each time, or after a rest within `reach` ns of it that is twice as long.
 
-    That of the first time is over at `until`.
+    The record of the first time begins before `until`.
     """
-    rest, done = np.full(len(begin) + 1, reach), end[0] if len(end) else 0  # longer ones are all as good
+    rest, done = np.full(len(begin) + 1, reach), end[0] if len(end) else 0  # longer rests are equivalent
     for i in range(1, len(begin)):
         rest[i] = min(begin[i] - done, reach)
         done = max(done, end[i])
@@ -109,7 +113,7 @@ def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> In
 
 @compiled
 def rested(begin: Ints, end: Ints) -> Mask:
-    """Whether a stream rested before each record, for longer than it usually sends one; records are in order of begin."""
+    """Mask: whether a stream rested before each record for longer than the median duration of one; records sorted by begin."""
     out = np.zeros(len(begin), np.bool_)
     wide = median(end - begin)
     done = end[0] if len(end) else 0
@@ -120,11 +124,11 @@ def rested(begin: Ints, end: Ints) -> Mask:
 
 
 def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints) -> float:
-    """Octets of one of the equal transfers that steps consist of; 0 where they do not.
+    """Compute the octets of one of the equal transfers that steps consist of; 0 if they do not.
 
-    A step is the records between two `bounds`, int64[n, 2]; `rests` is where the stream rested before one. Of what moves
-    between two rests the share `WHOLLY` is a transfer or one of two parts of one, which are not alike. Of the `MOST` common
-    sizes of which a step is so many it is the smallest.
+    A step is the records between two `bounds`, int64[n, 2]; `rests` marks rests before records. The share `WHOLLY` of the octet
+    counts between rests must be a transfer or one of two unequal parts of one. Of the `MOST` common sizes that divide a step it
+    is the smallest.
     """
     return _unit(octets, rests, bounds, MOST, WHOLLY, WHOLE)
 
@@ -166,14 +170,14 @@ def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: flo
 
 @compiled
 def _is_unit(octets: NDArray[Any], bounds: Ints, unit: float, whole: float) -> bool:
-    """Whether a step may consist of several transfers of so many octets."""
+    """Whether a step may consist of several transfers of `unit` octets."""
     times = _usual(octets, bounds) / unit
     return round(times) > 1 and abs(times - round(times)) <= whole
 
 
 @compiled
 def _usual(octets: NDArray[Any], bounds: Ints) -> float:
-    """The median octets of steps that move any, between some `bounds`; 0 without any."""
+    """Median octets of non-empty steps between some `bounds`; 0 if there is none."""
     totals, n = np.empty(len(bounds)), 0
     for k in range(len(bounds)):
         if bounds[k, 1] > bounds[k, 0]:
@@ -184,7 +188,7 @@ def _usual(octets: NDArray[Any], bounds: Ints) -> float:
 
 @compiled
 def _common(ordered: Floats, most: int) -> Floats:
-    """The `most` common of sizes in ascending order, ascending: of those that are the same their median."""
+    """The `most` common of ascending sizes, ascending; similar sizes count as their median."""
     size, count, n, first = np.empty(len(ordered)), np.empty(len(ordered), np.int64), 0, 0
     for i in range(1, len(ordered) + 1):
         if i == len(ordered) or ordered[i] > ordered[first] * (1 + NEAR):
@@ -199,7 +203,7 @@ def _common(ordered: Floats, most: int) -> Floats:
 
 @compiled
 def continued(octets: NDArray[Any], rests: Mask, bounds: Ints, unit: float) -> Mask:
-    """Which records go on with a transfer of `unit` octets after a rest in the middle of it."""
+    """Mask of the records that continue a transfer of `unit` octets after a rest within it."""
     out = np.zeros(len(octets), np.bool_)
     for k in range(len(bounds)):
         moved = 0.0

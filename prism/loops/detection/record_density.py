@@ -1,4 +1,4 @@
-"""How much of what moved is in records that last long, or in which it moved only for a small part of their time."""
+"""Sum octets of records that last long, or that carry traffic only for a small part of their duration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prism.loops.arrays.intervals import Ints
 
 
 class Weights(NamedTuple):
-    """Octets of payload: all of them, of what lasted `long`, of what tells for how long it `sent`, of that what is `sparse`."""
+    """Octets of payload: all; in `long` records; in records with known busy time (`sent`); of these in `sparse` records."""
 
     whole: int
     long: int
@@ -21,7 +21,9 @@ class Weights(NamedTuple):
 
 
 def weights(flows: Flows, longest: float, dense: float) -> Weights:
-    """What of the payload is in records that last for more than `longest`, ns, or sent for less than `dense` of their time."""
+    """Sum the payload in records longer than `longest`, ns, and in records busy for less than the share `dense` of
+    their duration.
+    """
     busy = np.ascontiguousarray(flows.busy_ns)
     return Weights(*_weights(flows.control(), flows.start_ns, flows.end_ns, busy, flows.octets, longest, dense))
 

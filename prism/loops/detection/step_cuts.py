@@ -1,4 +1,4 @@
-"""Where long steps can be cut, so that each part holds the same of what a rank does in all of them."""
+"""Find positions at which long steps can be cut into parts with equal shares of a rank's rests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from prism.loops.arrays.medians import median
 
 
 def cuts(place: Floats, rest: Ints, bounds: Ints, parts: int, *, loose: float = 0.25, short: float = 0.01) -> Floats:
-    """At which share of its octets 1/parts, 2/parts, … of a rank's rests are over in every step; NaN where none tells.
+    """Compute the shares of a step's octets at which 1/parts, 2/parts, … of a rank's rests are over in every step; NaN if
+    unclear.
 
-    `place` is the share of its step's octets sent before each record, `rest` for how long nothing was sent before it, ns; those
-    of step k are at `bounds` k to k + 1. What is over at a cut may differ from step to step by `loose` of a part. Rests of less
-    than the share `short` of all part nothing. float64[parts − 1].
+    `place` is the share of its step's octets sent before each record, `rest` the rest before it, ns; those of step k are at
+    `bounds[k]` to `bounds[k + 1]`. The rests over at a cut may vary between steps by `loose` of a part. Rests below the share
+    `short` of all are ignored. float64[parts − 1].
     """
     out = np.full(parts - 1, np.nan)
     steps = [slice(a, b) for a, b in pairwise(bounds.tolist()) if rest[a:b].any()]
@@ -36,6 +37,6 @@ def cuts(place: Floats, rest: Ints, bounds: Ints, parts: int, *, loose: float = 
 
 
 def _done(place: Floats, rest: Ints, at: Floats) -> Floats:
-    """The share of a step's rests that was over at some shares of its octets."""
+    """Share of a step's rests that is over at some shares of its octets."""
     total = np.concatenate([[0.0], np.cumsum(rest)])
     return np.asarray(total[np.searchsorted(place, at)] / total[-1], dtype=np.float64)

@@ -1,8 +1,7 @@
-"""Whom a ring waits for, where some of its lanes are inside hosts.
+"""Find the rank that a ring waits for, if some of its lanes are inside hosts.
 
-In a ring each rank sends its own part first, then what its neighbour gave it, which was its neighbour's own, and so on: while
-all wait for one, the rank k places behind it has sent k parts. So what each has sent tells who keeps them waiting, on whatever
-lane that would show.
+In a ring each rank sends its own part first, then the part of its neighbour, and so on. While all wait for one rank, the rank k
+places behind it has sent k parts. So the octets sent by each show which rank delays the ring, even on an invisible lane.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from prism.loops.detection.call_lateness import NEVER, Sent
 
 
 class Waits(NamedTuple):
-    """Times at which a whole ring waited for an edge's host: the edge, the step, for how long, ns; int64[n] each.
+    """Waits of a whole ring for an edge's host: the edge, the step, the duration, ns; int64[n] each.
 
-    `ahead` is how many ranks before the one that sends on the edge the slow one is, −1 where that is not known.
+    `ahead` is the number of ranks from the slow rank to the sender on the edge, −1 if unknown.
     """
 
     edge: Ints
@@ -35,12 +34,12 @@ NOTHING = Waits(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 def waits(sent: Sent, ranks: Ints, begins: Ints, *, share: float = 0.01, alike: float = 0.05, now: int = 0) -> Waits:
-    """Times at which a ring waited. `sent` is what was sent on its edges from host to host, in the order of the ring.
+    """Find waits of a ring. `sent` are the records on its edges between hosts, in the order of the ring.
 
-    `ranks` is how many ranks the host has from which each edge leaves, `begins` are the steps' begins, ns. Pauses are asked
-    that last at least the `share` of a step. What two neighbours have sent differs by as many parts as the second one's host
-    has ranks, within the share `alike`; but what waits for room at the slow one may have sent less. A pause may last until
-    `now`, ns, in the last of the steps, which goes on.
+    `ranks` is the number of ranks of the host at the start of each edge, `begins` the begins of the steps, ns. Only pauses of
+    at least the `share` of a step count. Octets of two neighbours differ by as many parts as the second host has ranks, within
+    the share `alike`; but an edge that waits for room at the slow rank may have sent less. In the last, incomplete step a pause
+    may last until `now`, ns.
     """
     start, _, octets, cuts = sent
     if len(cuts) < 5 or len(begins) < 2 or not np.diff(cuts).all():
@@ -53,17 +52,17 @@ def waits(sent: Sent, ranks: Ints, begins: Ints, *, share: float = 0.01, alike: 
     first, part = _origins(so_far, ranks, whole / turns, alike)
     told = np.flatnonzero(first >= 0)
     first, part = first[told], part[told]
-    calls = whole / turns / part  # in a step, if they are equal
+    calls = whole / turns / part  # calls per step, if they are equal
     parts = np.rint(so_far[first, told] / part).astype(np.int64) % turns
     known = (np.abs(calls - np.rint(calls)) <= alike * calls) & (parts < ranks[first])
     return Waits(first, step[told], (until - since)[told], np.where(known, parts, -1))
 
 
 def kept(sent: Sent, begins: Ints, *, share: float = 0.001, alike: float = 0.05) -> Waits:
-    """Times at which a ring waited for one of its ranks, all of whose lanes are seen: the edge is the one on which it sends.
+    """Find waits of a ring for one of its ranks, if all lanes are visible: the edge is the one on which it sends.
 
-    Of all it has sent least, while most have sent more; of several that have, the wait is for the first to go on, and that for
-    the others begins there. What is sent differs within a share `alike` of a record. `ahead` is 0.
+    It has sent least of all, while most have sent more. If several have, the wait is for the first to continue, and the wait
+    for the others starts there. Octets differ within the share `alike` of a record. `ahead` is 0.
     """
     cuts = sent[-1]
     if len(cuts) < 4 or len(begins) < 2 or not np.diff(cuts).all():
@@ -77,9 +76,9 @@ def kept(sent: Sent, begins: Ints, *, share: float = 0.001, alike: float = 0.05)
 
 
 def _pauses(sent: Sent, begins: Ints, share: float, now: int = 0) -> tuple[Ints, Ints, Ints]:
-    """When nothing was sent on any edge for at least a share of a step: since when, until when, ns, and the step of the end.
+    """Find pauses of all edges of at least a share of a step: begin, end, ns, and the step of the end.
 
-    The last one may go on `now`.
+    The last pause may last until `now`.
     """
     starts, ends, _, cuts = sent
     life = float(max(int(ends.max()), now) - starts.min())
@@ -94,7 +93,7 @@ def _pauses(sent: Sent, begins: Ints, share: float, now: int = 0) -> tuple[Ints,
 
 @compiled
 def _apart(start: Ints, end: Ints, cuts: Ints, close: float) -> tuple[Ints, Ints]:
-    """When something was sent on each edge, no further apart than `close` ns: where all pause for longer so does each."""
+    """Busy times of each edge, merged over gaps up to `close` ns: in a longer pause of all, each edge pauses."""
     first, last, n = np.empty(len(start), np.int64), np.empty(len(start), np.int64), 0
     for edge in range(len(cuts) - 1):
         own = slice(cuts[edge], cuts[edge + 1])
@@ -106,7 +105,7 @@ def _apart(start: Ints, end: Ints, cuts: Ints, close: float) -> tuple[Ints, Ints
 
 @compiled
 def _moved(sent: Sent, times: Ints, begins: Ints, step: Ints) -> tuple[Ints, Ints]:
-    """What began on each edge in a `step` before each of some times, octets, and when it next sent; int64[edges, n] each."""
+    """Octets begun on each edge in a `step` before each of some times, and the next send; int64[edges, n] each."""
     starts, _, octets, cuts = sent
     moved, after = np.empty((2, len(cuts) - 1, len(times)), np.int64)
     for edge in range(len(cuts) - 1):
@@ -121,7 +120,7 @@ def _moved(sent: Sent, times: Ints, begins: Ints, step: Ints) -> tuple[Ints, Int
 
 @compiled
 def _origins(so_far: Floats, ranks: Ints, most: float, alike: float) -> tuple[NDArray[np.intp], Floats]:
-    """Of each pause the edge from which on what was sent grows by a part for each rank, and the part, octets; −1 without one.
+    """For each pause the edge from which octets grow by a part per rank, and the part, octets; −1 if none.
 
     A part is `most` octets at most. Of several edges it is the one that sent least.
     """
@@ -130,7 +129,7 @@ def _origins(so_far: Floats, ranks: Ints, most: float, alike: float) -> tuple[ND
     grown = np.empty(n - 2)
     for k in range(pauses):
         for i in range(n):
-            for j in range(n - 2):  # but for the edge that leads to its host
+            for j in range(n - 2):  # without the edge to its host
                 one, other = (i + j) % n, (i + j + 1) % n
                 grown[j] = (so_far[other, k] - so_far[one, k]) / ranks[other]
             usual = median(grown)

@@ -1,4 +1,4 @@
-"""Which one thing explains what went wrong: the suspect whose edges are the slow ones, and only those."""
+"""Find the one part that explains bad edges: the suspect whose edges are the bad ones, and only those."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Kind = Literal["endpoint", "link", "switch"]
 
 
 class Suspect(NamedTuple):
-    """An endpoint (its code), a link between two switches or endpoints (their names or codes), or a switch."""
+    """An endpoint (its code), a link between two switches or endpoints (names or codes), or a switch."""
 
     kind: Kind
     what: tuple[int | str, ...]
 
 
-Way = tuple[Suspect, str]  # in which way an edge touches a suspect
+Way = tuple[Suspect, str]  # direction in which an edge touches a suspect
 
 
 class Verdict(NamedTuple):
-    """A suspect, the share of the bad edges that it explains, and the share of its edges that are bad."""
+    """A suspect, the share of bad edges that it explains, and the share of its edges that are bad."""
 
     suspect: Suspect
     coverage: float
@@ -38,10 +38,10 @@ class Verdict(NamedTuple):
 
 
 def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tuple[str, ...]]) -> list[Verdict]:
-    """Every suspect that touches a bad edge, the best first.
+    """List every suspect that touches a bad edge, the best first.
 
-    `paths` names the switches each edge crosses. An endpoint may be bad in one direction only; so may a link. A switch may be
-    bad only towards other switches: all its uplinks are.
+    `paths` names the switches of each edge. An endpoint or link may be bad in one direction only. A switch may be bad only
+    towards other switches: all its uplinks are.
     """
     bad, good = set(bad), set(good)
     sets: dict[Way, set[Pair]] = {way: set() for edge in bad for way in touched(edge, paths.get(edge, ()))}
@@ -58,7 +58,7 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
     best: dict[Suspect, tuple[Verdict, int]] = {}
     for (suspect, way), own in sets.items():
         hits = own & bad
-        if not (way == "beyond" and own in links):  # a switch with one uplink: it is the link's fault
+        if not (way == "beyond" and own in links):  # for a switch with one uplink, the link is the suspect
             verdict = Verdict(suspect, len(hits) / len(bad), len(hits) / len(own))
             if suspect not in best or (verdict.fit, -len(own)) > (best[suspect][0].fit, -best[suspect][1]):
                 best[suspect] = verdict, len(own)
@@ -68,14 +68,14 @@ def verdicts(bad: Iterable[Pair], good: Iterable[Pair], paths: Mapping[Pair, tup
 
 
 def touched(edge: Pair, path: tuple[str, ...]) -> list[Way]:
-    """Every suspect that an edge touches, and in which way."""
+    """List the suspects that an edge touches, with the direction."""
     src, dst = edge
     ends = ((src, "out"), (src, "both"), (dst, "in"), (dst, "both"))
     return [(Suspect("endpoint", (end,)), way) for end, way in ends] + _crossed(path)
 
 
 def _crossed(path: tuple[str, ...]) -> list[Way]:
-    """Every link and switch of a path, and in which way it is crossed."""
+    """List the links and switches of a path, with the direction."""
     out: list[Way] = []
     for a, b in pairwise(path):
         link = Suspect("link", tuple(sorted((a, b))))
@@ -86,9 +86,9 @@ def _crossed(path: tuple[str, ...]) -> list[Way]:
 
 
 def seen_to_queue(verdict: Verdict, hops: Collection[tuple[str, ...]]) -> Verdict:
-    """A verdict on a link that all bad edges cross and where alone packets queue, on `hops`: it excludes all others.
+    """Set the precision to 1 for a link that all bad edges cross and where alone packets queue, on `hops`.
 
-    Edges that cross it as well, but at moments when nobody else does, are not slowed.
+    Edges that cross it at other moments are not slowed.
     """
     alone = bool(hops) and all(set(hop) == set(verdict.suspect.what) for hop in hops)
     return verdict._replace(precision=1.0) if alone and verdict.suspect.kind == "link" and verdict.coverage == 1.0 else verdict

@@ -1,4 +1,4 @@
-"""What a step that was cut short left undone: each stream from rank to rank, and when it would have gone on in other steps."""
+"""Compute what an interrupted step left undone: each stream between ranks, and when it would have continued in other steps."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ Rows = NDArray[np.intp]
 
 @dataclass(eq=False)
 class Stream:
-    """Payload of one lane, or words of readiness, from one rank to another; times of its records, ns, and what each counts.
+    """Payload of one lane, or readiness messages, from one rank to another; times of its records, ns, and weight of each.
 
-    `low` to `high` are those of the cut step, those between `bounds`, int64[n, 2], of compared ones. By compared step: `due`,
-    when it would have gone on, and `did`, when it last began a transfer, ns since the step's begin; `place`, the record that
-    was due; whether the time is `halfway` in a transfer. The sender `waits` until the receiver is ready, as over RDMA.
+    `low` to `high` are records of the interrupted step, those between `bounds`, int64[n, 2], of compared ones. By compared
+    step: `due`, when it would have continued, and `did`, when it last began a transfer, ns since the step's begin; `place`, the
+    due record; `halfway`, whether that is within a transfer. `waits`: the sender waits until the receiver is ready, as over
+    RDMA.
     """
 
     src: int
@@ -46,17 +47,17 @@ class Stream:
 
     @property
     def moved(self) -> float:
-        """Octets in the cut step."""
+        """Octets in the interrupted step."""
         return 0.0 if self.told else float(self.octets[self.low : self.high].sum())
 
     @cached_property
     def unit(self) -> float:
-        """Octets of one of the equal transfers that a step consists of; 0 where it does not."""
+        """Octets of one of the equal transfers that a step consists of; 0 if it does not."""
         return unit_of(self.octets, rested(self.begin, self.end), self.bounds)
 
 
 def by_lane(flows: Flows, codes: Ints) -> list[Rows]:
-    """The places of the records from one of the endpoints `codes` to another, in order of start, lane by lane, words apart."""
+    """Records between endpoints `codes`, sorted by start, lane by lane; control records are separate lanes."""
     control, place = flows.control(), np.full(len(flows.endpoints), -1)
     place[codes] = np.arange(len(codes))
     inside = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & (flows.octets > 0))
@@ -78,9 +79,9 @@ def streams_of(
     *,
     border: float = 0.05,
 ) -> list[Stream]:
-    """What goes from rank to rank, by lane, `parts` as `by_lane`.
+    """Build the streams between ranks, by lane (`parts` as from `by_lane`).
 
-    A step of it begins where it rests longest within the share `border` of one.
+    A step of a stream begins at its longest rest within the share `border` of the step's begin.
     """
     start, control = sending(flows), flows.control()
     place = np.full(len(flows.endpoints), -1)
@@ -109,12 +110,14 @@ def streams_of(
 
 
 def _compare(one: Stream, zero: Ints, slack: float, words: Ints | None) -> None:
-    """Fill in when the stream would have gone on in other steps; `words` of its receiver's readiness came then, if any do."""
+    """Compute when the stream would have continued in other steps; `words` are times of the receiver's readiness
+    messages, if any.
+    """
     bounds = one.bounds
     size = one.octets if one.told else _steady(one, bounds, 4 * slack)
     done = float(size[one.low : one.high].sum())
     itself = float(size[one.low : _unprompted(one, words)].sum())
-    border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # words near a step's border fall on either side of it
+    border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # control messages near a step border are on either side
     totals = []
     for k, (a, b) in enumerate(bounds.tolist()):
         totals.append(0.0 if one.told else float(one.octets[a:b].sum()))
@@ -132,9 +135,9 @@ def _compare(one: Stream, zero: Ints, slack: float, words: Ints | None) -> None:
 
 
 def _unprompted(one: Stream, words: Ints | None) -> int:
-    """Behind the last record of the cut step that did not begin at once when the receiver said that it was ready.
+    """Position after the last record of the interrupted step that did not begin directly after a readiness message.
 
-    The sender may have been so long before, and need not be there any more.
+    The sender of prompted records may have been ready long before, and may have left since.
     """
     if one.told or words is None or not len(words):
         return one.high
@@ -146,9 +149,9 @@ def _unprompted(one: Stream, words: Ints | None) -> int:
 
 
 def _last_begun(one: Stream, first: int, last: int) -> int:
-    """The record, of those from `first` to `last`, with which the sender began the last transfer.
+    """The record from `first` to `last` with which the sender began the last transfer.
 
-    What is left of one goes when the receiver is ready for it, whether the sender still works or not.
+    The remainder of a transfer is sent when the receiver is ready, even if the sender still works.
     """
     if not one.unit:
         return last
@@ -158,7 +161,7 @@ def _last_begun(one: Stream, first: int, last: int) -> int:
 
 
 def _steady(one: Stream, bounds: Ints, slack: float) -> Floats:
-    """What each record counts: its octets, or where these vary from step to step, its part of a run of records."""
+    """Weight of each record: its octets, or if these vary between steps, its share of a run of records."""
     total = np.array([one.octets[a:b].sum() for a, b in bounds.tolist()])
     if not len(total) or np.ptp(total) <= slack * np.median(total):
         return one.octets
@@ -169,9 +172,9 @@ def _steady(one: Stream, bounds: Ints, slack: float) -> Floats:
 
 
 def _as_many(pause: Ints, bounds: Ints, *, clear: float = 2.0) -> float | None:
-    """The pause, ns, that parts the records of every step into as many runs; None where none does clearly.
+    """Pause, ns, that splits the records of every step into an equal number of runs; None if unclear.
 
-    Pauses that part runs are at least `clear` times as long as any within one.
+    Pauses between runs are at least `clear` times longer than those within one.
     """
     ranked = [-np.sort(-np.maximum(pause[a : b - 1], 1)) for a, b in bounds.tolist() if a < b]
     least = min(map(len, ranked), default=0)
@@ -184,9 +187,9 @@ def _as_many(pause: Ints, bounds: Ints, *, clear: float = 2.0) -> float | None:
 
 
 def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
-    """In which of a step's records, and how far into it, a stream has come that moved `done`; behind the last if it is through.
+    """Position in a step's records, record and share of it, of a stream that moved `done`; after the last if it is complete.
 
-    What lacks less than half a record of one may be a record counted otherwise.
+    A lack of less than half a record may be a record counted differently.
     """
     total = np.cumsum(size)
     if done >= total[-1] * (1 - slack):
@@ -198,6 +201,6 @@ def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
 
 
 def standing(one: Stream, k: int) -> bool:
-    """Whether a stream fell silent in the middle of a transfer: as its unit says, else as step `k` does."""
+    """Whether a stream fell silent within a transfer: by its unit, else by step `k`."""
     part = one.moved / one.unit % 1.0 if one.unit else 0.5 * one.halfway[k]
     return bool(SHARE < part < 1 - SHARE)

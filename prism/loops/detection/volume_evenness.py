@@ -1,4 +1,4 @@
-"""How much volumes that should be equal vary, between edges and from step to step. Loops over edges, compiled."""
+"""Compute how much equal volumes vary between edges and between steps. Compiled."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collectors.compilation.compiled import compiled
 from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.medians import median
 
-NEXT_TO_NOTHING = 1e-9  # of a share: what rounding does
+NEXT_TO_NOTHING = 1e-9  # share: rounding error
 
 
 @compiled
 def varied(octets: Floats, begins: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """How uneven each edge is, in shares of what it moves in the middle step, and how uneven its group is.
+    """Compute the variation of each edge, as shares of its median step, and of its group.
 
-    Of each edge how far its mean is from the middle of its group's, how much its mean lacks of the middle step, and how far its
-    steps typically are from that; of each group how far its edges' sums by step typically are from the middle one. `octets` are
-    what each edge moved by step and after the last, float64[edges, steps + 1]. What crosses a border is in the mean, and what
-    came after the last step if edges are more alike with it: a job may have fallen silent in the middle of one. The edges of
-    group k are at `begins` k to k + 1. Edges that are silent in most steps are left out, and groups of one; of steps the first,
-    of which not all may have been seen.
+    For each edge: distance of its mean from the median of its group's means; lack of its mean relative to the median step;
+    robust spread of its steps. For each group: robust spread of its edges' sums by step. `octets` are those of each edge by
+    step, and after the last, float64[edges, steps + 1]. The mean includes data that crosses step borders, and data after the
+    last step if edges are then more equal: a job may have fallen silent within a step. The edges of group k are at `begins[k]`
+    to `begins[k + 1]`. Left out: edges that are silent in most steps, groups of one edge, and the first step, which may be
+    incomplete.
     """
     steps, groups = octets.shape[1] - 1, len(begins) - 1
     between, within, whole = np.empty(len(octets)), np.empty(len(octets)), np.empty(groups)
