@@ -1,4 +1,4 @@
-"""What to do about a finding: the same sentences on a page, in an alert, in a report, and in brief on a terminal."""
+"""Write what to do about a finding: equal sentences on pages, in alerts and reports, and a short form for the terminal."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from prism.model import Finding, FindingKind, Isolation, Severity
 
-NAMED = 4  # names in a sentence
+NAMED = 4  # names per sentence
 NOTHING = "No action needed for this finding alone: it is a symptom or an observation."
 
-# What to look at once the suspect is known, and what then: the order in which operators do.
+# Checks for a known suspect, in the order in which operators perform them.
 CHECKS: Mapping[FindingKind, tuple[str, ...]] = {
     "slow_rank": (
         "Check its GPU: clocks and throttle reasons, memory errors (ECC, Xid), temperature, power, other processes.",
@@ -43,12 +43,12 @@ CHECKS: Mapping[FindingKind, tuple[str, ...]] = {
 
 
 def steps(finding: Finding) -> list[str]:
-    """What to do next, a sentence each: what to isolate first, then what to check."""
+    """List the next actions, one sentence each: what to isolate first, then what to check."""
     return [text for text in (first(finding), *CHECKS.get(finding.kind, ())) if text]
 
 
 def first(finding: Finding) -> str:
-    """What to isolate first, and how likely that helps."""
+    """Write what to isolate first, and the probability that it contains the cause."""
     if finding.severity is Severity.INFO:
         return NOTHING
     whom = suspected(finding.isolate)
@@ -61,18 +61,18 @@ def first(finding: Finding) -> str:
 
 
 def brief(isolate: Isolation) -> str:
-    """The same in a few words; empty where nobody is suspected."""
+    """Write what to isolate in a few words; empty without suspects."""
     whom = suspected(isolate)
     verb = "route around" if isolate.parts else "isolate"
     return f"{verb} {whom} ({isolate.confidence:.0%})" if whom else ""
 
 
 def suspected(isolate: Isolation) -> str:
-    """Whom to take out first: a link or a switch, or hosts; empty where nobody is suspected."""
+    """Name the parts to isolate first: a link or a switch, or hosts; empty without suspects."""
     return " – ".join(isolate.parts) or some(isolate.hosts)
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names of a list, and how many more there are."""
+    """List the first names of a sequence, and the number of the others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -1,4 +1,4 @@
-"""The parts of a finding's message: a measured value with its unit, beside the usual one and their ratio."""
+"""Write the parts of a finding's message: a measured value with its unit, the usual value, and their ratio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prism.graph.job_view import View
 
 
 def duration(ns: float) -> str:
-    """A duration with three digits: 0.52 ms, 58.8 ms, 1.48 s."""
+    """Write a duration with three digits: 0.52 ms, 58.8 ms, 1.48 s."""
     if not math.isfinite(ns):
         return "an unknown time"
     ms = ns / 1e6
@@ -21,7 +21,7 @@ def duration(ns: float) -> str:
 
 
 def rate(bits_per_s: float) -> str:
-    """A throughput with three digits and the unit that fits it: 2.31 Gbit/s."""
+    """Write a rate with three digits and a suitable unit: 2.31 Gbit/s."""
     for factor, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s")):
         if bits_per_s >= factor:
             return f"{bits_per_s / factor:.3g} {unit}"
@@ -29,17 +29,17 @@ def rate(bits_per_s: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share 0 … 1 in percent, with two digits where it is small: 0.021%."""
+    """Write a share 0 … 1 in percent, with two digits if it is small: 0.021%."""
     return f"{share:.0%}" if share >= 0.1 or share <= 0 else f"{float(f'{100 * share:.2g}'):g}%"
 
 
 def beside(now: str, usual: str, ratio: float, *, than: str = "usually") -> str:
-    """A value, the usual one and their ratio: "58.8 ms, usually 37.8 ms (1.56×)"."""
+    """Write a value, the usual one and their ratio: "58.8 ms, usually 37.8 ms (1.56×)"."""
     return f"{now}, {than} {usual} ({ratio:.2f}×)" if ratio < 10 else f"{now}, {than} {usual} ({ratio:.0f}×)"
 
 
 def stretch(view: View, start: int, stop: int) -> str:
-    """Steps from `start` to before `stop` of a window, by the numbers that they have in the job."""
+    """Write the numbers in the job of steps `start` to before `stop` of a window."""
     start, stop = view.numbers(start, stop)
     if stop - start == 1:
         return f"step {start}"
@@ -47,9 +47,9 @@ def stretch(view: View, start: int, stop: int) -> str:
 
 
 def steps_take(view: View, start: int, stop: int, ratio: float | None = None) -> str:
-    """How long steps `start` to before `stop` take: "steps 8 to 17 take 1.87 s, usually 1.48 s (1.26×)".
+    """Write how long steps `start` to before `stop` take: "steps 8 to 17 take 1.87 s, usually 1.48 s (1.26×)".
 
-    `ratio` is how many times the usual duration that is; by default `View.slowdown`.
+    `ratio` is the ratio to the usual duration; by default `View.slowdown`.
     """
     verb = "takes" if stop - start == 1 else "take"
     took = view.durations[start:stop]

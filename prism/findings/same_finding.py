@@ -1,4 +1,4 @@
-"""Whether two findings, of different windows or detectors, say the same."""
+"""Check whether two findings, of different windows or detectors, have the same cause."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ OUTAGES = ("hang", "crash")
 
 
 def loud(finding: Finding) -> bool:
-    """Whether a finding claims that something is wrong and who is to blame."""
+    """Check whether a finding claims a cause (is not information)."""
     return finding.severity is not Severity.INFO
 
 
 def alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:
-    """Whether two findings blame the same. A claim that is told as info in a window is still that claim."""
+    """Check whether two findings blame the same part. A claim that is information in another window is still the same claim."""
     if not loud(known):
         return not loud(finding) and (known.kind, known.ids) == (finding.kind, finding.ids)
     same = (known.kind in OUTAGES) == (finding.kind in OUTAGES)
     if known.kind == finding.kind == "hang" and known.start_ns < finding.end_ns and finding.start_ns < known.end_ns:
-        return True  # whoever is to blame: it is the same silence
+        return True  # the silence is the same, whatever the cause
     behind = _crossed(known, topology) & set(finding.ids) or _crossed(finding, topology) & set(known.ids)
     return same and bool(behind or _blamed(known, topology) & _blamed(finding, topology))
 
 
 def _crossed(finding: Finding, topology: Topology | None) -> set[str]:
-    """The leaf switches that what a slow link between two endpoints carries leaves and enters: it may be a link of those."""
+    """Leaf switches at both ends of a slow link between two endpoints: the slow part may be a link of these."""
     if topology is None or finding.kind != "slow_link" or len(finding.ids) != 2:
         return set()
     leaves = {leaf for name in finding.ids if (leaf := topology.leaf(name)) is not None}

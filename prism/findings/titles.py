@@ -1,4 +1,4 @@
-"""The title of a finding: what is wrong and where, the same words on the terminal, in alerts, in JSON, in traces, on pages."""
+"""Write the title of a finding: the fault and its location, equal on the terminal, in alerts, in JSON, in traces, on pages."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from prism.topology import Topology
 
 
 def title(finding: Finding, topology: Topology | None = None) -> str:
-    """What is wrong and where, in one line: "Slow NIC 10.10.3.1 (server3)", "Slow steps of job 3f2a".
+    """Write fault and location in one line: "Slow NIC 10.10.3.1 (server3)", "Slow steps of job 3f2a".
 
-    An endpoint is named with its host where the topology knows it. Of more than four names the first four are given.
+    An endpoint is named with its host if the topology contains it. Of more than four names the first four are listed.
     """
     what = _what(finding)
     if finding.subject == "job" or not finding.ids:
         return f"{what} of job {finding.job}" if finding.job else what
     what += {"hang": " at", "crash": " of"}.get(finding.kind, "")
-    if finding.subject == "link":  # of two ranks that share a connection, either may be the slow one
+    if finding.subject == "link":  # either of two connected ranks may be the slow one
         return f"{what} {_ends(finding.ids, ' – ' if finding.kind == 'slow_link' else ' or ', topology)}"
     return f"{what} {_placed(finding.ids, topology)}"
 
 
 def _what(finding: Finding) -> str:
-    """The kind of fault; of several ranks or NICs in the plural."""
+    """Kind of fault; plural for several ranks or NICs."""
     many = "s" if finding.subject == "endpoint" and len(finding.ids) > 1 else ""
     if finding.kind == "slow_link" and finding.subject == "endpoint":
         return f"Slow NIC{many}"
@@ -34,12 +34,12 @@ def _what(finding: Finding) -> str:
 
 
 def _placed(ids: Sequence[str], topology: Topology | None) -> str:
-    """Names, and the host that all of them are on."""
+    """Names, and their common host."""
     hosts = {topology.host(name) for name in ids} if topology is not None else {None}
     host = hosts.pop() if len(hosts) == 1 else None
     return f"{some(ids)} ({host})" if host else some(ids)
 
 
 def _ends(ids: Sequence[str], joint: str, topology: Topology | None) -> str:
-    """The ends of a link, each with its host."""
+    """Ends of a link, each with its host."""
     return joint.join(_placed([end], topology) for end in ids[:2])

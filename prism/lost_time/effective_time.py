@@ -1,6 +1,6 @@
-"""The effective training time ratio (ETTR) of every job in some time: the share of its time in which it trained.
+"""Compute the effective training time ratio (ETTR) of each job in a time range: the share of its time in which it trained.
 
-From the steps that are kept of a job (prism.metrics.ettr); what was lost before or after the time asked for does not count.
+Input are the stored steps of a job (prism.metrics.ettr). Time lost outside the range does not count.
 """
 
 from __future__ import annotations
@@ -18,11 +18,26 @@ from prism.views.board_views import Json, finite, ns
 REASONS = ("warm-up", "hang", "crash", "restart", "repeated")
 _Key = tuple[int | None, tuple[str, ...]]
 _working = threading.Lock()
-_known: WeakKeyDictionary[Timeline, tuple[_Key, Ettr]] = WeakKeyDictionary()  # a timeline never changes
+_known: WeakKeyDictionary[Timeline, tuple[_Key, Ettr]] = WeakKeyDictionary()  # timelines are immutable
 
 
 def effective(board: Board, cases: Sequence[Case], start_ns: int, end_ns: int) -> list[Json]:
-    """A row per job with two steps or more in [start_ns, end_ns), those that lost most GPU-hours first."""
+    """Build a row per job with two steps or more in [start_ns, end_ns), sorted by lost GPU-hours, descending.
+
+    Parameters
+    ----------
+    board : Board
+        The current jobs.
+    cases : sequence of Case
+        Hangs and crashes of the jobs.
+    start_ns, end_ns : int
+        Time range, ns since the epoch.
+
+    Returns
+    -------
+    list of dict
+        Ratio, lost seconds by reason, and lost GPU-hours of each job.
+    """
     rows = []
     for status in board.jobs:
         row = _row(status, ratio_of(status, cases, board.at_ns), start_ns, end_ns, board.bookings)
@@ -32,7 +47,7 @@ def effective(board: Board, cases: Sequence[Case], start_ns: int, end_ns: int) -
 
 
 def ratio_of(status: JobStatus, cases: Sequence[Case], at_ns: int) -> Ettr:
-    """The ratio of a job over all that is kept of it; of a job that does not send any more up to `at_ns`."""
+    """Compute the ratio of a job over all stored steps; for a silent job until `at_ns`."""
     own = [case for case in cases if case.finding.job == status.id and case.finding.kind in ("hang", "crash")]
     until = at_ns if status.state == "silent" and at_ns else None
     key = until, tuple(f"{case.id} {case.finding.end_ns}" for case in own)
@@ -53,7 +68,7 @@ def _row(status: JobStatus, found: Ettr, start_ns: int, end_ns: int, bookings: M
     seconds = (high - low) / 1e9
     gone = {reason: _inside(found.lost, reason, low, high) for reason in REASONS}
     share = min(sum(gone.values()) / seconds, 1.0)
-    unknown = found.ratio - found.low  # what may have been repeated, of the whole
+    unknown = found.ratio - found.low  # share that may have been repeated
     booking, ranks = bookings.get(status.id), len(status.found.job.endpoints)
     inside = (found.at_ns > low) & (found.at_ns <= high)
     return {
@@ -73,5 +88,5 @@ def _row(status: JobStatus, found: Ettr, start_ns: int, end_ns: int, bookings: M
 
 
 def _inside(lost: Sequence[Lost], reason: str, low: int, high: int) -> float:
-    """What a reason cost in [low, high), s."""
+    """Time lost to a reason in [low, high), s."""
     return sum(max(min(one.end_ns, high) - max(one.start_ns, low), 0) for one in lost if one.reason == reason) / 1e9

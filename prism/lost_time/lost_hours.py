@@ -1,7 +1,7 @@
-"""GPU-hours lost in some time, by cause, host, switch and job, and who was to blame again and again.
+"""Sum the GPU-hours lost in a time range by cause, host, switch and job, and mark repeated causes.
 
-A claim (warning or critical) costs what its finding says; of one that began before the time, or goes on after it, the share of
-its duration that lies inside. A cost that several hosts may have caused counts for each by its probability.
+A claim (warning or critical) costs what its finding states; a claim that exceeds the range counts with its share inside. If
+several hosts may be the cause, each counts with its probability.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from prism.views.board_views import Json, finite
 
 By = Literal["cause", "host", "switch", "job", "user"]
 BYS: tuple[By, ...] = get_args(By)
-AGAIN = 2  # findings from which on somebody is a repeat offender
+AGAIN = 2  # number of findings that makes a repeat offender
 
 
 def lost(
@@ -29,7 +29,26 @@ def lost(
     topology: Topology | None = None,
     bookings: Mapping[str, Booking] | None = None,
 ) -> list[Json]:
-    """Rows by name, those that lost most first: GPU-hours, findings, jobs, since when, until when."""
+    """Build rows by name, sorted by lost GPU-hours, descending.
+
+    Parameters
+    ----------
+    cases : iterable of Case
+        Cases with findings.
+    by : str
+        Column to group by: cause, host, switch, job or user.
+    start_ns, end_ns : int
+        Time range, ns since the epoch.
+    topology : Topology, optional
+        Switches; without it no row by switch.
+    bookings : mapping of str to Booking, optional
+        Name and user of jobs.
+
+    Returns
+    -------
+    list of dict
+        GPU-hours, findings, jobs, first and last time of each name.
+    """
     rows: dict[str, Json] = {}
     for case in cases:
         finding = case.finding
@@ -56,13 +75,13 @@ def _told(row: Json) -> Json:
 
 
 def share(case: Case, start_ns: int, end_ns: int) -> float:
-    """The share of a finding's duration that lies in [start_ns, end_ns)."""
+    """Compute the share of a finding's duration that is in [start_ns, end_ns)."""
     begin, end = case.finding.start_ns, max(case.finding.end_ns, case.finding.start_ns + 1)
     return max(min(end, end_ns) - max(begin, start_ns), 0) / (end - begin)
 
 
 def _names(case: Case, by: By, topology: Topology | None, bookings: Mapping[str, Booking]) -> dict[str, float]:
-    """Whom a case counts for, with its share."""
+    """Names that a case counts for, each with its share."""
     finding = case.finding
     if by == "cause":
         return {finding.kind.replace("_", " "): 1.0}
@@ -80,5 +99,5 @@ def _names(case: Case, by: By, topology: Topology | None, bookings: Mapping[str,
 
 
 def total(rows: Sequence[Json]) -> float:
-    """GPU-hours of all rows."""
+    """Sum the GPU-hours of all rows."""
     return float(sum(row["gpu_hours"] or 0.0 for row in rows))

@@ -1,4 +1,4 @@
-"""A report of lost GPU-hours as an HTML page that a mail program shows, and as plain text."""
+"""Format the report of lost GPU-hours as an HTML page for mail programs, and as plain text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def page(
     *,
     ratios: Sequence[Json] = (),
 ) -> str:
-    """The report as HTML, with tables by cause, host, switch, job and user; `ratios` are the jobs' effective training times."""
+    """Format the report as HTML, with tables by cause, host, switch, job and user; `ratios` are effective training
+    times of jobs.
+    """
     whole = total(tables.get("cause", ()))
     parts = [f"<h1>{whole:,.1f} GPU-hours lost</h1><p>{_day(start_ns)} to {_day(end_ns)}</p>"]
     for by, rows in tables.items():
@@ -40,7 +42,7 @@ def page(
 
 
 def text(tables: Mapping[str, Sequence[Json]], start_ns: int, end_ns: int, *, ratios: Sequence[Json] = ()) -> str:
-    """The report as plain text."""
+    """Format the report as plain text."""
     lines = [f"{total(tables.get('cause', ())):,.1f} GPU-hours lost, {_day(start_ns)} to {_day(end_ns)}"]
     for by, rows in tables.items():
         lines += [
@@ -72,7 +74,7 @@ def _title(row: Json) -> str:
 
 
 def _lost(row: Json) -> str:
-    """What a job lost, by reason."""
+    """Time lost by a job, by reason."""
     return ", ".join(f"{reason} {seconds:,.0f} s" for reason, seconds in row["lost_s"].items() if seconds >= 0.5)
 
 
