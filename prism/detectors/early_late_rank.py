@@ -16,7 +16,7 @@ from prism.detectors import constants as c
 from prism.detectors.late_rank import begins_of
 from prism.detectors.peers.host_rings import ring_delays
 from prism.detectors.straggler import straggler_finding
-from prism.findings.message_values import steps_take, stretch
+from prism.findings.message_values import step_range, steps_take
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import RARE, Shift, by_chance, middle, spread
 from prism.loops.arrays.edges import sending
@@ -159,5 +159,5 @@ def _finding(view: View, ranks: Sequence[int], seen: _Seen, score: float) -> Fin
         "alone": True,
     } | ({"unseen": "lanes between ranks of a host"} if seen.hidden else {})
     took = steps_take(view, n - 1, n, finding.slowdown)
-    message = f"{first} in {stretch(view, n - 1, n)} and {then} in the current step; {took}"
+    message = f"{first} in {step_range(view, n - 1, n)} and {then} in the current step; {took}"
     return replace(finding, detector="late_again", message=message, end_ns=max(view.now, view.until), evidence=evidence)

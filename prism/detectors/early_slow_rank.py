@@ -16,7 +16,7 @@ from prism.detectors.late_rank import Late, lateness_of
 from prism.detectors.observations.step_parts import lasted, worked
 from prism.detectors.peers.peer_ranks import ordinary, ranks_elsewhere
 from prism.detectors.straggler import straggler_finding, waits_look_like_work, worked_longer
-from prism.findings.message_values import steps_take, stretch
+from prism.findings.message_values import step_range, steps_take
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import OFTEN, RARE, Shift, middle, spread, usual
 from prism.model import Finding
@@ -84,7 +84,7 @@ def _in_ring(view: View, seen: Late, one: Shift, sigmas: float) -> list[Finding]
 def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, parts: int) -> Finding:
     """Write the finding on a rank that worked longer in `parts` parts of a step."""
     finding = straggler_finding(view, rank, one, grown, score)
-    which = f"{'' if one.stop - one.start == 1 else 'each of '}{stretch(view, one.start, one.stop)}"
+    which = f"{'' if one.stop - one.start == 1 else 'each of '}{step_range(view, one.start, one.stop)}"
     message = (
         f"adds {grown[rank] / 1e6:.1f} ms to {which}, "
         f"spread over {parts} parts of the step; {steps_take(view, one.start, one.stop, finding.slowdown)}; "

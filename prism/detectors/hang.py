@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.columns.record import UDP
 from prism.detectors import constants as c
-from prism.findings.message_values import duration, stretch
+from prism.findings.message_values import duration, step_range
 from prism.graph.job_view import View
 from prism.loops.arrays.intervals import Union, union
 from prism.loops.communicators.connection_lanes import connections, renewals
@@ -300,7 +300,7 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
         score=round(min(length / view.period * 10 * votes, 999.0), 2),
         message=(
             f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
-            f"{min(cut.moved, 1.0):.0%} of {stretch(view, one.step, one.step + 1)} had been transferred, and {who}"
+            f"{min(cut.moved, 1.0):.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"
         ),
         evidence={
             "step": view.numbers(one.step, one.step)[0],

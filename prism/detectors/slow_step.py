@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prism.findings.message_values import beside, duration, steps_take, stretch
+from prism.findings.message_values import beside, duration, step_range, steps_take
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import Shift, middle, shifts, spread, usual
 from prism.loops.arrays.group_sums import spans
@@ -48,7 +48,7 @@ def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[
         for one in shifts(moved[i], sigma, least=view.least, height=np.log(factor), score=sigmas):
             now, times = float(np.exp(np.nanmedian(spent[i, one.start : one.stop]))), float(np.exp(one.height))
             took = beside(duration(now), duration(now / times), times)
-            which = stretch(view, one.start, one.stop)
+            which = step_range(view, one.start, one.stop)
             text = f"gradient reduction takes {took} in {which}; the job's other groups are unchanged"
             out.append(_finding_of(view, one, "slow_group", "group", stream.members, text))
     return out

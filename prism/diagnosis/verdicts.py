@@ -12,7 +12,7 @@ from prism.diagnosis.assessment.confidence import Completeness
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Mask
 from prism.diagnosis.slow_steps import Verdict, verdicts
-from prism.findings.message_values import beside, duration, percent, rate, steps_take, stretch
+from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.model import Finding, Isolation, Severity, SubjectType
@@ -154,7 +154,7 @@ def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
 def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: how long the named ranks kept the others waiting in one step."""
     ranks = _ranks(view, one.candidate)
-    where = stretch(view, one.start, one.stop)
+    where = step_range(view, one.start, one.stop)
     text = f"keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
     return text, {
         "step": view.numbers(one.start, one.start)[0],

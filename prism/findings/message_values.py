@@ -38,7 +38,7 @@ def beside(now: str, usual: str, ratio: float, *, than: str = "usually") -> str:
     return f"{now}, {than} {usual} ({ratio:.2f}×)" if ratio < 10 else f"{now}, {than} {usual} ({ratio:.0f}×)"
 
 
-def stretch(view: View, start: int, stop: int) -> str:
+def step_range(view: View, start: int, stop: int) -> str:
     """Write the numbers in the job of steps `start` to before `stop` of a window."""
     start, stop = view.numbers(start, stop)
     if stop - start == 1:
@@ -54,6 +54,6 @@ def steps_take(view: View, start: int, stop: int, ratio: float | None = None) ->
     verb = "takes" if stop - start == 1 else "take"
     took = view.durations[start:stop]
     if not np.isfinite(took).any():
-        return f"{stretch(view, start, stop)} {verb} an unknown time"
+        return f"{step_range(view, start, stop)} {verb} an unknown time"
     now, grew = float(np.nanmedian(took)), view.slowdown(start, stop) if ratio is None else ratio
-    return f"{stretch(view, start, stop)} {verb} {beside(duration(now), duration(now / grew), grew)}"
+    return f"{step_range(view, start, stop)} {verb} {beside(duration(now), duration(now / grew), grew)}"

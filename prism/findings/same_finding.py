@@ -8,15 +8,15 @@ from prism.topology import Topology
 OUTAGES = ("hang", "crash")
 
 
-def loud(finding: Finding) -> bool:
+def is_claim(finding: Finding) -> bool:
     """Check whether a finding claims a cause (is not information)."""
     return finding.severity is not Severity.INFO
 
 
-def alike(known: Finding, finding: Finding, topology: Topology | None) -> bool:
+def is_same_cause(known: Finding, finding: Finding, topology: Topology | None) -> bool:
     """Check whether two findings blame the same part. A claim that is information in another window is still the same claim."""
-    if not loud(known):
-        return not loud(finding) and (known.kind, known.ids) == (finding.kind, finding.ids)
+    if not is_claim(known):
+        return not is_claim(finding) and (known.kind, known.ids) == (finding.kind, finding.ids)
     same = (known.kind in OUTAGES) == (finding.kind in OUTAGES)
     if known.kind == finding.kind == "hang" and known.start_ns < finding.end_ns and finding.start_ns < known.end_ns:
         return True  # the silence is the same, whatever the cause

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.findings.titles import title
 from prism.report.json_report import finding_json, step_ms
 from prism.tracking.board import Board, Case, Gap
@@ -42,10 +42,10 @@ def changes(before: Board, now: Board, *, grown: float = 1.25) -> Iterator[Chang
     yield from _of_jobs(before, now)
     known = {case.id: case for case in before.cases}
     for case in sorted(now.cases, key=lambda case: case.opened_ns):
-        if not loud(case.finding):
+        if not is_claim(case.finding):
             continue
         old, named = known.get(case.id), title(case.finding, now.topology)
-        if old is None or not loud(old.finding) or (old.state, case.state) == ("closed", "open"):
+        if old is None or not is_claim(old.finding) or (old.state, case.state) == ("closed", "open"):
             yield Change("opened", now.at_ns, case.finding.message, case, case.finding.job, named)
         elif old.state != case.state:
             yield Change("closed", now.at_ns, f"over: {named}", case, case.finding.job, named)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
 from prism.exporters.exporter_silence import Heard, SilentExporter, job_exporters, loss_notes, seen_until, silent_now, weaken
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.jobs import recognize
@@ -164,7 +164,7 @@ class Watch:
         steps = [one.step_ns for one in running]
         if mark >= until + hop_ns(steps):
             return True
-        known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and loud(t.case.finding)}
+        known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and is_claim(t.case.finding)}
         suspected = any(needs_window(one, mark) for one in running if one.id not in known)
         if suspected or any(map(case_tracking.awaits_confirmation, self.trails)):
             return mark >= until + hop_ns(steps, urgent=True)

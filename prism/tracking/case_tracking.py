@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.findings.same_finding import OUTAGES, alike, loud
+from prism.findings.same_finding import OUTAGES, is_claim, is_same_cause
 from prism.model import Finding, Severity
 from prism.topology import Topology
 from prism.tracking.board import Case, case_id
@@ -127,7 +127,7 @@ def follow(
         elif at not in found:
             found.add(at)
             out[at] = _updated(out[at], finding, jobs[finding.job], now_ns)
-    told = {out[i].case.finding.job for i in found if out[i].told and loud(out[i].case.finding)}
+    told = {out[i].case.finding.job for i in found if out[i].told and is_claim(out[i].case.finding)}
     for i, trail in enumerate(out):
         job = jobs.get(trail.case.finding.job)
         if job is not None and trail.case.state == "open":
@@ -160,14 +160,14 @@ def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
 
 def awaits_confirmation(trail: Trail, *, most: int = 6) -> bool:
     """Check whether a claim of the newest window waits for another window; after `most` windows it waits for time to pass."""
-    return loud(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
+    return is_claim(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
 
 
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
     """Find the newest trail that a finding continues."""
     for i in range(len(trails) - 1, -1, -1):
         known = trails[i].case.finding
-        if known.job != finding.job or not alike(known, finding, topology):
+        if known.job != finding.job or not is_same_cause(known, finding, topology):
             continue
         open_still = trails[i].told and trails[i].case.state == "open"  # collection may have stopped for some steps
         goes_on = open_still or finding.start_ns <= trails[i].active_ns + 2 * step
@@ -191,7 +191,7 @@ def _conflicts_with_reported(trails: Iterable[Trail], finding: Finding, job: Job
 
     The rank that is late in differently divided steps is not the rank that delays the job.
     """
-    slow = (t.case.finding for t in trails if t.told and loud(t.case.finding) and t.case.finding.kind == "slow_rank")
+    slow = (t.case.finding for t in trails if t.told and is_claim(t.case.finding) and t.case.finding.kind == "slow_rank")
     known = [one for one in slow if one.job == finding.job and one.start_ns < finding.end_ns and finding.start_ns < one.end_ns]
     if finding.kind != "slow_rank" or not len(job.ends):
         return False
@@ -202,7 +202,7 @@ def _conflicts_with_reported(trails: Iterable[Trail], finding: Finding, job: Job
 def _updated(trail: Trail, finding: Finding, job: JobProgress, now_ns: int) -> Trail:
     """Update a trail with a later window."""
     known, step = trail.case.finding, job.step_ns
-    if loud(known) and not loud(finding):
+    if is_claim(known) and not is_claim(finding):
         return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
     if trail.case.state == "closed":
         if finding.end_ns <= trail.active_ns + 2 * step:
@@ -247,7 +247,7 @@ def _start(trail: Trail, finding: Finding, job: JobProgress) -> int:
 def _contests(known: Trail, trail: Trail) -> bool:
     """Check whether another finding is open for the time of an unopened one."""
     one, other = known.case.finding, trail.case.finding
-    claims = known.told and known.case.state == "open" and loud(one) and one.job == other.job
+    claims = known.told and known.case.state == "open" and is_claim(one) and one.job == other.job
     return claims and one.start_ns < other.end_ns and other.start_ns < known.active_ns
 
 
@@ -271,7 +271,7 @@ def _aged(
     if (
         not trail.told
         and found
-        and (not loud(finding) or (trail.doubt <= doubt and _confirmed(trail, job, now_ns, windows, contested=contested)))
+        and (not is_claim(finding) or (trail.doubt <= doubt and _confirmed(trail, job, now_ns, windows, contested=contested)))
     ):
         trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
     if trail.told and over and trail.missed >= windows:
@@ -328,5 +328,5 @@ def _slowness_continues(trail: Trail, job: JobProgress, *, least: float = 1.05) 
     """
     finding, usual = trail.case.finding, trail.usual_ns
     slow = job.during(finding.start_ns, finding.end_ns) or usual * _cost(finding)
-    loses = loud(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
+    loses = is_claim(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
     return loses and job.recent_step() >= (usual + slow) / 2

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.model import PHASES, Finding, JobDiagnosis
 from prism.tracking.board import Case
 from prism.tracking.case_tracking import Trail
@@ -51,7 +51,7 @@ def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, case
 
     Of the job's `cases`, the first open claim counts, else the newest closed one.
     """
-    claims = sorted((case for case in cases if loud(case.finding)), key=lambda case: case.finding.start_ns)
+    claims = sorted((case for case in cases if is_claim(case.finding)), key=lambda case: case.finding.start_ns)
     going = [case for case in claims if case.state == "open"]
     chosen = next((case for case in cases if case.id == case_id), going[0] if going else claims[-1] if claims else None)
     if chosen is None:
@@ -73,7 +73,7 @@ def usual_before(
     quiet: NDArray[np.bool_] = most <= _begin(finding)
     quiet[:1] = False  # its start was not visible
     for other in cases:
-        if other.id != case.id and other.finding.job == finding.job and loud(other.finding):
+        if other.id != case.id and other.finding.job == finding.job and is_claim(other.finding):
             quiet &= (most <= _begin(other.finding)) | (most > other.finding.end_ns + 0.5e6 * known.duration_ms)
     return _medians(found, np.flatnonzero(quiet)[-MAX_STEPS:], measures)
 

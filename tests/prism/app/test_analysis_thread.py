@@ -11,7 +11,7 @@ from collectors.exports.evidence import Delays
 from collectors.exports.evidence_store import EvidenceBuffer
 from collectors.writers.sinks import Nowhere
 from prism.app.analysis_thread import Analysis, WatchedSink, witnessing
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.board_changes import changes
 from prism.live.live_analysis import Watch
 from prism.live.stalled_process import Pulse
@@ -77,7 +77,7 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             known.append(shown(watch.boards.newest))
             assert known[-1] == known[max(len(known) - 2, 0)]  # findings with their evidence, windows, steps
             played(analysis, clock, flows, transits, WatchedSink(Nowhere(), watch, clock=clock), until=until)
-            told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if loud(c.finding)})
+            told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if is_claim(c.finding)})
             names.append({status.id for status in watch.boards.newest.jobs})
             known.append(shown(watch.boards.newest))
         assert len(names[0]) == 1
@@ -165,7 +165,7 @@ def test_records_that_others_store_are_analysed_once_each():
     board = analysis.watch.boards.newest
     assert abs(board.source.flows - len(flows)) <= 0.02 * len(flows)
     assert len(board.jobs) == 2
-    assert not [case for case in board.cases if loud(case.finding)]
+    assert not [case for case in board.cases if is_claim(case.finding)]
 
 
 def test_while_the_process_is_held_up_nothing_is_analysed_and_what_was_lost_is_a_gap():

@@ -16,7 +16,7 @@ from prism.exporters.exporter_silence import (
     records_of,
     weaken,
 )
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import Watch
 from prism.model import Finding, Severity
 from prism.recordings.timed_playback import play, ticks
@@ -54,7 +54,7 @@ def played(flows, heard=lambda _now: {}):
 
 
 def claims(told):
-    return {(case.finding.kind, case.finding.ids) for board in told for case in board.cases if loud(case.finding)}
+    return {(case.finding.kind, case.finding.ids) for board in told for case in board.cases if is_claim(case.finding)}
 
 
 def notices(told, name):
@@ -114,13 +114,13 @@ def test_a_job_that_falls_silent_where_others_are_heard_hangs():
     watch, told = played(hung(monitor=True))
     assert claims(told) == {("hang", ("10.10.2.1",))}
     assert watch.quiet == {}
-    assert all(case.finding.confidence > MAX_CONFIDENCE_BLIND for case in told[-1].cases if loud(case.finding))
+    assert all(case.finding.confidence > MAX_CONFIDENCE_BLIND for case in told[-1].cases if is_claim(case.finding))
 
 
 def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_told():
     _, told = played(hung())
     assert claims(told) == {("hang", ("10.10.2.1",))}
-    (finding,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    (finding,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
     assert finding.confidence <= MAX_CONFIDENCE_BLIND
     assert "no other traffic was recorded" in finding.evidence["collection"]
 
@@ -128,7 +128,7 @@ def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_t
 def test_one_whose_exporter_sends_other_datagrams_hangs_for_sure():
     _, told = played(hung(), lambda now: {"leaf0": Heard(now)})
     assert claims(told) == {("hang", ("10.10.2.1",))}
-    (finding,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    (finding,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
     assert finding.confidence > MAX_CONFIDENCE_BLIND
     assert "collection" not in finding.evidence
 

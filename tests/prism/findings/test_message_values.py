@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.detectors import DETECTORS
-from prism.findings.message_values import beside, duration, percent, rate, steps_take, stretch
+from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
 from tests.prism.faults import FAULTS, case
 
 BANNED = (" told", " else", "works as long", "works 1", "works 2", " on end", "nobody", "who ", " beat", " said")
@@ -37,9 +37,9 @@ def test_a_value_stands_beside_the_usual_one():
 
 def test_steps_have_the_numbers_of_the_job():
     view = case("slow rank")
-    assert [stretch(view, 3, stop) for stop in (4, 5, 9)] == ["step 3", "steps 3 and 4", "steps 3 to 8"]
+    assert [step_range(view, 3, stop) for stop in (4, 5, 9)] == ["step 3", "steps 3 and 4", "steps 3 to 8"]
     later = replace(view, timeline=replace(view.timeline, first=500))
-    assert [stretch(later, 3, stop) for stop in (4, 9)] == ["step 503", "steps 503 to 508"]
+    assert [step_range(later, 3, stop) for stop in (4, 9)] == ["step 503", "steps 503 to 508"]
     assert steps_take(later, 2, 4, 2.0).startswith("steps 502 and 503 take ")
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from prism.findings.same_finding import alike, loud
+from prism.findings.same_finding import is_claim, is_same_cause
 from prism.model import Finding, Severity
 from tests.prism.traffic import address, placed
 
@@ -17,22 +17,22 @@ def test_a_link_of_two_endpoints_may_be_one_between_the_switches_it_crosses(who,
     """Four ranks to a leaf: only the first pair leaves leaf0."""
     behind = replace(LINK, ids=(address(who[0]), address(who[1])))
     place = placed(8)
-    assert alike(LINK, behind, place) == alike(behind, LINK, place) == same
-    assert not alike(LINK, behind, None)
-    assert not alike(behind, replace(behind, ids=(address(0), address(7))), place)  # two links behind the same leaves
+    assert is_same_cause(LINK, behind, place) == is_same_cause(behind, LINK, place) == same
+    assert not is_same_cause(LINK, behind, None)
+    assert not is_same_cause(behind, replace(behind, ids=(address(0), address(7))), place)  # two links behind the same leaves
 
 
 def test_of_one_silence_one_is_to_blame_whoever_it_is():
     other = replace(HANG, ids=(address(3),))
-    assert alike(HANG, replace(other, start_ns=19, end_ns=30), None)
-    assert not alike(HANG, replace(other, start_ns=20, end_ns=30), None)
-    assert not alike(HANG, replace(other, kind="crash", start_ns=15, end_ns=15), None)
+    assert is_same_cause(HANG, replace(other, start_ns=19, end_ns=30), None)
+    assert not is_same_cause(HANG, replace(other, start_ns=20, end_ns=30), None)
+    assert not is_same_cause(HANG, replace(other, kind="crash", start_ns=15, end_ns=15), None)
 
 
 def test_what_is_info_is_alike_only_as_info():
     info = replace(LINK, severity=Severity.INFO)
-    assert not loud(info)
-    assert loud(LINK)
-    assert alike(info, info, None)
-    assert not alike(info, LINK, None)
-    assert alike(LINK, info, None)
+    assert not is_claim(info)
+    assert is_claim(LINK)
+    assert is_same_cause(info, info, None)
+    assert not is_same_cause(info, LINK, None)
+    assert is_same_cause(LINK, info, None)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import concatenated
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import LATE, Watch
 from prism.recordings.timed_playback import play, ticks
 from prism.synth.scenario.specification import Cluster, Fault, Job, Nuisances, Spec
@@ -27,7 +27,7 @@ def claims(told):
     for board in told:
         for case in board.cases:
             now = (case.id, case.state, case.finding.ids, case.opened_ns)
-            if loud(case.finding) and now not in seen:
+            if is_claim(case.finding) and now not in seen:
                 seen.append(now)
     return seen
 
@@ -107,7 +107,7 @@ def test_steps_in_texts_are_those_of_the_charts_in_every_window(name):
 
 
 def test_what_was_usual_stays_as_it_was_when_the_case_opened():
-    told = [case for board in boards("slow_rank") for case in board.cases if loud(case.finding)]
+    told = [case for board in boards("slow_rank") for case in board.cases if is_claim(case.finding)]
     lately = np.diff(job_ends(boards("slow_rank")[-1].jobs[0].found.timeline))[-3:] / 1e6
     assert 1.15 * told[0].usual["step"] < np.median(lately)
     assert all(case.usual == told[0].usual for case in told)
@@ -193,7 +193,7 @@ def watched(flows, transits):
 
 def test_a_job_alone_that_falls_silent_hangs_but_that_is_less_sure():
     _, told = watched(*lone_hang())
-    (found,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    (found,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
     assert found.kind == "hang"
     assert found.ids == ("10.10.2.1",)
     assert found.confidence <= 0.8
@@ -211,7 +211,7 @@ def test_where_others_are_heard_a_job_hangs_for_sure():
     flows, transits = lone_hang(until_s=5.0, monitor=True)
     watch = Watch()
     told = list(play(watch, ticks(flows, transits)))
-    (found,) = [case.finding for case in told[-1].cases if loud(case.finding)]
+    (found,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
     assert (found.kind, found.ids) == ("hang", ("10.10.2.1",))
     assert found.confidence > 0.8
     assert not watch.unheard

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import Flows
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import Watch
 from prism.model import Finding, Job, JobDiagnosis, Layout, Parallelism, Severity, Spans, Timeline
 from prism.recordings.timed_playback import ticks
@@ -164,7 +164,7 @@ def played(made, gone, back):
     assert found.timeline.durations_ms().max() < 1.9 * np.median(found.timeline.durations_ms())
     steps = timeline_views.steps(found)["job"]["duration_ms"]
     assert 1 <= steps.count(None) <= 4
-    return [cases for cases in known.values() if loud(cases[-1].finding)]
+    return [cases for cases in known.values() if is_claim(cases[-1].finding)]
 
 
 def ends_of(made):
