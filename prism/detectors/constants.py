@@ -5,5 +5,3 @@ LONG_STEP = 2_000_000_000  # ns: shorter steps need no early detection, two of t
 UNCHANGED = 1.05  # ratio to the usual compute time, below which a message calls it unchanged
 SEEN_SELDOM = 90.0  # percentile of a rank's work over steps, if its whole work is visible only in a tenth of them
 QUEUE_FACTOR = 5.0  # ratio to the usual delay from which packets queue
-LEAST_PART_NS = 500_000_000  # ns: least duration of a part of a step
-MOST_PARTS = 8  # largest number of parts of a step

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.detectors import constants as c
+from prism.detectors.observations import constants as c
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints

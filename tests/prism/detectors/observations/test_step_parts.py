@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.detectors.constants import MOST_PARTS
+from prism.detectors.observations.constants import MOST_PARTS
 from prism.detectors.observations.step_parts import lasted, worked
 from tests.prism.traffic import Wire, placed, seen, training
 
