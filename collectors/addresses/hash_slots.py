@@ -1,9 +1,9 @@
-"""Hash tables with open addressing whose slots hold part of the hash. Compiled.
+"""Hash tables with open addressing whose slots contain part of the hash. Compiled.
 
-A slot is 64 bits: the tag, which is the upper half of the hash, and below it one more than the row of what is entered; 0 is an
-empty slot. Rows are looked at only where the tag is equal, which spares a miss of the cache for nearly every other row, and a
-larger table is filled from the slots of the smaller one alone. A search begins at the lower bits of the tag and goes on
-slot by slot (linear probing, Knuth volume 3, section 6.4).
+A slot has 64 bits: the tag, which is the upper half of the hash, and below it the row of the entry plus one; 0 is an empty
+slot. Rows are read only if the tag is equal, which avoids a cache miss for nearly every other row. A larger table is filled
+from the slots of the smaller one alone. A search begins at the lower bits of the tag and continues slot by slot (linear
+probing, Knuth volume 3, section 6.4).
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ _TAG_AT, _ROW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 def empty_slots(rows: int = 0) -> Slots:
-    """Slots for so many rows: at least twice as many, a power of two."""
+    """Allocate slots for so many rows: at least twice as many, a power of two."""
     return large(max(LEAST, 1 << (2 * rows - 1).bit_length()), np.dtype(np.uint64))
 
 
 def slots_for(slots: Slots, rows: int) -> Slots:
-    """The same slots where there are enough for so many rows, or more of them with the same entries, the given ones spent."""
+    """Return the same slots if they suffice for so many rows, else more slots with the same entries; the given ones
+    become invalid.
+    """
     if 2 * rows <= len(slots):
         return slots
     larger = empty_slots(rows)
@@ -39,9 +41,9 @@ def slots_for(slots: Slots, rows: int) -> Slots:
 
 @compiled
 def refill(slots: Any, larger: Any) -> None:
-    """Move what is in some slots into others, which are empty."""
+    """Move the entries of some slots into empty others."""
     mask, n = np.uint64(len(larger) - 1), VACANT
-    for k in range(np.uint64(len(slots))):  # first without a branch, which would be guessed wrong at every other slot
+    for k in range(np.uint64(len(slots))):  # without a branch, which would be mispredicted at every other slot
         entry = slots[k]
         slots[n] = entry
         n += np.uint64(entry != VACANT)
@@ -54,29 +56,29 @@ def refill(slots: Any, larger: Any) -> None:
 
 @part
 def first_slot(slots: Any, key: Any) -> Any:
-    """Where the search for a hash begins."""
+    """Return the slot at which the search for a hash begins."""
     return key >> _TAG_AT & np.uint64(len(slots) - 1)
 
 
 @part
 def next_slot(slots: Any, slot: Any) -> Any:
-    """Where it goes on."""
+    """Return the slot at which the search continues."""
     return slot + ONE & np.uint64(len(slots) - 1)
 
 
 @part
 def is_tagged(entry: Any, key: Any) -> Any:
-    """Whether an entry has the tag of a hash; where it has, its row is most probably the one."""
+    """Check whether an entry has the tag of a hash; then its row is very probably the right one."""
     return (entry ^ key) >> _TAG_AT == VACANT
 
 
 @part
 def row_of(entry: Any) -> Any:
-    """The row of an entry."""
+    """Return the row of an entry."""
     return np.int64(entry & _ROW) - 1
 
 
 @part
 def entry_of(key: Any, row: Any) -> Any:
-    """The entry of a row with a hash."""
+    """Build the entry of a row with a hash."""
     return key >> _TAG_AT << _TAG_AT | np.uint64(row + 1)

@@ -1,5 +1,5 @@
-"""Follow packets into flows, compiled: where a message or a burst begins and ends, what was retransmitted or reordered.
+"""Follow packets into flows, compiled: begin and end of messages and bursts, retransmission, reordering.
 
-`flow_state` declares what is remembered of each flow. `flow_tracking` drives the loops: `rdma_messages` and
-`ultra_ethernet_messages` for RDMA, `segments` and `bursts` for TCP, UDP and the rest.
+`flow_state` declares the state of each flow. `flow_tracking` drives the loops: `rdma_messages` and `ultra_ethernet_messages`
+for RDMA, `segments` and `bursts` for TCP, UDP and others.
 """

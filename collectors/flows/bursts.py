@@ -1,4 +1,4 @@
-"""Cut bulk segments into bursts: a record ends where a lane pauses for longer than its own pace explains. Compiled."""
+"""Split bulk segments into bursts: a record ends when a lane pauses longer than its own pace explains. Compiled."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from collectors.columns.record import PSH, TCP
 from collectors.compilation.primitives import part, rare
 from collectors.flows.flow_state import BINS, BLOCK, FREE, PACED, UNITS, new_out, open_record
 
-UNIT = 1 << 16  # the most a host hands to its NIC at once: the largest IPv4 packet
+UNIT = 1 << 16  # octets: the most that a host passes to its NIC at once, the largest IPv4 packet
 LOWEST = 2.0**-8  # quarter octaves of ns per octet from 2 Tbit/s down, state.BINS of them
 _SHORT, _PORTS = np.uint64(0xFFFF), np.uint64(16)
 
 
 class Pace(NamedTuple):
-    """How bursts are told from pauses. Pace is ns per octet of a unit that follows another in its lane.
+    """Limits that separate bursts from pauses. Pace is ns per octet of a unit that follows another in its lane.
 
-    A unit is what the sender handed to its NIC at once. `cut`: a pause longer than it takes to send `cut` units ends a
-    burst; a unit counts as at least `flight` octets (the initial window of RFC 6928: what TCP sends without waiting), and
-    no pause up to `patience_ns` ends one: that is waiting for an acknowledgment or a busy host, whatever the link. `busy`:
-    at up to so many times the pace, the sender was sending. `share`: this share of the octets goes at least at the pace.
-    `doubt`: weight of a unit before which a control segment went: its gap says when the application was ready. `young`: a
-    lane with fewer gaps to go by borrows the pace of its sender's other lanes. The units of a lane are judged in blocks of
-    `flow_state.BLOCK`, each with the block before.
+    A unit is the data that the sender passes to its NIC at once. `cut`: a pause longer than the time to send `cut` units ends a
+    burst; a unit counts as at least `flight` octets (the initial window of RFC 6928: what TCP sends without waiting). No pause
+    up to `patience_ns` ends a burst: it is a wait for an acknowledgment or a busy host, on any link. `busy`: up to so many
+    times the pace, the sender was sending. `share`: at least this share of the octets moves at the pace. `doubt`: weight of a
+    unit after a control segment, because its gap shows when the application was ready. `young`: a lane with fewer gaps uses the
+    pace of its sender's other lanes. Units of a lane are judged in blocks of `flow_state.BLOCK`, each with the previous block.
     """
 
     cut: float = 8.0
@@ -38,7 +37,7 @@ class Pace(NamedTuple):
 
 @part
 def take_bulk(t: Any, i: Any, row: Any, new: Any, spoken: Any, exporter: Any, path: Any, settings: Any, scratch: Any) -> None:
-    """A bulk segment of lane i, of which so many octets are new."""
+    """Add a bulk segment to lane i; `new` of its octets are new."""
     flow, octets = t.flows[i], np.int64(row.octets)
     if _opens_unit(flow, row, new == 0) or flow.count == 0:
         if flow.count == BLOCK:
@@ -69,9 +68,9 @@ def take_bulk(t: Any, i: Any, row: Any, new: Any, spoken: Any, exporter: Any, pa
 
 @part
 def _opens_unit(flow: Any, row: Any, again: Any) -> Any:
-    """Whether a unit starts here: after a PSH, which ends what was handed over at once, each 64 kB, and a repeat.
+    """Whether a unit starts here: after a PSH, which ends the data passed at once, after each 64 kB, and at a retransmission.
 
-    Undoes segmentation (TSO, GSO), so that lanes are cut alike wherever they were captured.
+    This undoes segmentation (TSO, GSO), so that lanes are split alike wherever they were captured.
     """
     carried = 0 if row.time_ns < flow.seen_ns else flow.unit
     flow.seen_ns = row.time_ns
@@ -82,7 +81,9 @@ def _opens_unit(flow: Any, row: Any, again: Any) -> Any:
 
 @rare
 def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: Any) -> None:
-    """Cut the units of a lane at pauses and forget them. `note` their pace, else borrow one where the lane is young."""
+    """Split the units of a lane at pauses and remove them. `note`: record their pace; else use one of other lanes if
+    the lane is young.
+    """
     flow = t.flows[i]
     own = _weighed(t, i, settings.pace, scratch)
     if note:
@@ -104,7 +105,7 @@ def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: A
 
 @part
 def _weighed(t: Any, i: Any, pace: Any, scratch: Any) -> Any:
-    """Pace of a lane's units: a weighted quantile over them and the block before. Leaves ns per octet in order in `scratch`."""
+    """Pace of a lane's units: a weighted quantile over them and the previous block. Leaves sorted ns per octet in `scratch`."""
     flow, history, filled, total = t.flows[i], t.history[i], 0, 0.0
     for k in range(BLOCK):
         known = flow.has_history
@@ -133,7 +134,7 @@ def _weighed(t: Any, i: Any, pace: Any, scratch: Any) -> Any:
 
 @part
 def _insert(scratch: Any, filled: Any, x: Any, weight: Any) -> Any:
-    """Put a value and its weight where they belong, after their equals; how many there are then."""
+    """Insert a value with its weight after equal ones; return the new number of values."""
     k = filled
     while k > 0 and scratch[0, k - 1] > x:
         scratch[0, k], scratch[1, k] = scratch[0, k - 1], scratch[1, k - 1]
@@ -144,7 +145,7 @@ def _insert(scratch: Any, filled: Any, x: Any, weight: Any) -> Any:
 
 @part
 def _add_unit(t: Any, i: Any, unit: Any, own: Any, settings: Any) -> None:
-    """Join a unit to the record of its lane, or end that before it."""
+    """Add a unit to the record of its lane, or end the record before it."""
     flow, record, pace = t.flows[i], t.records[i], settings.pace
     gap, pause = unit.end_ns - flow.bulk_ns, unit.start_ns - flow.bulk_ns
     least = max(max(unit.size, flow.bulk_size), pace.flight) * own
@@ -172,7 +173,7 @@ def _add_unit(t: Any, i: Any, unit: Any, own: Any, settings: Any) -> None:
 
 @part
 def close_burst(t: Any, flow: Any, record: Any) -> None:
-    """Give out the record of a lane; `busy_ns` is the time of the octets sent back to back, scaled to all of its octets."""
+    """Emit the record of a lane; `busy_ns` is the time of the octets sent back to back, scaled to all of its octets."""
     out = lane_out(t, flow.ends, flow.rest)
     out.start_ns, out.end_ns, out.octets, out.packets = record.start_ns, record.end_ns, record.octets, record.packets
     out.retransmits, out.ecn, out.tcp_flags = record.retransmits, record.ecn, record.tcp_flags
@@ -183,7 +184,7 @@ def close_burst(t: Any, flow: Any, record: Any) -> None:
 
 @part
 def lane_out(t: Any, ends: Any, rest: Any) -> Any:
-    """The next record that is done, of a lane; it carries nothing yet."""
+    """Allocate the next finished record of a lane, without data."""
     out = new_out(t, ends)
     out.dst_port, out.src_port = np.uint16(rest & _SHORT), np.uint16(rest >> _PORTS & _SHORT)
     out.protocol = np.uint8(rest >> (_PORTS + _PORTS) & np.uint64(0xFF))
@@ -192,7 +193,7 @@ def lane_out(t: Any, ends: Any, rest: Any) -> Any:
 
 @part
 def _note(t: Any, flow: Any, own: Any) -> None:
-    """Remember the pace of a sender."""
+    """Record the pace of a sender."""
     if np.isfinite(own) and own > 0:
         place = np.int64(min(max(np.rint(4 * np.log2(own / LOWEST)), 0.0), BINS - 1.0))
         sender = np.int64(flow.ends >> np.uint64(32))
@@ -204,7 +205,7 @@ def _note(t: Any, flow: Any, own: Any) -> None:
 
 @part
 def _borrowed(t: Any, flow: Any, own: Any, overall: Any) -> Any:
-    """The median pace of the sender's lanes, else of all lanes, else the lane's own, else 0."""
+    """Median pace of the sender's lanes, else of all lanes, else the lane's own, else 0."""
     row = t.pacing[np.int64(flow.ends >> np.uint64(32))] - 1
     mine = t.typical[row] if row >= 0 else overall
     total = 0

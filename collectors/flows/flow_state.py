@@ -24,12 +24,12 @@ from collectors.packets.packet_signs import NOTHING
 
 Array = NDArray[Any]
 
-MESSAGES = 8  # RDMA messages of a flow that are held after the next began, since packets are overtaken; a power of two
+MESSAGES = 8  # RDMA messages of a flow held after the next began, because packets are overtaken; a power of two
 BLOCK = 16  # units of a lane whose pace is judged together, see `bursts.Pace`
-WORDS = 32  # numbers a flow remembers packets by that were overtaken, see `reordering`; a power of two
+WORDS = 32  # numbers per flow that store overtaken packets, see `reordering`; a power of two
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `_row_aggregation`
-LEAST_FLOWS = 1 << 12  # flows there is room for
+LEAST_FLOWS = 1 << 12  # least number of flows to allocate
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN, CONTEXT = range(1, 7)  # kinds of flows; 0: a packet of none
 KIND_AT = np.uint64(60)  # of the bits of `rest`
@@ -81,13 +81,13 @@ ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT,
 
 
 class Table(NamedTuple):
-    """The arrays: one row per flow, the record it is at, its messages before that (`held`, `MESSAGES` a flow), one row per unit
-    that waits, and the records that are done.
+    """Arrays of the flow state: one row per flow, its current record, its earlier messages (`held`, `MESSAGES` per flow), one
+    row per waiting unit, and the finished records.
 
-    `history`: paces and weights of the block before, [flows, 2, BLOCK]. `holes`: what was overtaken, see `reordering`, [flows,
-    WORDS]. `typical`: how often senders went at which pace. `pacing`: by address, one more than its row there; 0 where it has
-    none. `slots`: where flows are found, see `hash_slots`. `near`: one more than the flow that octets of headers lead to, 0
-    where they lead to none: flows of one packet are not entered, so that a table of many of them takes no memory.
+    `history`: paces and weights of the previous block, [flows, 2, BLOCK]. `holes`: overtaken packets, see `reordering`, [flows,
+    WORDS]. `typical`: histograms of paces by sender. `pacing`: row of an address there plus one; 0 without one. `slots`: hash
+    table of flows, see `hash_slots`. `near`: the flow that octets of headers lead to, plus one, or 0. Flows of one packet are
+    not entered there, so that a table of many of them takes no memory.
     """
 
     flows: Array
@@ -105,7 +105,7 @@ class Table(NamedTuple):
 
 
 def empty_table() -> Table:
-    """A table without room."""
+    """Return a table without room."""
     counters = np.zeros(len(COUNTERS), np.int64)
     counters[FREE] = -1
     return Table(
@@ -125,9 +125,9 @@ def empty_table() -> Table:
 
 
 def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Table:
-    """The table with room for so many more flows, units and records, and for the paces of so many senders.
+    """Return the table with room for so many more flows, units and records, and for the paces of so many senders.
 
-    The given table is not used any more: the two share memory.
+    The given table becomes invalid: the two share memory.
     """
     known, paced = int(t.counters[UNITS]), int(t.counters[PACED])
     flows += int(t.counters[FLOWS])
@@ -141,7 +141,7 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         t = t._replace(units=lengthened(t.units, after))
         t.units["next"][before:-1] = np.arange(before + 1, after)
         t.units["next"][-1], t.counters[FREE] = t.counters[FREE], before
-    if units + paced > len(t.typical):  # a unit may be the first of its sender whose pace is noted
+    if units + paced > len(t.typical):  # a unit may be the first of its sender with a recorded pace
         t = t._replace(typical=lengthened(t.typical, 2 * (units + paced)))
     if out > len(t.out):
         t = t._replace(out=large(max(LEAST_OUT, out + out // 2), OUT))
@@ -151,27 +151,27 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
 
 
 def _with_flows(t: Table, size: int) -> Table:
-    """The table with room for so many flows."""
+    """Return the table with room for so many flows."""
     longer = {name: lengthened(getattr(t, name), size) for name in ("flows", "records", "history", "holes")}
     return t._replace(held=lengthened(t.held, MESSAGES * size), **longer)
 
 
 def without_flows(t: Table) -> Table:
-    """The table without any entry in slots, as when flows were forgotten; `settle` enters the others."""
+    """Return the table without any entry in slots, for example after flows were removed; `settle` enters the others."""
     t.slots.fill(0)
     t.near.fill(0)
     return t
 
 
 def paces(t: Table) -> NDArray[np.int64]:
-    """How often all senders went at which pace."""
+    """Return the histogram of all senders' paces."""
     found: NDArray[np.int64] = t.typical[: t.counters[PACED]].sum(axis=0)
     return found
 
 
 @compiled
 def settle(t: Any, seed: Any) -> None:
-    """Enter all flows that can go on into empty slots."""
+    """Enter all flows that can continue into empty slots."""
     for i in range(t.counters[FLOWS]):
         flow = t.flows[i]
         if flow.kind != ORPHAN:
@@ -184,7 +184,7 @@ def settle(t: Any, seed: Any) -> None:
 
 @part
 def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
-    """The flow of an identity with its hash, and the slot where it is or, where there is none (-1), may be put."""
+    """Find the flow of an identity by its hash; return the flow (-1 if none) and its slot, or the slot to use."""
     slot = first_slot(t.slots, key)
     while True:
         entry = t.slots[slot]
@@ -200,20 +200,20 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
 
 @part
 def fetch_flow(t: Any, key: Any) -> None:
-    """Have fetched into the cache where a flow is found by its hash."""
+    """Prefetch the slot of a hash."""
     prefetch(t.slots, np.int64(first_slot(t.slots, key)))
 
 
 @part
 def likely_flow(t: Any, key: Any) -> Any:
-    """The flow that most probably has a hash; -1 where none is found at once."""
+    """Return the flow that most probably has a hash; -1 if the first slot shows none."""
     entry = t.slots[first_slot(t.slots, key)]
     return row_of(entry) if entry != VACANT and is_tagged(entry, key) else np.int64(-1)
 
 
 @part
 def renew(flow: Any) -> None:
-    """Make a flow as if nothing had been seen of it."""
+    """Reset a flow to its initial state."""
     flow.high = flow.unpushed = flow.ready = -1
     flow.until, flow.expects = FAR, NOTHING
     flow.ended = flow.was_bulk = 1
@@ -226,7 +226,7 @@ def renew(flow: Any) -> None:
 
 @part
 def open_record(record: Any, exporter: Any, path: Any) -> None:
-    """Begin a record, of nothing yet."""
+    """Begin an empty record."""
     record.start_ns, record.end_ns = FAR, -FAR
     record.lowest, record.highest = FAR, -FAR
     record.until, record.best, record.dma = FAR, 0, -1
@@ -238,7 +238,7 @@ def open_record(record: Any, exporter: Any, path: Any) -> None:
 
 @part
 def new_out(t: Any, ends: Any) -> Any:
-    """The next record that is done, between two addresses; it carries nothing yet."""
+    """Allocate the next finished record between two addresses, without data."""
     out = t.out[t.counters[RECORDS]]
     t.counters[RECORDS] += 1
     out.src, out.dst = np.int32(ends >> np.uint64(32)), np.int32(ends & np.uint64(0xFFFFFFFF))
@@ -249,7 +249,7 @@ def new_out(t: Any, ends: Any) -> Any:
 
 @part
 def copy_history(t: Any, here: Any, there: Any) -> None:
-    """Give one flow the paces of another, and what it remembers of packets."""
+    """Copy the paces of one flow to another, and its memory of packets."""
     flow = t.flows[here]
     if flow.kind != LANE or flow.anchor:
         for k in range(WORDS):

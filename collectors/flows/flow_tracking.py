@@ -61,19 +61,19 @@ _AHEAD = np.uint64(AHEAD)
 
 
 class Room(NamedTuple):
-    """How many flows, units and records a table has room for."""
+    """Number of flows, units and records that a table has room for."""
 
     flows: int
     units: int
     out: int
 
 
-MOST_RECORDS = max(MESSAGES, BLOCK) + 1  # that a flow may give out when it ends
-ROOM = Room(2 * AHEAD, AHEAD, (BLOCK + 4) * AHEAD)  # what `AHEAD` rows may need
+MOST_RECORDS = max(MESSAGES, BLOCK) + 1  # records that a flow may emit at its end
+ROOM = Room(2 * AHEAD, AHEAD, (BLOCK + 4) * AHEAD)  # room that `AHEAD` rows may need
 
 
 class Settings(NamedTuple):
-    """How packets become records: see `flow_table.FlowTable`. `active_ns`: 0 is none."""
+    """Settings of the conversion of packets to records: see `flow_table.FlowTable`. `active_ns`: 0 is none."""
 
     small: int
     idle_ns: int
@@ -83,7 +83,7 @@ class Settings(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for what need not be remembered: keys of the rows at hand, hints, paces of a block and the block before."""
+    """Temporary memory: keys of the current rows, hints, paces of a block and of the previous block."""
 
     keys: NDArray[Any]
     hints: NDArray[Any]
@@ -91,16 +91,16 @@ class Scratch(NamedTuple):
 
 
 def empty_scratch() -> Scratch:
-    """Room, as much as there is ever need of."""
+    """Allocate temporary memory of sufficient size."""
     return Scratch(np.zeros(AHEAD, KEY), aligned(AHEAD, HINT), np.zeros((2, 2 * BLOCK)))
 
 
 @compiled
 def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: int, seed: Any) -> Any:
-    """Take rows of `frame_decoder.ROW`, each seen by a switch on a path, up to the first that is older than the one before it.
+    """Follow rows of `frame_decoder.ROW`, each with its switch and path, up to the first that is older than the previous one.
 
-    How many were taken, and how many there are up to that one: where it is more, the table has no `ROOM`. `clock`: time of the
-    row before the first. `AHEAD` rows at a time go through loops that each fetch into the cache what the next one needs.
+    Returns the number of rows followed, and the number up to that row; if this is larger, the table lacks `ROOM`. `clock`: time
+    of the row before the first. `AHEAD` rows at a time pass through loops that each prefetch the data of the next.
     """
     n: Any = np.uint64(len(rows))
     start: Any = np.uint64(0)
@@ -117,7 +117,7 @@ def follow(t: Any, rows: Any, exporters: Any, paths: Any, settings: Any, scratch
 def follow_some(
     t: Any, rows: Any, start: Any, stop: Any, exporters: Any, paths: Any, settings: Any, scratch: Any, clock: Any, seed: Any
 ) -> Any:
-    """Take at most `AHEAD` rows; up to which, and the time of the last one."""
+    """Follow at most `AHEAD` rows; return the end, and the time of the last row."""
     for k in range(start, stop):
         if rows[k].time_ns < clock:
             stop = k
@@ -137,7 +137,7 @@ def follow_some(
 
 @part
 def has_room(t: Any) -> Any:
-    """Whether the next `AHEAD` rows can be followed, whatever they are."""
+    """Check whether the next `AHEAD` rows can be followed, whatever they are."""
     flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
     paced = len(t.typical) - t.counters[PACED]
     return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out and paced >= ROOM.units
@@ -145,7 +145,7 @@ def has_room(t: Any) -> Any:
 
 @part
 def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
-    """A packet, of the flow it is of, which may be new."""
+    """Follow a packet of a known or new flow."""
     if row.kind == ACKNOWLEDGMENT:
         count_answer(t, np.int64(row.syndrome))
         return
@@ -164,7 +164,7 @@ def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, s
 
 @part
 def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> None:
-    """A packet of flow i; `row.kind` says what it is."""
+    """Follow a packet of flow i; `row.kind` is its kind."""
     if row.kind & 7 == DATA:
         take_data(t, i, row, row.kind, exporter, path, settings.idle_ns, seed)
     elif row.opcode < 0:
@@ -177,7 +177,7 @@ def take_known(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any
 
 @part
 def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, scratch: Any, seed: Any) -> Any:
-    """A packet; of which flow it is, -1 where of none."""
+    """Follow a packet; return its flow, -1 if none."""
     _identify(t, row, key, seed)
     key.flow = likely_flow(t, key.hash)
     _take(t, row, key, exporter, path, settings, scratch, seed)
@@ -187,7 +187,7 @@ def follow_one(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: A
 
 @part
 def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
-    """Find out what a packet is and, where it is of a flow, of which."""
+    """Compute the kind of a packet and the identity of its flow, if it has one."""
     key.ends = np.uint64(row.src) << _32 | np.uint64(row.dst)
     if row.opcode < 0:
         row.kind, kind = 0, LANE
@@ -206,13 +206,13 @@ def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
 
 @rare
 def _find_flow(t: Any, row: Any, key: Any) -> Any:
-    """The same, as a call."""
+    """Compute `flow_of`, as a call."""
     return flow_of(t, key, row.time_ns)
 
 
 @part
 def flow_of(t: Any, key: Any, time_ns: Any) -> Any:
-    """The flow of a packet, which may be new."""
+    """Return the flow of a packet; a new one if necessary."""
     i, slot = find(t, key.ends, key.rest, key.hash)
     if i < 0:
         i = t.counters[FLOWS]
@@ -227,17 +227,17 @@ def flow_of(t: Any, key: Any, time_ns: Any) -> Any:
 
 @part
 def count_answer(t: Any, syndrome: Any) -> None:
-    """Count an acknowledgment, or its refusal; IBTA volume 1 section 9.7.5.2.1, table 43."""
+    """Count an acknowledgment, or a negative one; IBTA volume 1 section 9.7.5.2.1, table 43."""
     answer = syndrome >> 5 & 3 if syndrome >= 0 else 0
     t.counters[REFUSED if answer == 3 else NOT_READY if answer == 1 else ACKNOWLEDGED] += 1
 
 
 @compiled
 def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any, begin: int, kept: int) -> Any:
-    """Give out all that is known of flows last seen before a time, and forget them; `slots` must be settled anew.
+    """Emit all data of flows last seen before a time, and remove the flows; `slots` must be rebuilt with `settle` afterwards.
 
-    `overall`: how often lanes went at which pace. Begins at a flow, of those before which so many were `kept`, and stops where
-    there is no room for more records; up to which flow it came, and how many were kept. Flows are forgotten at the end.
+    `overall`: histogram of all lanes' paces. Begins at a flow, with `kept` flows before it, and stops if there is no room for
+    more records; returns the flow reached, and the number kept. Flows are removed at the end.
     """
     for i in range(begin, t.counters[FLOWS]):
         if len(t.out) - t.counters[RECORDS] < MOST_RECORDS:
@@ -261,7 +261,9 @@ def close_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: An
 
 @compiled
 def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any, begin: int) -> Any:
-    """Give out the records that have rested since a time, and go on following their flows; `overall` and `begin` as above."""
+    """Emit the records that have rested since a time, and keep following their flows; `overall` and `begin` as in
+    `close_flows`.
+    """
     for i in range(begin, t.counters[FLOWS]):
         if len(t.out) - t.counters[RECORDS] < MOST_RECORDS:
             return i
@@ -280,7 +282,7 @@ def rest_flows(t: Any, before_ns: int, settings: Any, scratch: Any, overall: Any
 
 @part
 def _move(t: Any, here: Any, there: Any) -> None:
-    """Give a flow another row: what is known of it, and no more, since memory that was never written is not touched."""
+    """Copy a flow to another row, only written parts: memory that was never written stays untouched."""
     flow = t.flows[here]
     t.flows[there] = flow
     lane = flow.kind == LANE

@@ -1,7 +1,7 @@
-"""Classify frames in a few steps, compiled: Ethernet, IPv4 and RoCEv2 or TCP are recognised, all others left to the decoder.
+"""Classify frames in a few steps, compiled: recognise Ethernet, IPv4 and RoCEv2 or TCP, leave all others to the decoder.
 
-A hint is what is remembered of a frame until it is looked at: where it is, and of which flow if it is one of these. Where
-anything else is about a frame, its hint says so.
+A hint stores the place of a frame until it is followed, and its flow if the frame was recognised. Otherwise the hint says that
+the frame needs the decoder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HINT = np.dtype(
 
 
 def _told(opcode: int) -> int:
-    """By opcode: what a packet is and, where it is in an identity, the kind of flow it is of."""
+    """Tables by opcode: kind of packet, and kind of its flow if it is in an identity."""
     meaning = int(MEANING[opcode])
     what = UNCOMMON
     if meaning & 7 == DATA:
@@ -60,19 +60,19 @@ _LANE, _QP, _LENGTH, _WHAT = (
 _32 = np.uint64(32)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
 _LEAST, _TWO_DAYS = LEAST[ENHANCED], np.uint64(2 * DAY_NS)
-MANY = 8  # packets of `flow_tracking.AHEAD` whose flows may be new, from which on these are looked for together
-_AETH = 54  # where an acknowledgment says what it does
+MANY = 8  # packets of `flow_tracking.AHEAD` with possibly new flows, from which on their flows are searched together
+_AETH = 54  # offset of the AETH of an acknowledgment
 
 
 @part
 def near_slot(hint: Any, near: Any) -> Any:
-    """Where in `near` the flow of a packet is to be found."""
+    """Return the place in `near` for the flow of a packet."""
     return np.int64((hint.ends * _M1 >> _32 ^ hint.rest) * _M2 >> _32 & np.uint64(len(near) - 1))
 
 
 @part
 def glance(hint: Any, ethernet: Any, near: Any, seen: Any) -> None:
-    """What a frame is at an address; fetches where in `near` its flow may be. `seen`: see `truncation.array`."""
+    """Classify the frame at an address, and prefetch the place of its flow in `near`. `seen`: see `truncation.array`."""
     begin = hint.at
     plain_ip = ethernet and captured_of(hint) >= COMMON and little(begin + 12) & _PLAIN_BITS == _PLAIN
     if plain_ip and fits(packet_of(hint), length_of(hint), seen):
@@ -87,7 +87,7 @@ def glance(hint: Any, ethernet: Any, near: Any, seen: Any) -> None:
 
 @part
 def _glance_roce(hint: Any, begin: Any, near: Any) -> None:
-    numbers = double(begin + 46)  # QP and PSN, above either 8 bits that say something else
+    numbers = double(begin + 46)  # QP and PSN, each below 8 other bits
     opcode = np.uint64(short(begin + 42)) << FLAGS_AT
     hint.sign = numbers << PSN_AT | opcode | np.uint64(long(begin + 14) & PLAIN)
     hint.ends, hint.rest = plain(begin + ENDS_AT), numbers >> _32 & _QP
@@ -111,7 +111,7 @@ def _glance_tcp(hint: Any, begin: Any, near: Any) -> Any:
 
 @part
 def told_of(hint: Any) -> Any:
-    """What a frame is, and the rest of the identity of its flow: of RoCEv2, `hint.rest` has not the kind of it."""
+    """Return the kind of a frame and the rest of its flow's identity; for RoCEv2, `hint.rest` lacks the kind of flow."""
     if hint.sign == UNKNOWN:
         return UNCOMMON, _0
     if hint.rest >> KIND_AT != _0:
@@ -123,34 +123,35 @@ def told_of(hint: Any) -> Any:
 
 @part
 def captured_of(hint: Any) -> Any:
-    """How many octets of a frame were captured."""
+    """Return the number of captured octets of a frame."""
     return np.int64(hint.lengths & _LENGTH)
 
 
 @part
 def wire_of(hint: Any) -> Any:
-    """How many octets a file says a frame had on the wire."""
+    """Return the number of octets on the wire, as written in the file."""
     return np.int64(hint.lengths >> _32)
 
 
 @part
 def length_of(hint: Any) -> Any:
-    """How many octets a frame had on the wire: at least those that were captured."""
+    """Return the number of octets on the wire: at least the captured ones."""
     return max(wire_of(hint), captured_of(hint))
 
 
 @part
 def packet_of(hint: Any) -> Any:
-    """How many octets the packet has, as the header of IPv4 says, in a bare frame of Ethernet."""
+    """Return the length of the packet in a bare Ethernet frame, from its IPv4 header, octets."""
     return short(hint.at + 16)
 
 
 @part
 def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
-    """Hints of the next complete records of a pcap of little-endian numbers, as many as there is room for.
+    """Classify the next complete records of a little-endian pcap, up to the available room.
 
-    How many, where the next one starts, and what stopped it, as in `record_framing.scan_records`. `last_ns`: time of the packet
-    before. None is taken before the header of the next is seen, which is odd where its length is damaged.
+    Returns their number, the place of the next, and the reason of the stop, as in `record_framing.scan_records`. `last_ns`:
+    time of the previous packet. No record is taken before the header of the next is visible, which is odd if its length is
+    damaged.
     """
     header, _, unit, limit, link_type = how
     n, most, longest, ethernet = _0, np.uint64(len(hints)), SECOND // unit, link_type == 1
@@ -174,7 +175,7 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints
 
 @part
 def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
-    """The same of the enhanced packet blocks of a pcapng of little-endian numbers; stops at any other block too.
+    """Classify the next enhanced packet blocks of a little-endian pcapng; stops at other blocks as well.
 
     `interfaces`: see `pcapng.Section.plain`.
     """
@@ -203,7 +204,7 @@ def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any,
 
 @part
 def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, seen: Any) -> None:
-    """Hints of some frames of a batch."""
+    """Classify some frames of a batch."""
     link_type, time_ns, offset, captured, wire = frames
     for k in range(start, stop):
         hint = hints[k - start]
@@ -214,7 +215,7 @@ def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, nea
 
 @part
 def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
-    """Find the flows that the first hints lead to, -1 where to none, and have them fetched; how many may be new.
+    """Find the flows of the first hints, -1 if unknown, and prefetch them; return the number of possible new ones.
 
     `book`: keys, slots and pairs of the address book.
     """
@@ -226,7 +227,7 @@ def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
             hint.flow = np.int64(t.near[hint.flow]) - 1
             if hint.flow >= 0:
                 prefetch(t.flows, hint.flow)
-                if new >= MANY:  # where many flows are new, one found by these octets is mostly another one
+                if new >= MANY:  # if many flows are new, a flow found by these octets is mostly another one
                     fetch_codes(hint.ends, keys, slots)
             elif told_of(hint)[0] in (GOES_ON, STARTS, SEGMENT):
                 new += 1
@@ -238,10 +239,10 @@ def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
 
 @part
 def resolve(t: Any, hints: Any, n: Any, book: Any, known: Any, found: Any, seed: Any) -> Any:
-    """Find out of which addresses the first hints are that lead to no flow, up to a frame that needs the decoder.
+    """Find the addresses of the first hints without a flow, up to a frame that needs the decoder.
 
-    Writes the identities of their flows to `found`, and has fetched where these are looked for. Up to which hint it came, and
-    how many addresses are known then: they are given codes in the order of the frames.
+    Writes the identities of their flows to `found`, and prefetches their slots. Returns the hint reached, and the number of
+    known addresses: codes follow the order of the frames.
     """
     keys, slots, pairs = book
     for k in range(n):
@@ -264,5 +265,5 @@ def resolve(t: Any, hints: Any, n: Any, book: Any, known: Any, found: Any, seed:
 
 @part
 def syndrome(hint: Any) -> Any:
-    """What an acknowledgment says, -1 where it was cut off before."""
+    """Return the syndrome of an acknowledgment, -1 if it was truncated before."""
     return np.int64(octet(hint.at + _AETH)) if captured_of(hint) >= _AETH + headers.AETH_OCTETS else np.int64(-1)

@@ -10,23 +10,23 @@ from collectors.columns.record import ROCE_PORT, UDP, UET_PORT
 from collectors.compilation.primitives import part, rare
 from collectors.flows.flow_state import FAR, MESSAGES, OTHER_RDMA, new_out, open_record
 
-WINDOW = 1 << 20  # PSNs; further back than 4 GB of 4096-octet packets nothing is sent again
-NEAR = 1 << 16  # PSNs that a message of which no beginning was seen may have had before
+WINDOW = 1 << 20  # PSNs: nothing is retransmitted after 4 GB of 4096-octet packets
+NEAR = 1 << 16  # PSNs that may precede those of a message without a seen beginning
 SLOTS = np.int64(MESSAGES - 1)
 
 
 @part
 def until_of(row: Any, psn: Any) -> Any:
-    """The last PSN of a message that begins with a packet, as far as its RETH tells."""
+    """Return the last PSN of a message that begins with a packet, as far as its RETH shows."""
     count = (max(row.dma_length, 1) - 1) // max(np.int64(row.octets), 1) + 1
     return psn + count - 1 if row.dma_length >= 0 else FAR
 
 
 @rare
 def joined(t: Any, i: Any, row: Any, psn: Any, begins: Any, ends: Any, exporter: Any, path: Any) -> Any:
-    """Which held message an overtaken packet is of that none is known to have, -1: it is of the newest one.
+    """Return the held message of an overtaken packet that belongs to none known; -1: the newest one.
 
-    It may come before the packets of a message of which no beginning was seen, or be the first that was seen of one.
+    It may precede the packets of a message without a seen beginning, or be the first packet seen of a message.
     """
     flow, record = t.flows[i], t.records[i]
     if not flow.has_record or psn >= record.lowest:
@@ -55,7 +55,9 @@ def joined(t: Any, i: Any, row: Any, psn: Any, begins: Any, ends: Any, exporter:
 
 @rare
 def _absorb(t: Any, i: Any, record: Any, psn: Any, until: Any) -> None:
-    """Add to a message what is held of it: its packets came in parts before its first one, `psn`, said which are of it."""
+    """Add to a message the held parts that belong to it: its packets arrived in parts before its first one, `psn`,
+    which showed its range.
+    """
     flow = t.flows[i]
     for k in range(MESSAGES):
         part_of = t.held[MESSAGES * np.int64(i) + k]
@@ -74,7 +76,7 @@ def _absorb(t: Any, i: Any, record: Any, psn: Any, until: Any) -> None:
 
 @part
 def _begins_with(record: Any, row: Any, psn: Any, begins: Any, until: Any) -> Any:
-    """Whether a packet may come before those of a message of which no beginning was seen; is it that, it is noted."""
+    """Check whether a packet may precede those of a message without a seen beginning; if it is its beginning, record that."""
     if record.size >= 0 or psn > record.lowest or record.highest > until or record.lowest - psn > NEAR:
         return False
     if begins:
@@ -87,7 +89,7 @@ def _begins_with(record: Any, row: Any, psn: Any, begins: Any, until: Any) -> An
 
 @part
 def room_for_message(t: Any, i: Any) -> Any:
-    """Where a message may be held for packets that come late; the oldest that is held makes room."""
+    """Return a place to hold a message for late packets; the oldest held message is closed."""
     flow = t.flows[i]
     flow.newest = flow.newest + 1 & SLOTS
     at, bit = MESSAGES * np.int64(i) + flow.newest, 1 << flow.newest
@@ -99,9 +101,9 @@ def room_for_message(t: Any, i: Any) -> Any:
 
 @rare
 def overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
-    """Which held message a packet is of that newer ones have overtaken, by its PSN (-1: none).
+    """Return the held message of an overtaken packet, by its PSN (-1: none).
 
-    Also whether it is beyond the highest PSN of its message that was seen.
+    Also whether the packet is beyond the highest seen PSN of its message.
     """
     flow = t.flows[i]
     for k in range(MESSAGES):
@@ -120,7 +122,7 @@ def overtaken(t: Any, i: Any, psn: Any, new: Any) -> Any:
 
 @part
 def close_message(t: Any, flow: Any, record: Any) -> None:
-    """Give out a record, with the size of messages whose packets were not all captured."""
+    """Emit a record, with the size of messages whose packets were not all captured."""
     out = new_out(t, flow.ends)
     out.start_ns, out.end_ns = record.start_ns, record.end_ns
     out.protocol, out.dst_port, out.dst_qp = UDP, ROCE_PORT, np.uint32(flow.rest & np.uint64(0xFFFFFF))

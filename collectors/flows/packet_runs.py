@@ -1,8 +1,8 @@
-"""Follow runs: packets of one flow that each continue the last one and have the same headers, as most packets do. Compiled.
+"""Follow runs: packets of one flow that each continue the previous one with equal headers, as most packets do. Compiled.
 
-Such a packet is told by one comparison, and all it touches is a line of the cache: `Flow.expects` is the sign (`packet_signs`)
-of the next. What a run means for the record or unit of its flow is entered later, by whoever looks at that, or takes another
-packet. A run of TCP also keeps the IP identifications of its last eight segments, in the line beside: copies of them may
+One comparison recognises such a packet, and it touches one cache line: `Flow.expects` is the sign (`packet_signs`) of the next.
+The effect of a run on the record or unit of its flow is entered later, by the next reader of these, or the next other packet. A
+run of TCP also keeps the IP identifications of its last eight segments, in the adjacent cache line, because copies of them may
 follow.
 """
 
@@ -32,13 +32,13 @@ from collectors.packets.packet_signs import (
 
 _MODULUS, _SEQUENCES = 1 << 24, 1 << 32  # PSN, and TCP sequence, space
 _KIND_BITS, _0 = np.uint64(4), np.uint64(0)
-_IDENT_AT, _IDENT = 18, 0xFFFF  # where a frame of Ethernet and IPv4 has it; its bits
+_IDENT_AT, _IDENT = 18, 0xFFFF  # offset in an Ethernet frame with IPv4; its bits
 _PUSHED = SYN | FIN | RST | PSH
 
 
 @part
 def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
-    """Whether a packet is the next of a run; it is taken then. What kind of flow it is of, its sign tells."""
+    """Check whether a packet is the next of a run, and take it. Its sign shows the kind of flow."""
     if flow.expects != hint.sign or flow.raw != hint.ends or (flow.rest ^ hint.rest) << _KIND_BITS != _0:
         return False
     if flow.high >= flow.ready or hint.time_ns - flow.last_ns > idle_ns:
@@ -48,7 +48,7 @@ def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
     if hint.rest >> KIND_AT:
         flow.expects = after_segment(hint.sign)
         if octets_of(hint.sign) > 0:  # in two numbers: the IP identifications of the last eight segments
-            idents = np.int64(flow.unpushed)  # of 64 bits also where no compiled code is: shifts lose what leaves them
+            idents = np.int64(flow.unpushed)  # 64 bits also in plain Python: shifts drop higher bits
             flow.until = np.int64(flow.until) << np.int64(16) | idents >> np.int64(48) & _IDENT
             flow.unpushed = idents << np.int64(16) | np.int64(short(hint.at + _IDENT_AT))
     else:
@@ -58,7 +58,7 @@ def runs_on(flow: Any, hint: Any, idle_ns: Any) -> Any:
 
 @part
 def expect_packet(flow: Any, record: Any, sign: Any) -> None:
-    """Expect another packet of a message like one that was taken, if it is plain what to do with it then."""
+    """Expect another packet of the same message, if its effect is then clear."""
     newest = record.highest == flow.high and psn_of(sign) == flow.high & _MODULUS - 1 and record.mtu >= payload_of(sign)
     if newest and flow.high < flow.ready and not flow.over and not is_marked(sign):
         flow.expects = after_packet(going_on(sign))
@@ -80,9 +80,9 @@ def enter_packets(flow: Any, record: Any) -> None:
 
 @part
 def expect_segment(t: Any, i: Any, flow: Any, sign: Any) -> None:
-    """Expect another segment like one that was taken, in the same unit, or another acknowledgment.
+    """Expect another segment of the same unit, or another acknowledgment.
 
-    Until they are entered, `high` is how many came, of at most `ready`. Of segments, `unpushed` and `until` then hold
+    Until they are entered, `high` is their number, of at most `ready`. For segments, `unpushed` and `until` then store
     identifications.
     """
     octets = octets_of(sign)
@@ -100,7 +100,7 @@ def expect_segment(t: Any, i: Any, flow: Any, sign: Any) -> None:
 
 @part
 def enter_segments(t: Any, i: Any, flow: Any) -> None:
-    """Enter the segments of a run of lane i into their unit, and note the last ones; or count its acknowledgments."""
+    """Enter the segments of a run of lane i into their unit, and store the last ones; or count its acknowledgments."""
     if flow.expects == NOTHING:
         return
     octets, many = octets_of(flow.expects), flow.high

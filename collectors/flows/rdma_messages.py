@@ -1,7 +1,7 @@
 """Aggregate RoCEv2 packets to one flow record per RDMA message (InfiniBand Architecture 1.4, volume 1, chapter 9). Compiled.
 
-The last `flow_state.MESSAGES` messages of a flow are held, since packets that the network sprays over several paths arrive in
-any order, and lost ones are sent again.
+The last `flow_state.MESSAGES` messages of a flow are held, because packets sprayed over several paths arrive in any order, and
+lost ones are retransmitted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REQUESTS, _ANSWERS, _NOTICES = (np.uint64(kind << 60) for kind in (REQUESTS, AN
 
 @part
 def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, idle_ns: Any, seed: Any) -> None:
-    """A packet of a message of flow i, new or sent again."""
+    """Add a packet of a message of flow i, new or retransmitted."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     enter_packets(flow, record)
     psn = flow.high + 1
@@ -51,7 +51,7 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
 
 @part
 def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
-    """Whether a packet without a beginning follows the last one of its flow; it is taken then, and may begin a run."""
+    """Check whether a packet without a beginning follows the last one of its flow, and take it; it may begin a run."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     enter_packets(flow, record)
     psn = flow.high + 1
@@ -65,13 +65,13 @@ def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
 
 @part
 def _ready(flow: Any, record: Any) -> Any:
-    """Up to which PSN packets may follow in a few steps, -1 where none may: it must be plain of which message they are."""
+    """Return the PSN up to which packets may follow in a few steps, -1 if none: their message must be clear."""
     return min(flow.until, record.lowest + WINDOW - 1) if flow.has_record and not flow.ended else np.int64(-1)
 
 
 @part
 def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, psn: Any, ends: Any, ecn: Any, seed: Any) -> None:
-    """The packet that follows the last one of a message: what `_take_any` comes to, in a few steps."""
+    """Add the packet that follows the last one of a message: result of `_take_any`, in a few steps."""
     flow.last_ns, flow.high, flow.over = time_ns, psn, 0
     record.best = record.highest = psn
     record.octets += octets
@@ -88,7 +88,7 @@ def _go_on(t: Any, i: Any, flow: Any, record: Any, time_ns: Any, octets: Any, ps
 
 @part
 def _fetch_next(t: Any, i: Any, flow: Any, seed: Any) -> None:
-    """Have fetched what the next message will need: the oldest one, which makes room, and where `follow_up` looks."""
+    """Prefetch the data for the next message: the oldest one, which makes room, and the entry that `follow_up` reads."""
     oldest = MESSAGES * i + (np.int64(flow.newest) + 1 & SLOTS)
     prefetch(t.held, oldest)
     prefetch_second(t.held, oldest)
@@ -98,7 +98,7 @@ def _fetch_next(t: Any, i: Any, flow: Any, seed: Any) -> None:
 
 @rare
 def _take_any(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, idle_ns: Any, seed: Any) -> None:
-    """Any packet of a message."""
+    """Add any packet of a message."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     if row.time_ns - flow.last_ns > idle_ns:
         record.followed = 1
@@ -132,7 +132,7 @@ def _take_any(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
         record.ends |= ends
         if begins:
             record.dma = max(record.dma, row.dma_length)
-    elif not flow.has_record:  # its message was handed out, see `rest_messages`
+    elif not flow.has_record:  # its message was emitted, see `rest_messages`
         t.counters[REPEATS] += 1
         return
     elif sight == SEEN and is_copied_packet(t, i, record, psn, begins, np.int64(row.ip_id)):
@@ -145,11 +145,11 @@ def _take_any(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
 
 @part
 def _opens(t: Any, i: Any, row: Any, psn: Any, begins: Any, ends: Any, exporter: Any, path: Any, seed: Any) -> Any:
-    """Begin a message where a packet ahead of all others is of another one; whether it says how long that is."""
+    """Begin a message if a packet ahead of all others belongs to another one; return whether it shows the length."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     if begins:
         flow.until = until_of(row, psn)
-    over = psn > flow.until  # past the last PSN that the RETH before allows for
+    over = psn > flow.until  # past the last PSN of the previous RETH
     opened = begins or flow.ended or (over and not flow.over)
     flow.over, flow.ended = over, ends
     held = opened and begins and row.dma_length >= 0
@@ -163,7 +163,7 @@ def _opens(t: Any, i: Any, row: Any, psn: Any, begins: Any, ends: Any, exporter:
 
 @rare
 def _open_message(t: Any, i: Any, psn: Any, begins: Any, held: Any, exporter: Any, path: Any, seed: Any) -> None:
-    """Begin a message, with its first packet or another. `held`: that says how long it is. The one before is held."""
+    """Begin a message, with its first packet or another. `held`: the packet shows the length. The previous message is held."""
     flow, record = t.flows[i], t.records[i]
     if flow.has_record:
         record.followed = 1
@@ -181,7 +181,7 @@ def _open_message(t: Any, i: Any, psn: Any, begins: Any, held: Any, exporter: An
 
 @part
 def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
-    """Note that another message of the same queue pair followed the newest one of this flow, if there is any."""
+    """Record that another message of the same queue pair followed the newest one of this flow, if there is any."""
     i, _ = find(t, ends, rest, hashed(ends, rest, seed))
     if i >= 0:
         t.records[i].followed = 1
@@ -189,7 +189,7 @@ def follow_up(t: Any, ends: Any, rest: Any, seed: Any) -> None:
 
 @rare
 def close_messages(t: Any, i: Any) -> None:
-    """Give out all messages of a flow, the oldest first."""
+    """Emit all messages of a flow, the oldest first."""
     flow = t.flows[i]
     enter_packets(flow, t.records[i])
     for k in range(1, MESSAGES + 1):
@@ -202,7 +202,7 @@ def close_messages(t: Any, i: Any) -> None:
 
 @rare
 def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
-    """Give out the messages of a flow that have rested since a time: what comes next of one of them is another."""
+    """Emit the messages of a flow that have rested since a time: later packets of one make another record."""
     flow = t.flows[i]
     enter_packets(flow, t.records[i])
     if flow.last_ns < before_ns:
@@ -219,7 +219,7 @@ def rest_messages(t: Any, i: Any, before_ns: Any) -> None:
 
 @rare
 def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any, seed: Any) -> None:
-    """A congestion notification, as it was sent: from the receiver of data to its sender; one record per time bin."""
+    """Add a congestion notification, from the receiver of data to its sender; one record per time bin."""
     flow, number = t.flows[i], row.time_ns // bin_ns
     flow.last_ns = row.time_ns
     record = t.records[i]
@@ -238,7 +238,7 @@ def take_notice(t: Any, i: Any, row: Any, exporter: Any, path: Any, bin_ns: Any,
 
 @rare
 def take_other(t: Any, ends: Any, row: Any, exporter: Any, path: Any, seed: Any) -> None:
-    """A message without payload of its own: a READ request, an atomic operation."""
+    """Add a message without payload of its own: a READ request, an atomic operation."""
     out = new_out(t, ends)
     out.start_ns = out.end_ns = row.time_ns
     out.protocol, out.dst_port, out.dst_qp, out.messages, out.ecn = UDP, row.dst_port, row.dst_qp, 1, row.ecn

@@ -1,14 +1,14 @@
-"""Tell reordered packets from retransmitted ones and from copies that a mirror made. Compiled.
+"""Distinguish reordered packets from retransmitted ones and from copies that a mirror made. Compiled.
 
-A gap that is filled later by a packet that was not seen before is reordering, as by adaptive routing or packet spraying, or by
-two captures that were merged. A packet that was seen before was sent again, unless it is a copy: a mirror port that sees a
-packet go in and out gives it twice, with one IP identification; what is sent again has another. IPv6 has none, and some senders
-do not count it: then a copy cannot be told from what was sent again.
+A gap that is later filled by a packet that was not seen before is reordering, for example by adaptive routing, packet spraying,
+or merged captures. A packet that was seen before was retransmitted, unless it is a copy: a mirror port that captures a packet
+at entry and exit yields it twice, with one IP identification; a retransmission has another. IPv6 has no identification, and
+some senders do not increment it: then copies and retransmissions look the same.
 
-Each flow has `flow_state.WORDS` numbers of 32 bits for that (`Table.holes`). Of RDMA, a bit per PSN of a window: it was not
-seen. Of TCP, the ranges of sequence numbers that were not seen, then which segments came last, then where a copy would go on.
-A TCP flow of one segment needs none of them: its first segment is kept in `Flow.until`, and the numbers are in use once
-`Flow.anchor` is set.
+Each flow has `flow_state.WORDS` numbers of 32 bits for this (`Table.holes`). For RDMA, a bit per PSN of a window: it was not
+seen. For TCP, the ranges of missing sequence numbers, then the last segments, then the places where a copy would continue. A
+TCP flow of one segment needs none of them: its first segment is in `Flow.until`, and the numbers are in use once `Flow.anchor`
+is set.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ import numpy as np
 from collectors.compilation.primitives import part, rare
 from collectors.flows.flow_state import COPIES, FAR, WORDS
 
-WINDOW = 32 * WORDS  # PSNs, 4 MB of 4096-octet packets: what paths of a fabric may differ by
+WINDOW = 32 * WORDS  # PSNs, 4 MB of 4096-octet packets: largest difference between paths of a fabric
 SEEN, UNSEEN, UNKNOWN = range(3)
-CONSTANT = -2  # of what a flow's copies go on from: its identifications do not count
+CONSTANT = -2  # instead of the last copy: the sender does not increment identifications
 AHEAD = 8  # packets that copies may skip
 MODULUS, HALF = 1 << 32, 1 << 31
-GAPS, LATELY = 8, 7  # ranges and segments that are remembered
+GAPS, LATELY = 8, 7  # ranges and segments that are stored
 _SEGMENTS, _NEXT, _EXPECTED = 2 * GAPS, 2 * (GAPS + LATELY), 2 * (GAPS + LATELY) + 1
-_SEQUENCE_AT, _IDENT = 20, (1 << 20) - 1  # of a first segment: its sequence number above 20 bits, which IPv6's labels have
+_SEQUENCE_AT, _IDENT = 20, (1 << 20) - 1  # of a first segment: its sequence number, above the 20 bits of IPv6's label
 _ALL = (1 << 32) - 1
 _WORD = WORDS - 1
 
 
 @part
 def sight_packet(t: Any, i: Any, before: Any, psn: Any) -> Any:
-    """Whether a PSN of flow i was seen before, which is noted; `before`: the highest one until now. `unpushed`: of the bits.
+    """Check whether a PSN of flow i was seen before, and record it; `before`: the highest one so far. `unpushed`: end of the
+    bits.
 
-    Packets in order need nothing to be noted: all between `unpushed` and `before` were seen.
+    Packets in order need no record: all between `unpushed` and `before` were seen.
     """
     flow = t.flows[np.uint64(i)]
     if flow.high < 0:
@@ -64,7 +65,7 @@ def sight_packet(t: Any, i: Any, before: Any, psn: Any) -> Any:
 
 @part
 def _fill(t: Any, i: Any, low: Any, high: Any, bits: Any) -> None:
-    """Set the bits of PSNs from a low one to a high one, of a window at most."""
+    """Set the bits of PSNs from a low one to a high one, a window at most."""
     low = max(low, high - WINDOW + 1)
     while low <= high:
         k, first = low >> 5 & _WORD, low & 31
@@ -76,7 +77,7 @@ def _fill(t: Any, i: Any, low: Any, high: Any, bits: Any) -> None:
 
 @part
 def is_copied_packet(t: Any, i: Any, record: Any, psn: Any, begins: Any, ident: Any) -> Any:
-    """Whether a packet of a message that was seen before is a copy; copies come in order. `record`: of its message.
+    """Check whether a packet seen before is a copy; copies arrive in order. `record`: of its message.
 
     `size` of a record is the identification of its first packet, `bulk_ns` of a flow the PSN of its last copy.
     """
@@ -96,14 +97,14 @@ def is_copied_packet(t: Any, i: Any, record: Any, psn: Any, begins: Any, ident: 
 
 @part
 def renew_segments(flow: Any) -> None:
-    """Forget what was seen of a lane: a new space of sequence numbers begins."""
+    """Reset a lane: a new space of sequence numbers begins."""
     flow.newest = flow.used = flow.anchor = 0
     flow.until = FAR
 
 
 @rare
 def open_segments(t: Any, i: Any) -> None:
-    """Begin to use the numbers of lane i, with the first segment that was noted if there is one."""
+    """Begin to use the numbers of lane i, with its first segment if there is one."""
     flow = t.flows[i]
     if flow.anchor:
         return
@@ -117,7 +118,7 @@ def open_segments(t: Any, i: Any) -> None:
 
 @rare
 def skip_octets(t: Any, i: Any, begin: Any, end: Any) -> None:
-    """Note that sequence numbers of lane i were not seen; the oldest that are remembered make room. `newest`: 0 without any."""
+    """Record missing sequence numbers of lane i; the oldest range makes room. `newest`: 0 if there is none."""
     flow = t.flows[i]
     open_segments(t, i)
     at: Any = max(np.int64(flow.newest) - 1, np.int64(0))
@@ -131,7 +132,7 @@ def skip_octets(t: Any, i: Any, begin: Any, end: Any) -> None:
 
 @rare
 def fill_octets(t: Any, i: Any, begin: Any, octets: Any) -> Any:
-    """How many octets of a segment were not seen before, though later ones were; they are now."""
+    """Count the octets of a segment that were missing although later ones were seen, and mark them as seen."""
     found = np.int64(0)
     for k in range(GAPS):
         first, last = np.int64(t.holes[i, 2 * k]), np.int64(t.holes[i, 2 * k + 1])
@@ -151,13 +152,13 @@ def fill_octets(t: Any, i: Any, begin: Any, octets: Any) -> Any:
 
 @part
 def _distance(number: Any, begin: Any) -> Any:
-    """How far a sequence number is beyond another."""
+    """Distance of a sequence number beyond another."""
     return (number - begin + HALF & MODULUS - 1) - HALF
 
 
 @rare
 def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
-    """Remember a segment of lane i, so that a copy of it is known."""
+    """Store a segment of lane i, so that a copy of it is recognised."""
     flow = t.flows[i]
     if not flow.anchor and flow.until == FAR:
         flow.until = np.int64(sequence) << _SEQUENCE_AT | np.int64(ident)
@@ -170,7 +171,7 @@ def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
 
 @rare
 def is_copied_segment(t: Any, i: Any, sequence: Any, octets: Any, ident: Any) -> Any:
-    """Whether a segment that was seen before is a copy; copies come in order."""
+    """Check whether a segment seen before is a copy; copies arrive in order."""
     open_segments(t, i)
     same = t.holes[i, _NEXT] != 0 and t.holes[i, _EXPECTED] == sequence
     counted = 0 < ident <= 0xFFFF

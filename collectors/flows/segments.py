@@ -19,7 +19,7 @@ MARKS = SYN | FIN | RST
 
 @rare
 def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: Any, scratch: Any) -> None:
-    """A packet of lane i. `settings.small`: payload up to so many octets is control."""
+    """Add a packet to lane i. `settings.small`: largest payload of control, octets."""
     flow, octets = t.flows[i], np.int64(row.octets)
     enter_segments(t, i, flow)
     if row.time_ns - flow.last_ns > settings.idle_ns:
@@ -51,7 +51,7 @@ def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: A
 
 @rare
 def _segment(t: Any, flow: Any, row: Any, exporter: Any, path: Any) -> Any:
-    """A record of one packet; it carries nothing yet."""
+    """Allocate a record of one packet, without data."""
     out = lane_out(t, flow.ends, flow.rest)
     out.start_ns = out.end_ns = row.time_ns
     out.tcp_flags, out.ecn, out.exporter, out.path = row.tcp_flags, row.ecn, exporter, path
@@ -60,10 +60,10 @@ def _segment(t: Any, flow: Any, row: Any, exporter: Any, path: Any) -> Any:
 
 @part
 def _unsent(t: Any, i: Any, flow: Any, row: Any) -> Any:
-    """Octets of a segment that its flow has not sent before.
+    """Count the octets of a segment that its flow has not sent before.
 
-    A SYN starts a new sequence space. A segment up to a window back was overtaken, or is sent again; anything else is ahead,
-    since more than a window back nothing can be outstanding.
+    A SYN starts a new sequence space. A segment within a window back was overtaken, or is retransmitted; all others are ahead,
+    because nothing older than a window can be outstanding.
     """
     syn = row.tcp_flags & SYN != 0
     begin, octets = np.int64(row.sequence) + syn & MODULUS - 1, np.int64(row.octets)
@@ -84,10 +84,10 @@ def _unsent(t: Any, i: Any, flow: Any, row: Any) -> Any:
 
 @rare
 def _is_nothing(t: Any, i: Any, flow: Any, row: Any) -> Any:
-    """Whether a segment without new octets asks for an answer, or a mirror saw it twice: nothing was sent again.
+    """Check whether a segment without new octets only requests an answer, or is a mirror's copy: nothing was retransmitted.
 
-    A keep-alive (RFC 9293 section 3.8.4) has the last octet that was sent before, and so has each probe of a zero window after
-    the first (section 3.8.6.1).
+    A keep-alive (RFC 9293 section 3.8.4) repeats the last octet sent, and so does each probe of a zero window after the first
+    (section 3.8.6.1).
     """
     octets = np.int64(row.octets)
     if octets == 1 and np.int64(row.sequence) + 1 & MODULUS - 1 == flow.high:
@@ -98,9 +98,9 @@ def _is_nothing(t: Any, i: Any, flow: Any, row: Any) -> Any:
 
 @part
 def _is_bulk(flow: Any, row: Any, small: Any) -> Any:
-    """Whether a segment with payload is bulk, and whether one that was not came before it.
+    """Check whether a segment with payload is bulk, and whether a control segment preceded it.
 
-    A small one is bulk too where it goes on where a bulk segment without PSH ended: its sender had more to send.
+    A small one is bulk as well if it continues a bulk segment without PSH: its sender had more to send.
     """
     bulk = row.octets > small
     unpushed = flow.unpushed
@@ -115,7 +115,7 @@ def _is_bulk(flow: Any, row: Any, small: Any) -> Any:
 
 @rare
 def set_aside(t: Any, i: Any) -> None:
-    """Keep what waits of a lane that is over, as another, until it can borrow a pace; give out its record if nothing waits."""
+    """Move the waiting units of a finished lane to another row until a pace is known; emit its record if nothing waits."""
     flow = t.flows[i]
     if flow.count == 0:
         if flow.has_record:

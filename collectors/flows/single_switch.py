@@ -1,8 +1,7 @@
-"""Follow frames that only one switch captured straight to flows, without rows in between. Compiled.
+"""Follow frames that only one switch captured directly to flows, without intermediate rows. Compiled.
 
-What `frame_decoder` and `flow_tracking` do one after the other, to the same answer. A packet that goes on with a message needs
-no row, and no code of an address: its flow is found by the octets of its headers. All others are unpacked and followed one by
-one.
+Same results as `frame_decoder` and `flow_tracking` in sequence. A packet that continues a message needs no row and no code of
+an address: the octets of its headers lead to its flow. All others are decoded and followed one by one.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ from collectors.packets.protocols import KEPT
 from collectors.packets.truncation import keep, slot_of
 
 _AHEAD, _0, _32, _LOWER = np.uint64(AHEAD), np.uint64(0), np.uint64(32), np.uint64(0xFFFFFFFF)
-TAKEN, SKIPPED, LATE = range(3)  # what becomes of a frame
+TAKEN, SKIPPED, LATE = range(3)  # results of a frame
 
 
 class Means(NamedTuple):
-    """What frames are followed with: the tables of an address book, room for a row, verdicts counted, what mirrors cut
+    """Data needed to follow frames: tables of an address book, memory for a row, counted verdicts, truncated frames
     (`truncation.array`), exporter and path.
     """
 
@@ -67,10 +66,10 @@ class Means(NamedTuple):
 
 @compiled
 def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known: int, clock: int) -> Any:
-    """Take frames from `begin` on, until one is older than the one before it, or there is no room for more.
+    """Follow frames from `begin` on, until one is older than the previous one, or there is no more room.
 
-    Up to which frame it came; how many packets it followed; whether time goes back there; how many addresses are known; the
-    time of the last packet. `data`, `frames`: see `unpack_frames`. `known`, `clock`: of what came before.
+    Returns the frame reached; the number of packets followed; whether time goes back there; the number of known addresses; the
+    time of the last packet. `data`, `frames`: see `unpack_frames`. `known`, `clock`: values before the first frame.
     """
     many: Any = np.uint64(len(frames[0]))
     start: Any = np.uint64(begin)
@@ -88,15 +87,15 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
 
 @part
 def room_for(t: Any, means: Any, known: Any) -> Any:
-    """Whether the next `AHEAD` frames can be followed, whatever they are."""
+    """Check whether the next `AHEAD` frames can be followed, whatever they are."""
     return has_room(t) and known + 2 * AHEAD <= len(t.pacing) and known + 2 * AHEAD < len(means.keys)
 
 
 @part
 def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) -> Any:
-    """Take the frames of the first hints: up to which, how many of them are packets, and what is known then.
+    """Follow the frames of the first hints; return the end, the number of packets, and the number of known addresses.
 
-    A call would hand over a hundred numbers, every field of every array: as much work as a frame or two.
+    Inlined: a call would pass a hundred numbers, all fields of all arrays, which costs as much as a frame or two.
     """
     book, upto = (means.keys, means.slots, means.pairs), _0
     if seek(t, hints, n, book) >= MANY:
@@ -126,14 +125,14 @@ def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) 
 
 @part
 def _note(hint: Any, seen: Any) -> None:
-    """Take note of the length of a frame that was taken at a glance."""
+    """Record the length of a classified frame."""
     if length_of(hint) > seen[0] and hint.sign != UNKNOWN:
         keep(seen, packet_of(hint), length_of(hint))
 
 
 @part
 def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
-    """One frame: what became of it, and how many addresses are known."""
+    """Follow one frame; return the result, and the number of known addresses."""
     what, rest = told_of(hint)
     if what != UNCOMMON:
         if hint.time_ns < clock:
@@ -153,7 +152,7 @@ def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
 
 @rare
 def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
-    """A packet of a flow that is known; it may begin a run."""
+    """Follow a packet of a known flow; it may begin a run."""
     row, how = means.rows[_0], means.settings
     common(hint.at, hint.at + captured_of(hint), row)
     row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
@@ -167,7 +166,7 @@ def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
 
 @part
 def _take_resolved(t: Any, hint: Any, key: Any, means: Any) -> None:
-    """A packet of which the identity of its flow is known."""
+    """Follow a packet with a known identity."""
     if told_of(hint)[0] == ACKNOWLEDGES:
         count_answer(t, syndrome(hint))
     else:
@@ -176,7 +175,7 @@ def _take_resolved(t: Any, hint: Any, key: Any, means: Any) -> None:
 
 @rare
 def _take_new(t: Any, hint: Any, key: Any, means: Any) -> None:
-    """A packet of a flow that is new, as a rule."""
+    """Follow a packet of a flow that is usually new."""
     row, how = means.rows[_0], means.settings
     common(hint.at, hint.at + captured_of(hint), row)
     row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
@@ -190,7 +189,7 @@ def _take_new(t: Any, hint: Any, key: Any, means: Any) -> None:
 
 @rare
 def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) -> Any:
-    """Any frame; its flow will be found by the octets of its headers if it is of a kind that can be."""
+    """Follow any frame; the octets of its headers will lead to its flow if its kind allows that."""
     row, begin = means.rows[_0], hint.at
     book = means.keys, means.slots, known, means.pairs
     end, wire_end = begin + captured_of(hint), begin + length_of(hint)
@@ -200,7 +199,7 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
     if verdict != KEPT:
         means.counts[verdict] += 1
         return SKIPPED, known
-    if hint.time_ns < clock:  # it will come again
+    if hint.time_ns < clock:  # the caller passes it again
         means.seen[0], means.seen[slot] = longest, cut
         return LATE, known
     row.time_ns = hint.time_ns
@@ -213,7 +212,7 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
 
 @part
 def _lead_to(t: Any, hint: Any, i: Any) -> None:
-    """Have the octets of a packet's headers lead to its flow, from its second packet on."""
+    """Let the octets of a packet's headers lead to its flow, from its second packet on."""
     slot = near_slot(hint, t.near)
     t.near[slot] = i + 1
     t.flows[np.uint64(i)].raw = hint.ends

@@ -1,12 +1,12 @@
 """Aggregate packets that name their message (Ultra Ethernet) to one flow record per message. Compiled.
 
-A flow is what one side of a packet delivery context (PDC) sends. Its packets have one space of PSNs but may be of several
-messages at a time, in any order; each says of which one it is, its first one how many octets that has. A record is given out
-once it has all of them, when `flow_state.MESSAGES` newer ones began, or when its flow rests.
+A flow contains what one side of a packet delivery context (PDC) sends. Its packets have one space of PSNs but may belong to
+several messages at a time, in any order; each names its message, and the first one its length. A record is emitted once the
+message is complete, when `flow_state.MESSAGES` newer ones began, or when its flow rests.
 
-What says that it was sent again was; what was seen before and does not is a copy of a mirror. Requests without a PSN (RUDI,
-UUD) count as new unless they say that they were sent again. Data in an acknowledgment has the PSN of the request that it
-answers: if that was sent again, the data still comes for the first time where it was not seen before.
+Packets with the retransmission flag were retransmitted; others that were seen before are copies of a mirror. Requests without a
+PSN (RUDI, UUD) count as new unless they have that flag. Data in an acknowledgment has the PSN of the acknowledged request: if
+that was retransmitted, the data is still new if it was not seen before.
 
 Fields of `flow_state.RECORD` here: `best` the name of the message, `size` the endpoint, `guess` the job id, `busy` whether its
 first packet was seen, `dma` its octets.
@@ -33,7 +33,7 @@ COPIED, COPIED_NS = 64, 1_000_000
 
 @rare
 def take_packet(t: Any, i: Any, row: Any, exporter: Any, path: Any, idle_ns: Any) -> None:
-    """A packet of flow i, which names its message."""
+    """Add a packet that names its message to flow i."""
     flow = t.flows[i]
     if row.time_ns - flow.last_ns > idle_ns:
         _end_all(t, i)
@@ -65,7 +65,7 @@ def take_packet(t: Any, i: Any, row: Any, exporter: Any, path: Any, idle_ns: Any
 
 @part
 def _is_new(t: Any, i: Any, row: Any, resent: Any) -> Any:
-    """Whether a PSN was not seen before. A context that is opened anew begins with any."""
+    """Check whether a PSN was not seen before. A newly opened context begins with any PSN."""
     flow, number = t.flows[i], np.int64(row.sequence)
     before = number + MODULUS - 1 if flow.high < 0 else flow.high
     psn = before + ((number - before + HALF) & MODULUS - 1) - HALF
@@ -80,10 +80,10 @@ def _is_new(t: Any, i: Any, row: Any, resent: Any) -> Any:
 
 @part
 def _place_of(t: Any, i: Any, row: Any, new: Any, exporter: Any, path: Any) -> Any:
-    """Which held message a packet is of, -1: the newest one, which may begin with it."""
+    """Return the held message of a packet, -1: the newest one, which may begin with it."""
     flow, record = t.flows[i], t.records[i]
     name = np.int64(row.acknowledgment) >> 16 | (1 << 16 if row.opcode & ANSWER else 0)
-    another = new and row.opcode & BEGINS != 0  # ids come again, messages begin once
+    another = new and row.opcode & BEGINS != 0  # ids are reused, a message begins once
     if flow.has_record and record.best == name and not (another and record.busy):
         return np.int64(-1)
     for k in range(MESSAGES):
@@ -92,7 +92,7 @@ def _place_of(t: Any, i: Any, row: Any, new: Any, exporter: Any, path: Any) -> A
             return at
     if flow.has_record:
         if not new:
-            return np.int64(-1)  # evidence of the flow, whatever message it was of
+            return np.int64(-1)  # evidence of the flow, for any message
         if record.packets:
             oldest = MESSAGES * np.int64(i) + (np.int64(flow.newest) + 1 & SLOTS)
             t.held[oldest].followed = 1
@@ -107,7 +107,7 @@ def _place_of(t: Any, i: Any, row: Any, new: Any, exporter: Any, path: Any) -> A
 
 @part
 def _enter(record: Any, row: Any, new: Any, resent: Any, trimmed: Any) -> None:
-    """Enter a packet into the record of its message, or what it is evidence of."""
+    """Enter a packet into the record of its message, or the evidence that it carries."""
     record.start_ns, record.end_ns = min(record.start_ns, row.time_ns), max(record.end_ns, row.time_ns)
     record.retransmits += resent
     record.ecn += row.ecn or trimmed
@@ -126,13 +126,13 @@ def _enter(record: Any, row: Any, new: Any, resent: Any, trimmed: Any) -> None:
 
 @part
 def _is_whole(record: Any) -> Any:
-    """Whether all of a message was seen."""
+    """Check whether a message is complete."""
     return record.busy != 0 and record.ends != 0 and record.dma >= 0 and record.octets >= record.dma
 
 
 @rare
 def _end_all(t: Any, i: Any) -> None:
-    """Give out all messages of a flow that rested for too long: what comes next is of others."""
+    """Emit all messages of a flow that rested for too long: later packets belong to others."""
     for k in range(MESSAGES):
         t.held[MESSAGES * np.int64(i) + k].followed = 1
     t.records[i].followed = 1

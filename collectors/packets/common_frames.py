@@ -1,6 +1,6 @@
 """Recognise the most common frames in a few steps: Ethernet without tags, IPv4 without options, RoCEv2 or TCP.
 
-Where anything else is about a frame, `frame_decoder` reads it header by header, to the same answer.
+All other frames are decoded header by header in `frame_decoder`, with equal results.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collectors.columns.record import ROCE_PORT, TCP, UDP
 from collectors.compilation.primitives import double, long, octet, part
 from collectors.packets import headers
 
-COMMON = 54  # octets that such a frame has at least: up to TCP without options, or a BTH
-ENDS_AT = 26  # where their addresses begin
+COMMON = 54  # least octets of such a frame: up to TCP without options, or a BTH
+ENDS_AT = 26  # offset of the IP addresses
 _PLAIN = np.uint64(headers.IPV4 << 8 | 0x45)  # type of the frame; version and header length
-_IP, _UPPER, _REST = 20, 34, 54  # where begin: the length of IP's header, what it carries, what follows a BTH
+_IP, _UPPER, _REST = 20, 34, 54  # offsets: fragment field of IPv4, its payload, octets behind a BTH
 _ROCE, _UDP, _TCP = np.uint64(ROCE_PORT), np.uint64(UDP), np.uint64(TCP)
 _8, _16, _32, _40, _48, _56 = (np.uint64(bits) for bits in (8, 16, 32, 40, 48, 56))
 _OCTET, _SHORT, _QP, _FRAGMENT = np.uint64(0xFF), np.uint64(0xFFFF), np.uint64(0xFFFFFF), np.uint64(0x3FFF)
@@ -29,7 +29,9 @@ _RETH, _AETH = np.array(headers.RETH_AT, np.int64), np.array(headers.AETH_AT, np
 
 @part
 def common(begin: Any, end: Any, row: Any) -> bool:
-    """Whether a frame of Ethernet of at least `COMMON` octets is one of these; its row then, but for time and addresses."""
+    """Decode an Ethernet frame of at least `COMMON` octets if it is common; returns whether, and its row without time
+    and addresses.
+    """
     head, middle = double(begin + 12), double(begin + _IP)
     if head >> _40 != _PLAIN or middle >> _48 & _FRAGMENT != 0:
         return False

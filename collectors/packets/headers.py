@@ -1,6 +1,6 @@
-"""Headers from Ethernet to RoCEv2, one struct each.
+"""Define the headers from Ethernet to RoCEv2, one struct each.
 
-Every header is a NamedTuple with `unpack_*` (raises struct.error where the buffer ends too early) beside its twin `pack_*`.
+Every header is a NamedTuple with `unpack_*` (raises struct.error if the buffer ends too early) and its counterpart `pack_*`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PPTP_OPTIONS = 0x1080  # sequence and acknowledgment number, RFC 2637 section 4.
 GRE_REFUSED = 0x4007  # source routes (RFC 1701) and versions other than 0
 BRIDGED, ERSPAN, ERSPAN_III = 0x6558, 0x88BE, 0x22EB  # protocol types of whole frames; type I and II share one
 CONGESTION_EXPERIENCED = 3  # RFC 3168 section 5
-VXLAN_PORT, VXLAN_OCTETS, VXLAN_VALID = 4789, 8, 0x08  # RFC 7348 section 5; the I flag: there is a network identifier
+VXLAN_PORT, VXLAN_OCTETS, VXLAN_VALID = 4789, 8, 0x08  # RFC 7348 section 5; the I flag: a network identifier is present
 
 
 class Ethernet(NamedTuple):
@@ -72,7 +72,7 @@ class Extension(NamedTuple):
 
 
 class Ports(NamedTuple):
-    """What TCP and UDP begin with."""
+    """First fields of TCP and UDP."""
 
     src_port: int
     dst_port: int
@@ -123,7 +123,7 @@ class Aeth(NamedTuple):
 
 
 class Gre(NamedTuple):
-    """RFC 2784 section 2.1, RFC 2890: flags and version, then the protocol type of what is carried."""
+    """RFC 2784 section 2.1, RFC 2890: flags and version, then the protocol type of the payload."""
 
     flags: int
     protocol: int
@@ -145,7 +145,7 @@ class Vxlan(NamedTuple):
 
 
 class Erspan3(NamedTuple):
-    """ERSPAN type III, section 4.3 of the same: a time stamp, and in the last bit of `flags` whether 8 more octets follow."""
+    """ERSPAN type III, section 4.3 of the same draft: a time stamp; the last bit of `flags` announces 8 more octets."""
 
     version_vlan: int
     session: int
@@ -158,7 +158,7 @@ _Header = TypeVar("_Header", bound=tuple[Any, ...])
 
 
 def twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Header], Callable[[_Header], bytes]]:
-    """`unpack(buffer, offset) -> header` and `pack(header) -> octets` of one struct."""
+    """Build `unpack(buffer, offset) -> header` and `pack(header) -> octets` of one struct."""
     header = struct.Struct(layout)
 
     def unpack_header(buffer: bytes, offset: int) -> _Header:
@@ -195,7 +195,7 @@ _HEADERS |= {11: 20, 18: 12, 19: 28, 20: 28, 28: 20}  # RETH + immediate; AETH +
 
 
 def _extended(opcode: int) -> tuple[int, int, int]:
-    """Octets of the headers between BTH and payload, and where among them RETH and AETH start (-1: there is none)."""
+    """Octets of the headers between BTH and payload, and offsets of RETH and AETH in them (-1: none)."""
     transport, operation = opcode >> 5, opcode & 31
     if opcode == CNP:
         return 16, -1, -1

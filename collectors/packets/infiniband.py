@@ -1,12 +1,12 @@
-"""Decode native InfiniBand frames down to the BTH; `plain_decoder` and `frame_decoder` read that as RoCEv2's.
+"""Decode native InfiniBand frames down to the BTH; `plain_decoder` and `frame_decoder` read the BTH as in RoCEv2.
 
-Local route header (LRH): IBTA volume 1 section 7.7; its link next header says what follows. The global route header (GRH,
-section 8.3) has the fields and the places of an IPv6 header, and the payload length of one, so it is read as that: GIDs are
-addresses. Most packets stay in their subnet: they have no GRH, hence no GID, but local identifiers (LID) of 16 bits. Their ends
-are named as IPv6 names a link-layer address of 16 bits: fe80::ff:fe00:LID (RFC 4944 section 6). LIDs are unique in a subnet, as
-link-local addresses are on a link. With LMC a port has several LIDs, so that it has several names.
+Local route header (LRH): IBTA volume 1 section 7.7; its link next header names the next header. The global route header (GRH,
+section 8.3) has the same fields and offsets as an IPv6 header, so it is read as one: GIDs are addresses. Most packets stay in
+their subnet and have no GRH, hence no GID, but local identifiers (LID) of 16 bits. Their ends are named as IPv6 names a
+link-layer address of 16 bits: fe80::ff:fe00:LID (RFC 4944 section 6). LIDs are unique in a subnet, as link-local addresses are
+on a link. With LMC a port has several LIDs, hence several names.
 
-ERF (Endace, "ERF Types Reference Guide"): a header before each frame, as link type 197 of a pcap keeps it.
+ERF (Endace, "ERF Types Reference Guide"): a header before each frame, as stored with link type 197 of pcap.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _ERF_ETHERNET = np.array(ERF_ETHERNET, np.int64)
 
 
 def lid_address(lid: int) -> bytes:
-    """The address that names the end of a packet without GRH."""
+    """Return the address that names the end of a packet without GRH."""
     return LID_HIGH.to_bytes(8, "big") + (LID_LOW | lid).to_bytes(8, "big")
 
 
 def of_link(frame: bytes, at: int) -> Layer:
-    """What is behind the LRH at a place, or LRH itself where that has the addresses. struct.error where it was cut."""
+    """Return the layer behind the LRH at a place, or the LRH itself if it has the addresses. struct.error if it was cut."""
     need(frame, at, LRH_OCTETS)
     after = frame[at + 1] & 3
     if frame[at] & 0x0F:  # version of the link layer
@@ -61,7 +61,7 @@ def of_link(frame: bytes, at: int) -> Layer:
 
 
 def of_record(frame: bytes) -> tuple[Layer, int]:
-    """What a record of ERF has, and how many octets the frame had on the wire, with all that is before it here."""
+    """Return the layer in an ERF record, and the octets of the frame on the wire, with all headers before it."""
     need(frame, 0, ERF_OCTETS)
     kind, more, at = frame[8] & 0x7F, frame[8] & 0x80, ERF_OCTETS
     while more:  # extension headers
@@ -78,13 +78,13 @@ def of_record(frame: bytes) -> tuple[Layer, int]:
 
 
 def after_global(layer: Layer) -> Layer:
-    """What follows a GRH that was read as IPv6."""
+    """Return the layer behind a GRH that was read as IPv6."""
     return Layer(PLAIN, IBA, layer.at) if layer.number == IBA else Layer(REFUSED, OTHER_PROTOCOL + layer.number, layer.at)
 
 
 @part
 def link_of(at: Any, end: Any) -> Any:
-    """As `of_link`, compiled."""
+    """Compute `of_link`, compiled."""
     if at + LRH_OCTETS > end:
         return REFUSED, TRUNCATED, at
     after = octet(at + 1) & 3
@@ -99,7 +99,7 @@ def link_of(at: Any, end: Any) -> Any:
 
 @rare
 def record_of(begin: Any, end: Any) -> Any:
-    """As `of_record`, compiled: kind, number, place, and the address where the frame ended on the wire."""
+    """Compute `of_record`, compiled: kind, number, place, and the address at which the frame ended on the wire."""
     if begin + ERF_OCTETS > end:
         return REFUSED, TRUNCATED, begin, end
     kind, more, at = octet(begin + 8) & 0x7F, octet(begin + 8) & 0x80, begin + ERF_OCTETS
@@ -122,7 +122,7 @@ def record_of(begin: Any, end: Any) -> Any:
 
 @part
 def global_of(kind: Any, number: Any) -> Any:
-    """As `after_global`, compiled."""
+    """Compute `after_global`, compiled."""
     if kind != PROTOCOL:
         return kind, number
     return (PLAIN, IBA) if number == IBA else (REFUSED, OTHER_PROTOCOL + number)

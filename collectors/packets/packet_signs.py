@@ -1,8 +1,9 @@
 """Encode a packet's headers in one number, its sign; one comparison shows whether it is the expected packet.
 
-Of RoCEv2 as its headers have it, so that it takes few steps to make: in bits 0 to 15 the length of its IP packet, 16 and 17
-ECN, 24 to 31 the flags of its BTH, 32 to 39 its opcode, 40 to 63 its PSN. Of TCP in bits 0 to 15 the octets of its payload, 16
-and 17 ECN, 24 to 31 its flags, in the upper half its sequence number. PSN and sequence number begin anew by themselves.
+For RoCEv2 in the order of its headers, so that it takes few steps to compute: bits 0 to 15 are the length of the IP packet, 16
+and 17 ECN, 24 to 31 the flags of the BTH, 32 to 39 its opcode, 40 to 63 its PSN. For TCP bits 0 to 15 are the octets of
+payload, 16 and 17 ECN, 24 to 31 the flags, the upper half the sequence number. PSN and sequence number wrap around without
+further steps.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collectors.compilation.primitives import part
 from collectors.packets.common_frames import AROUND
 
 FLAGS_AT, OPCODE_AT, SEQUENCE_AT, PSN_AT = (np.uint64(at) for at in (24, 32, 32, 40))
-NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # no packet's: bits 18 to 23 are 0
-UNKNOWN = np.uint64(1 << 18)  # of a frame that tells nothing at a glance
+NOTHING = np.uint64(0xFFFFFFFFFFFFFFFF)  # not the sign of a packet: there bits 18 to 23 are 0
+UNKNOWN = np.uint64(1 << 18)  # a frame that was not classified
 PLAIN = 0x3FFFF  # length and ECN
 _LENGTH, _OCTET, ECN = np.uint64(0xFFFF), np.uint64(0xFF), np.uint64(3 << 16)
 _PAD_AT, _PAD, _PACKET = np.uint64(28), np.uint64(3), np.uint64(1 << 40)
@@ -24,13 +25,13 @@ FIRST, MIDDLE = (0, 6, 13), (1, 7, 14)  # opcodes without the bits of the transp
 
 
 def _between(opcode: int) -> int:
-    """The opcode of packets between the first of a message and its last, by that of the first."""
+    """Return the opcode of packets between the first and the last of a message, from that of the first."""
     operation = opcode & 31
     return opcode - operation + MIDDLE[FIRST.index(operation)] if operation in FIRST else opcode
 
 
 _BETWEEN = [_between(opcode) for opcode in range(256)]
-# What makes of the sign of a first packet that of one between with the same payload, by opcode
+# By opcode: difference between the signs of a first packet and of a middle one with equal payload
 _GOING_ON = np.array(
     [(between - first << 32) + int(AROUND[between] - AROUND[first]) & int(NOTHING) for first, between in enumerate(_BETWEEN)],
     np.uint64,
@@ -39,59 +40,59 @@ _GOING_ON = np.array(
 
 @part
 def opcode_of(sign: Any) -> Any:
-    """The opcode, of RoCEv2."""
+    """Return the opcode (RoCEv2)."""
     return sign >> OPCODE_AT & _OCTET
 
 
 @part
 def payload_of(sign: Any) -> Any:
-    """The octets of payload, of RoCEv2; below 0 where its length is too small for its headers."""
+    """Return the octets of payload (RoCEv2); negative if the length is too small for the headers."""
     return np.int64(sign & _LENGTH) - AROUND[opcode_of(sign)] - np.int64(sign >> _PAD_AT & _PAD)
 
 
 @part
 def octets_of(sign: Any) -> Any:
-    """The octets of payload, of TCP."""
+    """Return the octets of payload (TCP)."""
     return np.int64(sign & _LENGTH)
 
 
 @part
 def psn_of(sign: Any) -> Any:
-    """Its PSN."""
+    """Return the PSN."""
     return np.int64(sign >> PSN_AT)
 
 
 @part
 def sequence_of(sign: Any) -> Any:
-    """Its sequence number."""
+    """Return the sequence number."""
     return np.int64(sign >> SEQUENCE_AT)
 
 
 @part
 def flags_of(sign: Any) -> Any:
-    """Its TCP flags."""
+    """Return the TCP flags."""
     return np.int64(sign >> FLAGS_AT & _OCTET)
 
 
 @part
 def is_marked(sign: Any) -> Any:
-    """Whether it met congestion; RFC 3168 section 5."""
+    """Check whether the packet met congestion; RFC 3168 section 5."""
     return sign & ECN == ECN
 
 
 @part
 def after_packet(sign: Any) -> Any:
-    """The sign of the next packet of RoCEv2 where that is like this one."""
+    """Return the sign of the next packet of RoCEv2 if it continues this one."""
     return sign + _PACKET
 
 
 @part
 def after_segment(sign: Any) -> Any:
-    """The same of TCP."""
+    """Return the sign of the next segment of TCP if it continues this one."""
     return sign + ((sign & _LENGTH) << SEQUENCE_AT)
 
 
 @part
 def going_on(sign: Any) -> Any:
-    """The sign of a packet of RoCEv2 that was the same but does not begin its message."""
+    """Return the sign of an equal RoCEv2 packet that does not begin its message."""
     return sign + _GOING_ON[opcode_of(sign)]

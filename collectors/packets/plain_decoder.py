@@ -39,8 +39,8 @@ NOT_IP, FRAGMENT, TRUNCATED, BAD, NOT_TCP_OR_UDP, NESTED, BEYOND = REASONS = pro
 UNKNOWN_LINK = "unknown link type {0}"
 
 # Link types: https://www.tcpdump.org/linktypes.html; 12 and 14 are the DLT_RAW of some systems, as old tools wrote it.
-ETHERTYPE_AT = {1: (12, 14), 113: (14, 16), 276: (0, 20)}  # Ethernet, Linux cooked v1, v2: where the type is, header length
-RAW = {101: 0, 12: 0, 14: 0, 228: 4, 229: 6}  # no header at all; the IP version, 0: as the packet says
+ETHERTYPE_AT = {1: (12, 14), 113: (14, 16), 276: (0, 20)}  # Ethernet, Linux cooked v1, v2: offset of the type, header length
+RAW = {101: 0, 12: 0, 14: 0, 228: 4, 229: 6}  # no header; the IP version, 0: read it from the packet
 LOOPBACK = (0, 108)  # BSD: the address family in 4 octets, in the order of the host or of the network
 LABELLED = 219  # MPLS
 FAMILIES = {2: 4, 10: 6, 24: 6, 28: 6, 30: 6}  # AF_INET; AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS
@@ -73,12 +73,12 @@ class Packet(NamedTuple):
     job_id: int = 0
 
 
-class _Skipped(Exception):  # noqa: N818 - it is no error
+class _Skipped(Exception):  # noqa: N818 - not an error
     """Raised for a packet without a row. The argument is the reason."""
 
 
 class _Network(NamedTuple):
-    """What the IP header says, for the layer above: `at` is where that starts, `room` how many octets it has."""
+    """Fields of the IP header for the next layer: `at` is the place of that, `room` its octets."""
 
     src: bytes
     dst: bytes
@@ -91,11 +91,25 @@ class _Network(NamedTuple):
 
 
 def unpack(frame: bytes, wire_length: int, link_type: int, cuts: Cuts | None = None) -> Packet | str:
-    """The row of one captured frame of `wire_length` octets, or the reason why it has none (`reason_of`, `UNKNOWN_LINK`).
+    """Decode one captured frame of `wire_length` octets to a row, or to the reason why it has none (`reason_of`,
+    `UNKNOWN_LINK`).
 
-    The payload is what the IP header says, however little was captured: ports, and the flags of TCP or the BTH of RoCEv2,
-    are enough. Where the IP header says 0 (segmentation offload, jumbograms) it is the rest of the wire length. `cuts` is what
-    frames before tell of mirrors that cut frames: without, a packet longer than its frame was cut by one.
+    Parameters
+    ----------
+    frame : bytes
+        The captured octets: ports, and the flags of TCP or the BTH of RoCEv2, are enough.
+    wire_length : int
+        Octets of the frame on the wire. The payload length comes from the IP header; if that is 0 (segmentation offload,
+        jumbograms) it is the rest of the wire length.
+    link_type : int
+        Link type of the capture.
+    cuts : Cuts, optional
+        Truncated frames so far. Without it, a packet longer than its frame was truncated by a mirror.
+
+    Returns
+    -------
+    Packet or str
+        The row, or the reason.
     """
     wire_length = max(wire_length, len(frame))
     try:
@@ -114,7 +128,7 @@ def unpack(frame: bytes, wire_length: int, link_type: int, cuts: Cuts | None = N
 
 
 def _peel(frame: bytes, wire_length: int, layer: Layer, cuts: Cuts) -> Packet | str:
-    """Header by header down to a row. Raises _Skipped, struct.error."""
+    """Decode header by header to a row. Raises _Skipped, struct.error."""
     ip: _Network | None = None
     until, networks, beyond = wire_length, 0, False
     for _ in range(MOST_LAYERS):
@@ -145,7 +159,7 @@ def _peel(frame: bytes, wire_length: int, layer: Layer, cuts: Cuts) -> Packet | 
 
 
 def _unpack_link(frame: bytes, link_type: int) -> Layer:
-    """What is behind the header of the link. Raises _Skipped."""
+    """Return the layer behind the link header. Raises _Skipped."""
     if link_type in ETHERTYPE_AT:
         type_at, at = ETHERTYPE_AT[link_type]
         if len(frame) < at:
@@ -204,7 +218,7 @@ def _unpack_ipv6(frame: bytes, at: int, until: int) -> _Network:
 
 
 def _unpack_local(frame: bytes, at: int, until: int) -> _Network:  # noqa: ARG001 - as the others
-    """The LRH of InfiniBand, which says how long the packet is in words of 4 octets."""
+    """Read the LRH of InfiniBand; its packet length is in words of 4 octets."""
     dst, words, src = (tunnels.short(frame, at + k) for k in (2, 4, 6))
     octets = (words & 0x7FF) * 4
     if octets < infiniband.LRH_OCTETS:
@@ -236,7 +250,7 @@ def _unpack_udp(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
 
 
 def _unpack_infiniband(frame: bytes, ip: _Network, at: int, room: int) -> Packet:
-    """As of RoCEv2; the mark of congestion is in the BTH (IBTA volume 1 annex A10.2.1.1.1, FECN)."""
+    """Read InfiniBand's transport like RoCEv2; the congestion mark is in the BTH (IBTA volume 1 annex A10.2.1.1.1, FECN)."""
     if room < BTH_OCTETS:
         raise _Skipped(BAD)
     marked = bool(unpack_bth(frame, at).dst_qp >> 31)
@@ -244,7 +258,7 @@ def _unpack_infiniband(frame: bytes, ip: _Network, at: int, room: int) -> Packet
 
 
 def _unpack_roce(frame: bytes, row: Packet, at: int, room: int) -> Packet:
-    """The BTH and what follows it."""
+    """Read the BTH and the headers behind it."""
     bth = unpack_bth(frame, at)
     reth_at, dma_length = at + BTH_OCTETS + RETH_AT[bth.opcode], -1
     if RETH_AT[bth.opcode] >= 0 and reth_at + RETH_OCTETS <= len(frame):

@@ -1,4 +1,4 @@
-"""EtherTypes, IP protocols and UDP ports that carry frames or packets, and the reasons why a frame has no row."""
+"""Define EtherTypes, IP protocols and UDP ports that carry frames or packets, and the reasons why a frame has no row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collectors.packets import headers
 # packet of IP (version 4 or 6), what an IP protocol says, UDP that carries neither a frame nor a packet.
 REFUSED, FRAME, TYPE, NETWORK, PROTOCOL, PLAIN = range(6)
 MOST_LAYERS = 32  # headers before TCP or UDP, each tag and each label for itself
-MOST_TUNNELS = 4  # headers of IP that carry another one: a mirrored packet of a tunnel, say
+MOST_TUNNELS = 4  # nested IP headers, for example a mirrored packet of a tunnel
 
 MPLS, MPLS_MULTICAST = 0x8847, 0x8848  # RFC 5332
 MACSEC, MACSEC_OPAQUE, MACSEC_CHANNEL = 0x88E5, 0x0C, 0x20  # IEEE 802.1AE clause 9.5: E or C; SC, which adds 8 octets
@@ -109,7 +109,7 @@ VERDICTS = OTHER_PROTOCOL + (1 << 8)
 
 
 def reason_of(verdict: int) -> str:
-    """Why a frame has no row, by its verdict, which is neither KEPT nor UNKNOWN: with what it is where that is known."""
+    """Return the reason why a frame has no row, from its verdict (neither KEPT nor UNKNOWN), with the protocol if known."""
     if verdict < OTHER_TYPE:
         return REASONS[verdict - NOT_IP]
     if verdict == OTHER_TYPE:
@@ -126,6 +126,6 @@ def _named(name: str | None, number: str) -> str:
 
 
 def is_named(verdict: int) -> bool:
-    """Whether a verdict has a name of its own: there are few of those, whatever comes."""
+    """Check whether a verdict has a name of its own: the number of these is small for any input."""
     number = verdict - OTHER_TYPE
     return number <= 0 or number in ETHERTYPES or verdict >= OTHER_PROTOCOL

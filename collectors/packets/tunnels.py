@@ -1,6 +1,6 @@
-"""Decode one header after another down to TCP or UDP: tags, labels, tunnels. `network_layer` gives the same, compiled.
+"""Decode one header after another down to TCP or UDP: tags, labels, tunnels. `network_layer` gives the same results, compiled.
 
-Each function reads the header at a place and says what is behind it. struct.error where the frame was cut before.
+Each function reads the header at a place and returns the layer behind it. struct.error if the frame was truncated before.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ KNOWN = tuple(kind for kind in protocols.ETHERTYPES if kind not in (headers.IPV4
 
 
 class Layer(NamedTuple):
-    """What is at a place in a frame: `kind` is one of `protocols`, `number` a verdict, an EtherType, a version, a protocol."""
+    """The layer at a place in a frame: `kind` is one of `protocols`, `number` a verdict, an EtherType, a version, a
+    protocol.
+    """
 
     kind: int
     number: int
@@ -38,18 +40,18 @@ class Layer(NamedTuple):
 
 
 def need(frame: bytes, at: int, octets: int) -> None:
-    """Raise struct.error where so many octets are not there."""
+    """Raise struct.error if fewer octets are present."""
     if at + octets > len(frame):
         raise struct.error
 
 
 def short(frame: bytes, at: int) -> int:
-    """The number in 2 octets."""
+    """Read a number of 2 octets."""
     return int.from_bytes(frame[at : at + 2], "big")
 
 
 def behind(frame: bytes, layer: Layer, until: int) -> Layer:
-    """What is behind a layer other than a packet of IP; `until`: where the packet that it is in ends."""
+    """Return the layer behind any layer but an IP packet; `until`: end of the packet that contains it."""
     kind, number, at = layer
     if kind == FRAME:
         return of_frame(frame, at)
@@ -61,13 +63,13 @@ def behind(frame: bytes, layer: Layer, until: int) -> Layer:
 
 
 def of_frame(frame: bytes, at: int) -> Layer:
-    """A frame of Ethernet."""
+    """Read an Ethernet frame."""
     need(frame, at, 14)
     return Layer(TYPE, short(frame, at + 12), at + 14)
 
 
 def is_frame(frame: bytes, at: int) -> bool:
-    """Whether a frame of Ethernet is at a place, as far as its type tells: a known one, of IP with the version of IP."""
+    """Check whether an Ethernet frame is at a place, from its type: a known one, and for IP the right version."""
     if at + 15 > len(frame):
         return False
     kind, version = short(frame, at + 12), frame[at + 14] >> 4
@@ -75,7 +77,7 @@ def is_frame(frame: bytes, at: int) -> bool:
 
 
 def of_type(frame: bytes, kind: int, at: int) -> Layer:
-    """What an EtherType announces."""
+    """Return the layer that an EtherType announces."""
     if kind in (headers.IPV4, headers.IPV6):
         return Layer(NETWORK, 4 if kind == headers.IPV4 else 6, at)
     if kind == protocols.ROCE_ETHERTYPE:
@@ -103,7 +105,7 @@ def of_type(frame: bytes, kind: int, at: int) -> Layer:
 
 
 def _stamped(frame: bytes, kind: int, at: int) -> Layer:
-    """Time stamps of Arista; MACsec, where it does not encrypt; nothing else."""
+    """Read time stamps of Arista; MACsec without encryption; nothing else."""
     octets = 0
     if kind == protocols.ARISTA:
         need(frame, at, 4)
@@ -120,7 +122,7 @@ def _stamped(frame: bytes, kind: int, at: int) -> Layer:
 
 
 def _llc(frame: bytes, at: int) -> Layer:
-    """IEEE 802.2 clause 3.2, and SNAP: an organisation and a type."""
+    """Read IEEE 802.2 clause 3.2, and SNAP: an organisation and a type."""
     need(frame, at, 3)
     if frame[at : at + 3] == b"\x06\x06\x03":
         return Layer(NETWORK, 4, at + 3)
@@ -133,7 +135,7 @@ def _llc(frame: bytes, at: int) -> Layer:
 
 
 def _mpls(frame: bytes, kind: int, at: int) -> Layer:
-    """A label, and what is behind the last one: RFC 3032, RFC 4385 section 3, RFC 4448; no header says what that is."""
+    """Read a label, and the layer behind the last one: RFC 3032, RFC 4385 section 3, RFC 4448; no header names that layer."""
     need(frame, at, 4)
     last, at = frame[at + 2] & 1, at + 4
     if not last:
@@ -149,7 +151,7 @@ def _mpls(frame: bytes, kind: int, at: int) -> Layer:
 
 
 def _nsh(frame: bytes, at: int) -> Layer:
-    """RFC 8300 section 2.2."""
+    """Read NSH: RFC 8300 section 2.2."""
     need(frame, at, 4)
     octets, protocol = (short(frame, at) & 0x3F) * 4, frame[at + 3]
     if octets < 8:
@@ -158,13 +160,13 @@ def _nsh(frame: bytes, at: int) -> Layer:
 
 
 def _next(protocol: int, at: int) -> Layer | None:
-    """What the next protocol of NSH and of VXLAN-GPE is, which number them alike."""
+    """Return the layer of a next-protocol number; NSH and VXLAN-GPE use equal numbers."""
     found = {1: (NETWORK, 4), 2: (NETWORK, 6), 3: (FRAME, 0), 4: (TYPE, NSH), 5: (TYPE, MPLS)}.get(protocol)
     return Layer(*found, at) if found else None
 
 
 def _ppp(frame: bytes, at: int) -> Layer | None:
-    """IP in PPP, RFC 1661 section 2, RFC 1662 section 3.1: address and control, half of the protocol may be left out."""
+    """Read IP in PPP, RFC 1661 section 2, RFC 1662 section 3.1: address and control, and half of the protocol, are optional."""
     need(frame, at, 4)
     if frame[at : at + 2] == b"\xff\x03":
         at += 2
@@ -174,7 +176,7 @@ def _ppp(frame: bytes, at: int) -> Layer | None:
 
 
 def of_protocol(frame: bytes, number: int, at: int) -> Layer:
-    """What an IP protocol other than TCP and UDP carries."""
+    """Return the payload of an IP protocol other than TCP and UDP."""
     if number in (protocols.IPIP, protocols.IPV6_IN_IP):
         return Layer(NETWORK, 4 if number == protocols.IPIP else 6, at)
     if number == headers.GRE:
@@ -194,14 +196,14 @@ def of_protocol(frame: bytes, number: int, at: int) -> Layer:
 
 
 def _session(frame: bytes, at: int) -> Layer | None:
-    """The frame behind a session of L2TPv3; 0 is control. Cookie and sublayer are 0 to 12 octets, RFC 3931 section 4.1."""
+    """Read the frame behind an L2TPv3 session; 0 is control. Cookie and sublayer have 0 to 12 octets, RFC 3931 section 4.1."""
     if frame[at : at + 4] == bytes(4):
         return None
     return next((Layer(FRAME, 0, place) for place in range(at + 4, at + 20, 4) if is_frame(frame, place)), None)
 
 
 def _gre(frame: bytes, at: int) -> Layer:
-    """GRE: packets, frames, plain or mirrored, or what else has an EtherType; PPTP, which is version 1."""
+    """Read GRE: packets, frames, plain or mirrored, or other EtherTypes; PPTP, which is version 1."""
     gre = headers.unpack_gre(frame, at)
     if gre.flags & 0x4007 == 1 and gre.protocol == protocols.PPP:
         at += 8 + 4 * (gre.flags & headers.PPTP_OPTIONS).bit_count()
@@ -224,7 +226,7 @@ def _gre(frame: bytes, at: int) -> Layer:
 
 
 def of_udp(frame: bytes, at: int, room: int) -> Layer:
-    """What UDP carries, as its port and its first octets say; `PLAIN` where that is neither a frame nor a packet."""
+    """Return the payload of UDP from its port and first octets; `PLAIN` if it is neither a frame nor a packet."""
     ports = headers.unpack_ports(frame, at)
     plain, port = Layer(PLAIN, UDP, at), ports.dst_port
     if port in (ROCE_PORT, UET_PORT):
@@ -250,7 +252,7 @@ def of_udp(frame: bytes, at: int, room: int) -> Layer:
 
 
 def _gre_in_udp(frame: bytes, at: int, room: int) -> Layer | None:
-    """RFC 8086 section 3, where the reserved bits are 0: others send to this port too."""
+    """Read RFC 8086 section 3, if the reserved bits are 0: other protocols use this port as well."""
     if room < 12:
         return None
     need(frame, at, 12)
@@ -259,7 +261,7 @@ def _gre_in_udp(frame: bytes, at: int, room: int) -> Layer | None:
 
 
 def _vxlan(frame: bytes, at: int, room: int) -> Layer | None:
-    """VXLAN, plain or generic: RFC 7348 section 5, draft-ietf-nvo3-vxlan-gpe-13 section 3."""
+    """Read VXLAN, plain or generic: RFC 7348 section 5, draft-ietf-nvo3-vxlan-gpe-13 section 3."""
     if room < 16:
         return None
     need(frame, at, 16)
@@ -270,7 +272,7 @@ def _vxlan(frame: bytes, at: int, room: int) -> Layer | None:
 
 
 def _geneve(frame: bytes, at: int, room: int) -> Layer | None:
-    """RFC 8926 section 3.4."""
+    """Read Geneve: RFC 8926 section 3.4."""
     if room < 16:
         return None
     need(frame, at, 16)
@@ -281,7 +283,7 @@ def _geneve(frame: bytes, at: int, room: int) -> Layer | None:
 
 
 def _gtp(frame: bytes, at: int, room: int) -> Layer | None:
-    """A user's packet in GTP-U, 3GPP TS 29.281 section 5; of version 1, and its extension headers."""
+    """Read a user's packet in GTP-U version 1 with extension headers, 3GPP TS 29.281 section 5."""
     if room < 16:
         return None
     need(frame, at, 16)
@@ -303,19 +305,19 @@ def _gtp(frame: bytes, at: int, room: int) -> Layer | None:
 
 
 def _packet(frame: bytes, at: int) -> Layer | None:
-    """A packet of IP, as its first octet says."""
+    """Read an IP packet; its first octet shows the version."""
     need(frame, at, 1)
     version = frame[at] >> 4
     return Layer(NETWORK, version, at) if version in (4, 6) else None
 
 
 def _lisp(frame: bytes, at: int, room: int) -> Layer | None:
-    """RFC 9300 section 5."""
+    """Read LISP: RFC 9300 section 5."""
     return _packet(frame, at + 16) if room >= 36 else None
 
 
 def _gue(frame: bytes, at: int, room: int) -> Layer | None:
-    """Generic UDP encapsulation, draft-ietf-intarea-gue-09 section 3: of variant 1 the packet has no header before it."""
+    """Read generic UDP encapsulation, draft-ietf-intarea-gue-09 section 3: in variant 1 no header precedes the packet."""
     if room < 12:
         return None
     need(frame, at, 12)
@@ -328,7 +330,7 @@ def _gue(frame: bytes, at: int, room: int) -> Layer | None:
 
 
 def _l2tp(frame: bytes, at: int, room: int) -> Layer | None:
-    """Data of L2TP, version 2 with PPP inside, RFC 2661 section 3.1, or 3 with frames, RFC 3931 section 4.1.2."""
+    """Read L2TP data, version 2 with PPP inside, RFC 2661 section 3.1, or 3 with frames, RFC 3931 section 4.1.2."""
     if room < 16:
         return None
     need(frame, at, 16)

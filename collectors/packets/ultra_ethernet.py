@@ -1,13 +1,13 @@
 """Decode Ultra Ethernet Transport (UET) over UDP. `ultra_ethernet_layer` gives the same results, compiled.
 
 Source: Ultra Ethernet Specification 1.0.1, sections "Packet Delivery Sublayer" (PDS), "Semantic Sublayer" (SES) and 4.3.6,
-"Header Parsing Guide". Every field here was compared with three implementations: the dissector of Wireshark (packet-uet.c,
-2025), the reference provider of the consortium (uet-ref-prov, uet_pkt_hdr.h, headers of version 1.0) and XDP2 (uet/pds.h,
-uet/ses.h). Where one of them differs, the other two agree: the lengths of the CCX headers and the payload length of a response
-with data are those of the first two, the small response with data has the 12 octets of the last two.
+"Header Parsing Guide". Every field was compared with three implementations: the dissector of Wireshark (packet-uet.c, 2025),
+the reference provider of the consortium (uet-ref-prov, uet_pkt_hdr.h, headers of version 1.0) and XDP2 (uet/pds.h, uet/ses.h).
+If one of them differs, the other two agree: the lengths of the CCX headers and the payload length of a response with data
+follow the first two, the small response with data has the 12 octets of the last two.
 
-Not read, since the sources do not agree on it or none has it: UET without UDP (its IP protocol number is not assigned), what
-TSS encrypts, extension headers other than the eager length of a rendezvous, the checksum behind the payload.
+Not decoded, because the sources disagree or lack it: UET without UDP (its IP protocol number is not assigned), data encrypted
+by TSS, extension headers except the eager length of a rendezvous, the checksum behind the payload.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from collectors.packets.packet_kinds import (
 TSS, RUD_REQ, ROD_REQ, RUDI_REQ, RUDI_RESP, UUD_REQ, ACK, ACK_CC, ACK_CCX = range(1, 10)
 NACK, CTRL, NACK_CCX, RUD_CC_REQ, ROD_CC_REQ = range(10, 15)
 NO_SES, SMALL, MEDIUM, STANDARD, RESPONSE, RESPONSE_DATA, RESPONSE_DATA_SMALL = range(7)
-RETRANSMIT, ECN_MARKED, NEW_PDC = 0x10, 0x20, 0x04  # flags of PDS; the second: the packet that is answered was marked
-# Octets of the PDS header by type, of the SES header by next header; 0: a type that nobody defined
+RETRANSMIT, ECN_MARKED, NEW_PDC = 0x10, 0x20, 0x04  # flags of PDS; the second: the acknowledged packet was marked
+# Octets of the PDS header by type, of the SES header by next header; 0: undefined type
 PDS_OCTETS = (0, 0, 12, 12, 8, 8, 4, 12, 32, 40, 16, 16, 32, 16, 16) + (0,) * 17
 SES_OCTETS = (0, 20, 32, 44, 12, 20, 12) + (0,) * 9
 READ, RENDEZVOUS, RENDEZVOUS_TAGGED = 0x02, 0x06, 0x0A  # SES opcodes
@@ -52,7 +52,7 @@ REFUSED, NOT_READY = 0x60, 0x20  # as the syndrome of an AETH says it
 
 
 class Request(NamedTuple):
-    """PDS header of a request, and of an acknowledgment: there the cumulative PSN, and the offset of its own PSN from that."""
+    """PDS header of a request, and of an acknowledgment: there the cumulative PSN, and the offset of its own PSN from it."""
 
     prologue: int
     clear_psn_offset: int
@@ -74,7 +74,7 @@ class Nack(NamedTuple):
 
 
 class Common(NamedTuple):
-    """What each SES request begins with; `message`: its id, in small and medium ones the length of the request."""
+    """First fields of each SES request; `message`: its id; in small and medium requests the length."""
 
     opcode: int
     flags: int
@@ -85,7 +85,7 @@ class Common(NamedTuple):
 
 
 class Standard(NamedTuple):
-    """What follows in a standard request. Of packets after the first, `header_data` has payload length and message offset."""
+    """Further fields of a standard request. In packets after the first, `header_data` has payload length and message offset."""
 
     buffer_offset: int
     initiator: int
@@ -95,7 +95,7 @@ class Standard(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What each SES response begins with; `message`: its id, in a small response with data the length of the payload."""
+    """First fields of each SES response; `message`: its id; in a small response with data the length of the payload."""
 
     opcode: int
     return_code: int
@@ -104,7 +104,7 @@ class Response(NamedTuple):
 
 
 class ResponseData(NamedTuple):
-    """What follows in a response with data."""
+    """Further fields of a response with data."""
 
     read_message: int
     payload_length: int
@@ -121,7 +121,9 @@ unpack_response_data, pack_response_data = twins("!HHII", ResponseData)
 
 
 class Uet(NamedTuple):
-    """What a packet adds to a row: see `plain_decoder.Packet`. `names`: the id of its message, and below 16 bits of its PDC."""
+    """Fields that a packet adds to a row: see `plain_decoder.Packet`. `names`: the id of its message, and in the lower
+    16 bits its PDC.
+    """
 
     opcode: int
     sequence: int
@@ -134,10 +136,10 @@ class Uet(NamedTuple):
 
 
 def unpack_uet(frame: bytes, at: int, room: int, datagram: int) -> Uet | None:
-    """What the packet in a UDP datagram does; None where it is not UET or encrypted. struct.error where the frame was cut.
+    """Decode the packet in a UDP datagram; None if it is not UET or is encrypted. struct.error if the frame was truncated.
 
-    `room`: octets behind the UDP header, as IP says; `datagram`: the same as UDP says, more than `room` where a switch trimmed
-    the packet.
+    `room`: octets behind the UDP header according to IP; `datagram`: according to UDP, more than `room` if a switch trimmed the
+    packet.
     """
     if room < 4:
         return None
@@ -170,7 +172,7 @@ def unpack_uet(frame: bytes, at: int, room: int, datagram: int) -> Uet | None:
 
 
 def _answer(flags: int) -> int:
-    """What a packet without payload does that acknowledges others."""
+    """Decode a packet without payload that acknowledges others."""
     return NOTICE if flags & ECN_MARKED else ACKNOWLEDGMENT
 
 
@@ -181,7 +183,9 @@ def _unpack_nack(found: Uet, code: int, flags: int) -> Uet:
 
 
 def _unpack_request(frame: bytes, at: int, room: int, form: int, found: Uet, cut: bool) -> Uet:
-    """A request and its payload. The request length bounds it, so that neither extension headers nor a checksum count."""
+    """Decode a request and its payload. The request length limits it, so that neither extension headers nor a checksum
+    count.
+    """
     common, rest = unpack_common(frame, at), room - SES_OCTETS[form]
     operation, begins, ends = common.opcode & 0x3F, True, True
     expected = length = common.message & LENGTH
@@ -206,7 +210,7 @@ def _unpack_request(frame: bytes, at: int, room: int, form: int, found: Uet, cut
 
 
 def _unpack_response(frame: bytes, at: int, room: int, form: int, found: Uet, flags: int) -> Uet:
-    """A response, and the payload of a READ."""
+    """Decode a response, and the payload of a READ."""
     response, rest = unpack_response(frame, at), room - SES_OCTETS[form]
     found = found._replace(job_id=response.job & JOB)
     if form == RESPONSE:
