@@ -17,7 +17,7 @@ def opening(flows, rows, again, found):
 
 
 def openings(rows, batch, again=()):
-    """Where a unit starts, of one flow that comes in batches; `again`: the rows that repeat what was sent before."""
+    """Find the starts of units of one flow in batches; `again`: retransmitted rows."""
     flows, found = np.zeros(1, FLOW), []
     for i in range(0, len(rows), batch):
         part = rows_of(packets(rows[i : i + batch]))

@@ -69,7 +69,7 @@ def hinted(frames):
 
 
 def check(frame):
-    """A hint says what the plain decoder does."""
+    """Check that a hint equals the result of the plain decoder."""
     octets, (hint,) = hinted([frame])
     what, rest = told(np.array([hint], HINT))
     assert (hint["time_ns"], hint["lengths"]) == (7, len(frame) | len(frame) << 32)

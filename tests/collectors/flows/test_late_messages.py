@@ -1,4 +1,4 @@
-"""Which message a packet is of that comes after newer ones: `test_messages` has the rest."""
+"""Test the message of packets that arrive after newer ones."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_sends_which_do_not_say_how_long_they_are(order):
 
 
 def test_more_messages_than_are_held():
-    """What comes after its message was given out is a record of its own, not of another message."""
+    """Packets after their message was emitted form their own record, not part of another message."""
     rows = [row for k in range(12) for row in write(k * 10_000, 10 * k, 10)]
     late = rows.pop(9)
     flows, _ = records([*rows, late | {"time_ns": 10**6}])

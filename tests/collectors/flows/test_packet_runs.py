@@ -1,4 +1,4 @@
-"""Runs are there, whatever becomes of them; that they come to the same as packets one by one, `test_straight` says."""
+"""Test that runs occur; other tests show that they equal packets one by one."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ def records(rows, batch=None, least=1, **knobs):
 
 
 def write(time, psn, count, *, last=LAST, middles=True, **more):
-    """An RDMA WRITE of so many packets of 4096 octets, the last with 100."""
+    """Build an RDMA WRITE of so many packets of 4096 octets, the last with 100."""
     size = (count - 1) * 4096 + 100
     rows = [roce(time, FIRST, psn, dma_length=size, **more)]
     rows += [roce(time + 1000 * i, MIDDLE, psn + i, **more) for i in range(1, count - 1)] if middles else []
@@ -113,7 +113,7 @@ def test_packets_that_were_overtaken_are_no_retransmissions(begin, order):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_spraying_over_paths_of_different_length(seed):
-    """Packets of three queue pairs come up to 200 places late: octets are whole, nothing was sent again, until some is."""
+    """Packets of three queue pairs arrive up to 200 places late: all octets count, nothing is retransmitted, until some is."""
     rng = random.Random(seed)
     rows, psn = [], [2**24 - 100, 0, 77]
     for k in range(60):
@@ -135,7 +135,7 @@ def test_spraying_over_paths_of_different_length(seed):
 
 @pytest.mark.parametrize("lag", [100, 1100, 3500])
 def test_packets_that_a_mirror_saw_twice_are_no_retransmissions(lag):
-    """A copy has the same IP identification; what is sent again has another."""
+    """A copy has the same IP identification; a retransmission has another."""
     once = [row | {"ip_id": 10 + k} for k, row in enumerate([*write(0, 0, 10), *write(20_000, 10, 2), *write(30_000, 12, 5)])]
     twice = [row | {"time_ns": row["time_ns"] + lag} for row in once]
     flows, tally = records(sorted(once + twice, key=lambda row: row["time_ns"]))
@@ -210,7 +210,7 @@ def test_batches_do_not_matter(rows, batch):
     st.lists(st.tuples(st.integers(0, 2), st.integers(2, 20), st.integers(0, 20)), min_size=1, max_size=12), st.integers(1, 40)
 )
 def test_octets_are_conserved(messages, batch):
-    """Messages captured whole, of three QPs, each partly sent again: every PSN's payload counts once."""
+    """Complete messages of three QPs, each partly retransmitted: every PSN's payload counts once."""
     rows, psn, time = [], [2**24 - 30, 0, 500], 0
     for qp, count, again in messages:
         message = write(time, psn[qp], count, qp=qp)

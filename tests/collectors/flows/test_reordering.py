@@ -1,4 +1,4 @@
-"""What a flow remembers of packets comes to the same as sets of numbers do. `test_messages` and `test_lanes` say what for."""
+"""Test that a flow's memory of packets equals sets of numbers."""
 
 import random
 

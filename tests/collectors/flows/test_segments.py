@@ -36,7 +36,7 @@ def test_what_was_sent_again_is_told_from_a_probe():
 @pytest.mark.parametrize("size", [1448, 100])
 @pytest.mark.parametrize("begin", [0, 2**32 - 3000])
 def test_segments_that_were_overtaken_are_no_retransmissions(order, size, begin):
-    """Of the first nobody knows whether it was sent before the capture began."""
+    """The first segment may have been sent before the capture began."""
     rows = [tcp(i * 1000, size, begin + k * size) for i, k in enumerate(order)]
     flows, _ = records(rows)
     lost = order[0] == 1
@@ -55,7 +55,7 @@ def test_a_gap_that_is_filled_in_parts():
 @pytest.mark.parametrize("lag", [0, 1, 3])
 @pytest.mark.parametrize("size", [1448, 100])
 def test_a_segment_that_a_mirror_saw_twice_is_no_retransmission(size, lag):
-    """A copy has the same IP identification; what is sent again has another."""
+    """A copy has the same IP identification; a retransmission has another."""
     once = [tcp(k * 1000, size, k * size, ip_id=7 + k) for k in range(20)]
     twice = [row | {"time_ns": row["time_ns"] + lag * 1000 + 1} for row in once]
     both = sorted(once + twice, key=lambda row: row["time_ns"])

@@ -1,4 +1,4 @@
-"""Frames straight to flows come to the same as frames to rows, and rows to flows."""
+"""Test that frames followed directly equal frames decoded to rows and followed then."""
 
 import random
 from collections import Counter

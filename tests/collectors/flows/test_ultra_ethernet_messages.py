@@ -1,4 +1,4 @@
-"""Records of Ultra Ethernet: one per message, whatever order its packets come in, and what says that the network was full."""
+"""Test records of Ultra Ethernet: one per message, for any packet order, and signs of congestion."""
 
 import random
 from itertools import count
@@ -21,7 +21,7 @@ MTU = 1024
 
 
 def message(size: int, *, number: int = 1, psn: int = 100, pdc: int = 5, **fields: int) -> list[bytes]:
-    """The packets of a WRITE in order."""
+    """Build the packets of a WRITE in order."""
     parts = [(offset, min(MTU, size - offset)) for offset in range(0, size, MTU)]
     return [
         write(length, total=size, offset=offset, message=number, psn=psn + k, pdc=pdc, **fields)
@@ -30,7 +30,7 @@ def message(size: int, *, number: int = 1, psn: int = 100, pdc: int = 5, **field
 
 
 def again(packet: bytes) -> bytes:
-    """The same packet with the flag that it was sent again."""
+    """Return the same packet with the retransmission flag."""
     return packet[:1] + bytes([packet[1] | uet.RETRANSMIT]) + packet[2:]
 
 
@@ -141,7 +141,7 @@ def test_a_read_is_asked_for_and_answered() -> None:
 
 
 def test_an_answer_to_a_request_sent_again_may_be_the_first() -> None:
-    """Its flag says that the request was sent again: the first one was lost, or the answer to it was."""
+    """Its flag shows a retransmitted request: the first request or its answer was lost."""
     parts = [(0, 1024), (1024, 1024), (2048, 952)]
     back = [of(uet.ACK, uet.RESPONSE_DATA, response_data(n, offset=at) + bytes(n), psn=k) for k, (at, n) in enumerate(parts)]
     flows, _ = followed([back[0], again(back[1]), back[2]])
@@ -221,7 +221,7 @@ def test_two_switches_see_a_packet_once() -> None:
 @given(st.lists(st.tuples(st.sampled_from(range(12)), st.integers(0, 7), st.booleans()), max_size=200), st.data())
 @settings(max_examples=40)
 def test_any_packets_give_sound_records(picks: list[tuple[int, int, bool]], data: st.DataObject) -> None:
-    """Whatever is lost, given twice, or mixed: no octet counts twice, and records end."""
+    """With any loss, duplication or reordering no octet counts twice, and records end."""
     packets = [p for number in range(3) for p in message(4000, number=number, psn=4 * number)]
     chosen = [again(packets[k]) if repeated else packets[k] for k, _, repeated in picks]
     chosen = [p[: data.draw(st.integers(60, 110))] if cut == 0 else p for (_, cut, _), p in zip(picks, chosen, strict=True)]

@@ -1,4 +1,4 @@
-"""InfiniBand's own links and ERF: down to the BTH, as Wireshark reads them, and flow records from there."""
+"""Test native InfiniBand and ERF: down to the BTH, as Wireshark decodes them, and flow records."""
 
 import shutil
 import subprocess
@@ -94,7 +94,7 @@ def test_a_length_beyond_the_frame_is_refused() -> None:
 
 
 def test_the_frame_in_a_record_has_the_length_that_the_record_says() -> None:
-    """Not that of the capture, which may be with the header of the record or without."""
+    """The length is not that of the capture, which may include the record header."""
     frame = erf(2, TCP, extensions=3)
     cut = plain_decoder.unpack(frame[:100], len(TCP), infiniband.ERF)
     assert isinstance(cut, Packet)
@@ -102,7 +102,7 @@ def test_the_frame_in_a_record_has_the_length_that_the_record_says() -> None:
 
 
 def test_messages_become_flow_records(tmp_path: Path) -> None:
-    """A WRITE of three packets, of one subnet; in a file, as captures are."""
+    """Build a WRITE of three packets in one subnet, as a capture file."""
     size = 2 * 1024 + 100
     parts = [(6, reth(size) + b"x" * 1024), (7, b"x" * 1024), (8, b"x" * 100)]
     frames = [lrh(transport(opcode, rest, psn=9 + k), 2) for k, (opcode, rest) in enumerate(parts)]
@@ -121,7 +121,7 @@ FIELDS = "infiniband.lrh.slid infiniband.lrh.dlid infiniband.bth.opcode infiniba
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_wireshark_reads_the_same(tmp_path: Path) -> None:
-    """In records of ERF: older ones of its versions do not know link type 247."""
+    """Use ERF records: older versions lack link type 247."""
     frames = [lrh(WRITE, 2, slid=0x21, dlid=0x22), lrh(grh(WRITE), 3), lrh(transport(17, bytes(4), dst_qp=77, psn=5), 2)]
     frames = [erf(21, frame) for frame in frames]
     write(tmp_path / "ib.pcap", [(i, frame, len(frame)) for i, frame in enumerate(frames)], link_type=infiniband.ERF)

@@ -12,7 +12,7 @@ WHOLE = ethernet(ipv4(tcp(b"x" * 900)))
 
 
 def longer(frame, length):
-    """The same, whose IP header says another length."""
+    """Return the same frame with another IP length."""
     return frame[:16] + length.to_bytes(2, "big") + frame[18:]
 
 

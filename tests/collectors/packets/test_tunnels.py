@@ -26,7 +26,7 @@ def test_what_cannot_be_read_has_its_name(name):
 
 @pytest.mark.parametrize("name", TUNNELLED)
 def test_a_tunnel_cut_anywhere(name):
-    """The packet, or that it was cut, or, where only what is inside shows that it is a tunnel, the packet around it."""
+    """Return the packet, or that it was truncated, or the outer packet if only the inner one identifies the tunnel."""
     frame = TUNNELLED[name]
     for captured in range(len(frame)):
         found = unpacked(frame[:captured], len(frame))

@@ -1,4 +1,4 @@
-"""The headers of Ultra Ethernet, against octets written out by hand from the specification's figures."""
+"""Test the headers of Ultra Ethernet against octets written by hand from the specification's figures."""
 
 import struct
 
@@ -141,7 +141,7 @@ def test_over_ipv6_with_the_mark_of_congestion() -> None:
 
 @pytest.mark.parametrize("name", LIKE)
 def test_cut_anywhere_it_is_the_packet_or_was_cut(name: str) -> None:
-    """As captures cut frames: what is not there cannot be read, and nothing else is read for it."""
+    """Truncated frames: missing fields are not read, and nothing else is read instead."""
     frame = framed(PACKETS[name])
     whole = row(frame)
     for captured in range(len(frame)):
@@ -149,7 +149,7 @@ def test_cut_anywhere_it_is_the_packet_or_was_cut(name: str) -> None:
 
 
 def test_a_trimmed_packet_by_the_length_of_its_datagram() -> None:
-    """Only UDP still says how long the first packet of a message was."""
+    """Only UDP still shows the length of the first packet of a message."""
     whole = write(1024, total=4000)
     found = row(framed(whole[:200], length=8 + len(whole)))
     assert (found.opcode, found.octets) == (UET | NAMED | BEGINS | TRIMMED, 0)

@@ -1,4 +1,4 @@
-"""The table of numbers of the detectors."""
+"""Test the constants of the detectors."""
 
 from prism.detectors import constants
 

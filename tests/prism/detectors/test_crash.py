@@ -52,7 +52,7 @@ def test_a_connection_closed_while_training_goes_on_is_no_crash():
 @pytest.mark.parametrize("born", [False, True])
 @pytest.mark.parametrize(("lead_ms", "claimed"), [(50.0, True), (0.2, False)])
 def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, claimed, born):
-    """The steps of such a job may be cut elsewhere than where it ends, or be parts of what was expected as one."""
+    """Detected steps of such a job may end elsewhere than the job, or be sub-steps."""
     wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=lead_ms)
     for i, row in enumerate(row for row in wire.rows if row["octets"] == 0 and row["src"] != 2):
         row["start_ns"] += i * MS // 50
@@ -65,7 +65,7 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
 
 @pytest.mark.parametrize("rank", [1, 4])
 def test_a_pipeline_cut_short_though_most_of_its_octets_are_the_ring_s(rank):
-    """Few edges have moved a part of theirs, as no ring has begun; but of those that send both ways half have."""
+    """Few edges have moved part of their octets, as no ring has begun; but half of the two-way edges have."""
     job = Job(
         dp=4, pp=2, micro=2, steps=17, transport="tcp", forward_ms=118, backward_ms=236, activation_octets=320_000,
         gradient_octets=8_000_000, jitter=0.02,
@@ -102,7 +102,7 @@ def test_a_job_that_ends_after_forwards_alone_is_no_crash():
 
 @pytest.mark.parametrize("before", [True, False])
 def test_who_had_closed_when_the_others_began_the_step_went_away(before):
-    """They go forward without it; who takes part in forwards closes after them."""
+    """Forward passes continue without the rank; ranks in forward passes close after them."""
     wire = training(dp=4, pp=2, micro=4, wire=Wire(tcp=True))
     last = max(row["end_ns"] for row in wire.rows)
     for peer in range(8):
@@ -127,7 +127,7 @@ def test_who_answers_a_closing_has_not_left_himself():
 
 
 def test_who_had_moved_all_of_its_step_did_not_cut_it_short():
-    """The others may only end theirs later."""
+    """The others may only end their last step later."""
     view = seen(training(dp=4, pp=2, wire=Wire(tcp=True)).flows())
     last = len(view.ends) - 1
     for rank in range(8):
@@ -138,7 +138,7 @@ def test_who_had_moved_all_of_its_step_did_not_cut_it_short():
 
 @pytest.mark.parametrize("itself", [False, True])
 def test_others_may_go_on_for_a_while_without_who_went_away(itself):
-    """Until they need what does not come; a capture may end before they leave. Who sends on has not gone."""
+    """The others continue until they need missing data; a capture may end before. A rank that still sends has not left."""
     wire = training(dp=8, wire=Wire(tcp=True), rounds=3)
     last = max(row["end_ns"] for row in wire.rows)
     for peer in (0, 1, 3, 4, 5, 6, 7):
@@ -149,7 +149,7 @@ def test_others_may_go_on_for_a_while_without_who_went_away(itself):
 
 
 def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
-    """Experts' edges move now more, now less; the others' of nine tenths of the octets move the same in each step."""
+    """Expert edges vary; the other edges, with nine tenths of the octets, move equal volumes in each step."""
     steps = np.tile([[80.0], [90.0], [10.0]], (1, 9))
     varied = steps * np.array([[1.0], [1.0], [0.0]]) + np.array([[0.0], [0.0], [1.0]]) * [8, 12, 9, 10, 11, 10, 7, 13, 10]
     shares = np.array([0.2, 0.2, 0.25])
@@ -162,7 +162,7 @@ def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
 
 
 def test_rings_both_ways_may_have_moved_different_shares_between_two_collectives():
-    """Parameters of half a step were gathered one way, and nothing was reduced the other way yet."""
+    """Half of the parameters were gathered in one direction, and nothing was reduced in the other yet."""
     view = seen(training(dp=4, wire=Wire(tcp=True)).flows())
     keys = sorted(view.edges)
     shares = np.array([0.6 if (b - a) % 4 == 1 else 0.0 for a, b, *_ in keys])
@@ -186,7 +186,7 @@ def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_
 
 @pytest.mark.parametrize(("other", "sent", "expected"), [(60, 0, True), (160, 0, False), (60, 900, False)])
 def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, expected):
-    """Steps of 100; the first leaves 20 after its second, the `other` ended its own last one so long after the begin."""
+    """Steps last 100; the first rank leaves 20 after its second step; `other` is the end of the other rank's last step."""
     edge = SimpleNamespace(start=np.array([10, 110, 210]), octets=np.array([1000, 1000, sent]))
     steps = [np.array([[0, 100], [100, end]]) for end in (200, other)]
     view = SimpleNamespace(

@@ -16,7 +16,7 @@ USUAL = 1000.0  # ms forwards; backwards take twice as long
 
 
 def job(work, *, after_ms=5000.0, tcp=True, least=2, steps=STEPS):
-    """A job that reduces once a step, as it is seen so long after its newest step began."""
+    """Build a job with one reduction per step, seen `after_ms` after its newest step began."""
     made = training(dp=RANKS, steps=steps, wire=Wire(tcp=tcp), work=work).flows()
     whole = seen(made, placed(RANKS))
     now = int(whole.ends[-2] + after_ms * MS)
@@ -70,7 +70,7 @@ HOSTS, INNER = 4, 3  # the second of its host: nobody sees it send
 
 
 def hidden(*faults, after_s, buckets=1, tcp=True):
-    """A job whose hosts have two ranks each, as it is seen so long after its newest step began."""
+    """Build a job with two ranks per host, seen `after_s` after its newest step began."""
     spec = Job(dp=2 * HOSTS, steps=STEPS, buckets=buckets, overlap=buckets > 1, forward_ms=1000, backward_ms=2000)
     octets = 40_000_000 if tcp else 1_000_000_000
     spec = replace(spec, transport="tcp" if tcp else "rdma", gradient_octets=octets, jitter=0.02, spike_chance=0)

@@ -63,7 +63,7 @@ def test_where_a_step_or_two_are_as_long_this_may_be_one_of_them(once, expected)
 
 
 def test_steps_that_several_ranks_made_long_one_after_another_are_single_ones():
-    """As where hosts have other load now and then: three on end, each another's."""
+    """Hosts sometimes have other load: three hosts in successive steps."""
     other = {6: 0, 7: 2, 8: 7}
     work = lambda step, rank: 1.4 * USUAL if other.get(step) == rank else longer(step, rank)  # noqa: E731
     assert early_slow_rank(job(work)) == []
@@ -116,7 +116,7 @@ def test_without_a_pipeline_the_one_that_is_last_in_all_parts_of_a_step(name):
 
 @pytest.mark.parametrize(("tcp", "buckets"), [(True, 4), (False, 4), (False, 8)])
 def test_where_lanes_are_inside_hosts_it_is_whom_the_ring_waited_for(tcp, buckets):
-    """Rank 3 is the second of its host, which sends to nobody that is on the wire."""
+    """Rank 3 is the second of its host and has no visible receiver."""
     octets, nic = (40_000_000, 4.0) if tcp else (2_000_000_000, 200.0)
     kind = replace(LONG, transport="tcp" if tcp else "rdma", buckets=buckets, overlap=True, gradient_octets=octets)
     own = Cluster(hosts=4, gpus=2, nic_gbit=nic)
@@ -133,7 +133,7 @@ def test_where_lanes_are_inside_hosts_it_is_whom_the_ring_waited_for(tcp, bucket
 
 @pytest.mark.parametrize(("seed", "step"), [(0, 36), (9, 51)])
 def test_what_spares_a_part_of_a_step_is_not_all_through_it(seed, step):
-    """Draws in which a single backward took half as long again, under which gradients are reduced in eight buckets."""
+    """Random cases: a single backward pass took 1.5 times as long, overlapped with reductions of eight buckets."""
     kind = replace(SIMULATED["ddp over RDMA"][1], buckets=8, jitter=0.048, spike_chance=0.004, spike_factor=1.5, steps=step + 2)
     kind = replace(kind, forward_ms=1333, backward_ms=2666, message_octets=1 << 20, window_octets=1 << 22)
     made = simulate(Spec("long", RDMA, (kind,)), seed)
@@ -146,7 +146,7 @@ def test_what_spares_a_part_of_a_step_is_not_all_through_it(seed, step):
 
 
 def test_the_last_part_of_a_slow_step_may_be_as_long_as_ever():
-    """A draw in which hardly any work is left in it."""
+    """A random case in which the step has hardly any own work left."""
     kind = replace(SIMULATED["ddp over RDMA"][1], buckets=8, jitter=0.03, forward_ms=1333, backward_ms=2666)
     kind = replace(kind, message_octets=1 << 20, window_octets=1 << 22)
     slow = Fault("compute_slow", ranks=(6,), first=LONG.steps - 1, factor=1.74)

@@ -51,7 +51,7 @@ def test_a_host_may_hang_as_a_whole_and_two_hosts_together_may_not():
 
 @pytest.mark.parametrize("rank", [4, 6])
 def test_where_a_ring_goes_on_inside_hosts_the_host_of_who_is_not_ready_is_named(rank):
-    """What comes to it and what leaves it waits, and which of that is sent first differs from step to step."""
+    """Data to and from the rank waits, and its order differs between steps."""
     job = Job(dp=8, transport="rdma", steps=16, forward_ms=100.0, backward_ms=200.0, gradient_octets=8_000_000)
     spec = Spec("x", Cluster(hosts=4, gpus=2), (job,), faults=(Fault("hang", ranks=(rank,), first=9, seconds=6.0),))
     done = simulate(spec, 1)
@@ -62,7 +62,7 @@ def test_where_a_ring_goes_on_inside_hosts_the_host_of_who_is_not_ready_is_named
 
 @pytest.mark.parametrize(("ranks", "gone"), [(16, 2), (8, 0)])
 def test_who_sends_nothing_that_is_seen_may_wait_for_a_neighbour(ranks, gone):
-    """Whom the one before it on the wire awaits is not to blame for that where it only hands on inside its host."""
+    """A rank that only forwards inside its host is not to blame if its visible predecessor waits for it."""
     job = Job(dp=ranks, transport="rdma", buckets=4, overlap=True, steps=14, gradient_octets=262_000_000, jitter=0.023)
     job = replace(job, forward_ms=157.0, backward_ms=314.0, optimizer_ms=26.0)
     fault = Fault("crash", ranks=(gone,), first=5, restart_s=1.4)
@@ -80,7 +80,7 @@ def told_of(job: Job, fault: Fault, *, joined: bool = False):
 
 @pytest.mark.parametrize("rank", [2, 3, 5, 6])
 def test_who_stands_in_the_middle_of_what_it_sends_waits(rank):
-    """Of two that exchange, each sends what it may before the other is ready: the rest waits for that one."""
+    """In an exchange each rank sends a window before the other is ready; the rest waits."""
     job = Job(
         mode="3d", dp=2, pp=4, steps=14, micro=8, schedule="interleaved", chunks=2, transport="rdma", batched=True,
         forward_ms=20.0, backward_ms=40.0, optimizer_ms=16.0, gradient_octets=8_000_000, activation_octets=16_000_000,
@@ -100,7 +100,7 @@ def test_a_step_that_most_ranks_had_ended_is_not_over(rank):
 
 @pytest.mark.parametrize("rank", [0, 2, 5])
 def test_a_step_that_lacks_octets_when_the_job_falls_silent_is_not_over(rank):
-    """Others go on for a while, so that a step seems to end; who is not there sends nothing of what comes later."""
+    """Others continue for a while, so that a step seems to end; the hung rank sends nothing later in the order."""
     job = Job(
         mode="3d", dp=2, pp=2, tp=2, steps=17, micro=6, schedule="gpipe", forward_ms=53.0, backward_ms=106.0,
         optimizer_ms=44.0, gradient_octets=400_000_000, activation_octets=16_000_000, tensor_octets=8_000_000, tensor_calls=4,
@@ -110,7 +110,7 @@ def test_a_step_that_lacks_octets_when_the_job_falls_silent_is_not_over(rank):
 
 @pytest.mark.parametrize("rank", [0, 5, 7])
 def test_who_is_not_in_a_ring_whose_senders_wait(rank):
-    """The rank before it in the ring has begun to send as little, but it took from the one before."""
+    """The rank before it in the ring has sent as little, but has received from its predecessor."""
     job = Job(
         dp=8, steps=12, accumulation=4, transport="rdma", forward_ms=273.0, backward_ms=546.0, optimizer_ms=136.5,
         gradient_octets=800_000_000, world_reduce=True, jitter=0.044,
@@ -157,7 +157,7 @@ def test_who_closed_its_connections_does_not_hang():
 
 
 def silent_for(periods: float, *, after: float = 0.0):
-    """A pipeline of which rank 3 hangs in step 9, as it is known that long after it fell silent; records end `after` steps."""
+    """Build a pipeline with rank 3 hung in step 9; records end `after` steps after the silence began."""
     wire = training(dp=4, pp=2, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if (step, r) == (9, 3) else 0.0)
     whole = seen(wire.flows(), placed(8))
     (one,) = hang(whole)
@@ -201,7 +201,7 @@ def test_silences_of_one_place_or_one_length_are_usual():
 
 @pytest.mark.parametrize("rank", [2, 5])
 def test_a_job_whose_members_closed_connections_and_that_was_started_again_is_told_of_once(rank):
-    """The silence until all connections are new is what the crash left, and detectors.crash names who closed first."""
+    """A silence until all connections are new follows a crash; detectors.crash names the rank that closed first."""
     job = Job(
         dp=8, transport="tcp", steps=20, buckets=8, overlap=True, forward_ms=24.0, backward_ms=48.0, gradient_octets=1_600_000,
         world_reduce=True,

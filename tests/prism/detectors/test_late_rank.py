@@ -38,7 +38,7 @@ def test_nobody_else_is_named(fault, tcp):
 
 @pytest.mark.parametrize(("pause", "before", "says"), [(0.0, (), 1), (800.0, (), 1), (800.0, (3,), 0)])
 def test_who_is_late_in_steps_that_have_another_reason_to_be_long_is_not_named(pause, before, says):
-    """All evaluate in three steps on end, and one is the last to go on; they have evaluated before, when it was not."""
+    """All ranks evaluate in three successive steps, and one continues last; in earlier evaluations it did not."""
     steps = range(8, 11)
     wire = training(
         dp=8,
@@ -77,7 +77,7 @@ def test_where_senders_wait_for_the_receiver_slow_rank_sees_it():
 
 
 def test_of_ranks_late_alike_the_host_is_named():
-    """Tensor parallel ranks wait inside the host for the slow one; that is not on the wire."""
+    """Tensor-parallel ranks wait invisibly inside the host for the slow one."""
     wire, at = Wire(), T0
     for step in range(14):
         late = {4: 48 * MS, 5: 48 * MS} if step in BAD else {}
@@ -90,7 +90,7 @@ def test_of_ranks_late_alike_the_host_is_named():
 
 @pytest.mark.parametrize(("protocol", "says"), [(UDP, 1), (TCP, 0)])
 def test_where_members_are_not_on_the_wire_the_late_one_may_wait_for_one_of_them(protocol, says):
-    """What every second rank sends stays inside its host; a sender of TCP waits for its receiver."""
+    """Every second rank sends inside its host only; a TCP sender waits for its receiver."""
     view = case("slow rank", tcp=False)
     code = [view.code[a] for a in view.job.endpoints if a == address(RANK) or view.job.endpoints.index(a) % 2 == RANK % 2]
     kept = np.isin(view.flows.src, code)
@@ -99,7 +99,7 @@ def test_where_members_are_not_on_the_wire_the_late_one_may_wait_for_one_of_them
 
 
 def rings(late, *, steps=24):
-    """Two rings in step over the two rails of four hosts; `late` says by how many ms a rank is late in a step."""
+    """Build two synchronous rings over the two rails of four hosts; `late` is a rank's delay in a step, ms."""
     wire, at = Wire(), T0
     for step in range(steps):
         ends = []
@@ -120,7 +120,7 @@ def test_hiccups_now_and_then_are_no_stretch():
 
 
 def test_who_meets_a_late_one_elsewhere_is_late_in_its_own_group():
-    """Experts' gradients are reduced by every second rank: 2 exchanged with 3 before, and all waited for 3."""
+    """Every second rank reduces expert gradients: 2 exchanged with 3 before, and all waited for 3."""
     wire, at = Wire(), T0
     for step in range(14):
         slow = 45 if step in BAD else 0
@@ -137,7 +137,7 @@ def test_who_meets_a_late_one_elsewhere_is_late_in_its_own_group():
 
 
 def test_the_root_of_a_tree_waits_for_its_leaves():
-    """What it sends first is the sum: whoever is late, it is late as well."""
+    """Its first send is the sum: it is late if any rank is late."""
     wire, at = Wire(tcp=True), T0
     for step in range(14):
         slow = (5, 3, 6, 4, 0)[step - BAD.start] if step in BAD else None
@@ -157,7 +157,7 @@ def test_the_root_of_a_tree_waits_for_its_leaves():
 @pytest.mark.parametrize("transport", ["rdma", "tcp"])
 @pytest.mark.parametrize("rank", [4, 5, 7])
 def test_whom_hosts_of_several_ranks_wait_for(transport, rank, first):
-    """Of the ranks of a host only the first and the last of its part of the ring are on the wire: any of them may be late."""
+    """Only the first and the last rank of a host's part of the ring are visible: any rank of it may be late."""
     octets = 60_000_000 if transport == "rdma" else 6_000_000
     job = Job(dp=16, gradient_octets=octets, forward_ms=40, backward_ms=80, steps=16, jitter=0.02, transport=transport)
     cluster = Cluster(hosts=4, gpus=4, nic_gbit=100 if transport == "rdma" else 10)
@@ -170,7 +170,7 @@ def test_whom_hosts_of_several_ranks_wait_for(transport, rank, first):
 
 
 def test_in_health_the_slowest_is_late_by_its_jitter():
-    """A draw in which one rank is later, and another works longer, than all others in most steps, by this much or that."""
+    """A random case: one rank is later, and another works longer, than all others in most steps, by varying amounts."""
     job = Job(mode="3d", transport="rdma", dp=4, tp=4, steps=16, buckets=8, overlap=True, gradient_octets=428_000_000)
     job = replace(job, forward_ms=128.4, backward_ms=256.8, optimizer_ms=21.4, load_ms=4.28, activation_octets=17_000_000)
     job = replace(job, jitter=0.026, uneven_ranks=0.01, spike_chance=0.002, world_reduce=True, retransmit=1e-5)
@@ -182,7 +182,7 @@ def test_in_health_the_slowest_is_late_by_its_jitter():
 
 @pytest.mark.parametrize(("within", "says"), [(1.0, False), (0.3, True)])
 def test_who_is_late_for_the_first_of_many_reductions_is_late_for_all_of_them(within, says):
-    """Steps 8 to 10 take 120 ms longer, one with an evaluation does, too; a rank is late for the first reduction by 20 ms."""
+    """Steps 8 to 10, and one with an evaluation, take 120 ms longer; a rank is 20 ms late for the first reduction."""
     wire = training(
         dp=8,
         wire=Wire(),

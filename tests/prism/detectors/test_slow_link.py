@@ -31,7 +31,7 @@ def test_who_loses_packets_and_nobody_else(fault, tcp):
 
 @pytest.mark.parametrize("longer", [False, True])
 def test_who_sends_faster_only_while_steps_are_longer_is_not_slow_in_the_others(longer):
-    """Longer steps keep everybody waiting, and what waits goes at once; else an edge may be slow most of the time."""
+    """In longer steps all ranks wait and then send at full rate; otherwise an edge may be slow most of the time."""
     wire = training(
         dp=RANKS,
         rate=lambda step, *pair: 30.0 if pair == (0, 1) and step in BAD else 10.0,
@@ -48,7 +48,7 @@ def test_how_much_a_slow_nic_takes_in_each_step_is_told():
 
 @pytest.mark.parametrize(("after", "expected"), [(3.0, (address(1),)), (6.0, tuple(sorted((address(0), address(1)))))])
 def test_who_hands_on_what_comes_slowly_is_not_why_it_does(after, expected):
-    """Around a ring 1 sends what 0 sent it: as slowly, it may be its NIC; faster than that, it waits."""
+    """In a ring 1 forwards data of 0: at equal rate its own NIC may be slow; at a higher rate it waits."""
 
     def rate(step, *pair):
         return 10.0 if step not in BAD else 3.0 if pair == (0, 1) else after if pair == (1, 2) else 10.0
@@ -57,7 +57,7 @@ def test_who_hands_on_what_comes_slowly_is_not_why_it_does(after, expected):
 
 
 def going_on(slow, *, least=2, whole=13, rounds=None):
-    """The edges around a NIC slow in some steps, of which the last is not over yet."""
+    """The edges of a NIC are slow in some steps, the last of which is not over yet."""
 
     def rate(step, *pair):
         return 3.0 if NIC in pair and step in slow else 10.0
@@ -102,7 +102,7 @@ def test_what_is_said_of_a_slow_nic():
 
 @pytest.mark.parametrize(("octets", "expected"), [(400_000, True), (40_000_000, False)])
 def test_that_short_bursts_are_not_slow_says_nothing_of_a_nic(octets, expected):
-    """Shapers let them through at full rate. Long ones that are not slow either tell that it is not the NIC."""
+    """Shapers pass short bursts at full rate. If long bursts are fast as well, the NIC is not slow."""
     wire = FAULTS["slow NIC"](Wire())
     for end in seen(wire.flows(TOPOLOGY), TOPOLOGY).ends:
         for other in (NIC + 2, NIC + 4, NIC - 3):
@@ -112,7 +112,7 @@ def test_that_short_bursts_are_not_slow_says_nothing_of_a_nic(octets, expected):
 
 
 def test_an_edge_whose_ends_cannot_be_told_apart_is_a_link():
-    """Of a pair that alone is slow, either end may be at fault."""
+    """If a single pair is slow, either end may be the cause."""
     pair = (2, 3)
     wire = training(dp=8, rate=lambda step, *edge: 3.0 if edge == pair and step in BAD else 10.0)
     (one,) = slow_link(seen(wire.flows()))
@@ -126,7 +126,7 @@ def test_a_switch_is_to_blame_where_all_that_crosses_it_is_slow():
 
 
 def test_queues_between_switches_say_which_of_two_links():
-    """Two hosts on their own leaf: its edges all cross its uplink too, and only the delay there tells the two apart."""
+    """Two hosts on their own leaf: all their edges cross its uplink, and only the delay there distinguishes the two."""
     flows = FAULTS["slow uplink"](Wire()).flows(TOPOLOGY)
     ends = seen(flows, TOPOLOGY).ends
     start = np.repeat(ends, 2)
@@ -147,7 +147,7 @@ def test_a_few_losses_everywhere_are_nothing():
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_who_waits_for_a_slow_nic_may_take_turns_elsewhere_then(rank):
-    """In a tree those below send up together when they have to wait, each half as fast: they are not the worst."""
+    """In a tree, waiting children send up simultaneously, each at half rate: they are not the worst edges."""
     job = Job(
         dp=8, steps=20, transport="rdma", algorithm="tree", buckets=8, overlap=True, forward_ms=20.4, backward_ms=40.8,
         optimizer_ms=3.4, gradient_octets=68_000_000, jitter=0.042,
@@ -160,12 +160,12 @@ def test_who_waits_for_a_slow_nic_may_take_turns_elsewhere_then(rank):
 
 @cache
 def ring(steps):
-    """What is seen of a ring of 16."""
+    """Build the view of a ring of 16."""
     return seen(training(dp=16, steps=steps).flows())
 
 
 def losing(counts):
-    """A ring of 16 whose edges send so many packets again in each step, int[16, steps]."""
+    """Build a ring of 16 with retransmitted packets by edge and step, int[16, steps]."""
     view = ring(counts.shape[1])
     again = np.zeros(len(view.flows), np.int64)
     for key, own in zip(sorted(view.edges), counts, strict=True):
@@ -175,7 +175,7 @@ def losing(counts):
 
 
 def test_losses_that_come_in_bunches_are_chance_as_often_as_they_come():
-    """Five packets at a time, now here and now there: three such times at one NIC are no more than chance makes."""
+    """Five packets at a time, at random places: three such events at one NIC may be chance."""
     every = [5 * np.random.default_rng(seed).poisson(0.1, (16, 24)) for seed in range(20)]
     assert [claim for counts in every for claim in lossy_link(losing(counts))] == []
     counts = every[0].copy()

@@ -62,7 +62,7 @@ def test_stages_have_unequal_work_in_health(dp, pp):
 
 @pytest.mark.parametrize("rank", [0, 1, 3, 5])
 def test_a_sender_that_goes_on_when_its_receiver_begins_did_not_work(rank):
-    """The experts' group of the slow rank comes late to the ring: who is before it there sends a window, and waits."""
+    """The expert group of the slow rank enters the ring late: the rank before it sends a window and waits."""
     job = Job(mode="3d", dp=8, ep=4, transport="rdma", steps=20, gradient_octets=100_000_000, expert_octets=8_000_000)
     job = replace(job, forward_ms=100, backward_ms=200, optimizer_ms=20, jitter=0.02)
     fault = Fault("compute_slow", ranks=(rank,), first=8, stop=14, factor=1.5)
@@ -73,7 +73,7 @@ def test_a_sender_that_goes_on_when_its_receiver_begins_did_not_work(rank):
 
 @pytest.mark.parametrize("rank", [0, 1, 6])
 def test_who_only_waits_for_the_next_stage_did_not_work(rank):
-    """All micro-batches go forward first: the first stage sends most of its own when the slow second one is ready."""
+    """All forward passes come first: the first stage sends most of its data when the slow second stage is ready."""
     job = Job(
         pp=8, micro=16, schedule="gpipe", steps=14, batched=False, forward_ms=46.6, backward_ms=93.2, optimizer_ms=38.8,
         load_ms=7.8, activation_octets=15_500_000, jitter=0.03,

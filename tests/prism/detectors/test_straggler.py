@@ -58,7 +58,7 @@ def test_ranks_of_one_host_that_wait_for_one_another_are_their_host():
 
 
 def test_who_worked_as_long_in_a_short_step_is_not_why_others_are_long():
-    """It waits as often as it works, as does the one it meets; when steps are short it seems to wait, but for one of them."""
+    """The rank and its partner wait as often as they work; in short steps, except one, the rank seems to wait."""
 
     def job(*seen_to_work):
         view = seen(training(dp=8, steps=20, wire=Wire(tcp=True), work=slow).flows(), placed(8))

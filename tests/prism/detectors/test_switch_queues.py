@@ -1,4 +1,4 @@
-"""Packets that wait between switches while steps take longer, though every sender sends at its full rate."""
+"""Test packets that wait between switches while steps take longer, although every sender sends at full rate."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ HOPS = [(0, 2), (2, 1), (1, 2), (2, 0)]
 
 
 def delayed(hops, waits_ms, *, extra_ms=60.0, clock_ms=0.0) -> View:
-    """A ring over two leaves whose steps are longer in BAD, when packets wait on some hops; spine0's clock may be ahead."""
+    """Build a ring over two leaves with longer steps in BAD, when packets wait on some hops; spine0's clock may be ahead."""
     wire = training(dp=RANKS, work=lambda step, _rank: 20.0 + extra_ms * (step in BAD))
     flows = wire.flows(TOPOLOGY)
     ends = seen(flows, TOPOLOGY).ends

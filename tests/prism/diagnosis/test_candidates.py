@@ -1,4 +1,4 @@
-"""Who and what may have caused delays."""
+"""Test the list of candidate causes of delays."""
 
 import numpy as np
 

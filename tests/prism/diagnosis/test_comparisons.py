@@ -1,4 +1,4 @@
-"""Compared values: a job against its own quick steps and against peers."""
+"""Test comparisons of a job with its own quick steps and with peers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The event graph has the last word on what detectors found."""
+"""Test that the event graph confirms or overrules claims of detectors."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from tests.prism.traffic import address
 
 
 def claimed(name, who):
-    """A claim on a rank in the time of a slow rank."""
+    """Build a claim on a rank for the steps of a slow rank."""
     (one,) = slow_rank(case("slow rank"))
     return replace(one, ids=(address(who),), detector=name, evidence={**one.evidence, "ranks": [address(who)]})
 

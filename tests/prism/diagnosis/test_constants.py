@@ -1,4 +1,4 @@
-"""The table of numbers of the diagnosis."""
+"""Test the constants of the diagnosis."""
 
 from prism.diagnosis import constants
 

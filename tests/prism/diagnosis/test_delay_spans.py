@@ -1,4 +1,4 @@
-"""From when to when something was slow."""
+"""Test the first and last step of slow spans."""
 
 import numpy as np
 import pytest

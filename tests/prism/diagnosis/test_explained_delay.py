@@ -1,4 +1,4 @@
-"""How much of the new delays each candidate explains."""
+"""Test the share of new delays that each candidate explains."""
 
 import numpy as np
 import pytest

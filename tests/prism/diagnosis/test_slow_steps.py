@@ -1,4 +1,4 @@
-"""Verdicts on what made steps slow."""
+"""Test verdicts on the causes of slow steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a verdict says to an operator."""
+"""Test the findings written from verdicts."""
 
 import pytest
 

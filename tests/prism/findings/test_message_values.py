@@ -45,7 +45,7 @@ def test_steps_have_the_numbers_of_the_job():
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_texts_and_evidence_number_steps_alike_in_every_window(fault):
-    """Those of a window whose first step is the job's 500th are greater by 500, and nothing else differs."""
+    """Step numbers of a window that starts at the job's step 500 are greater by 500; all else is equal."""
     view = case(fault)
     moved = replace(view, timeline=replace(view.timeline, first=500))
     for one, other in zip(*([f for detect in DETECTORS for f in detect(each)] for each in (view, moved)), strict=True):

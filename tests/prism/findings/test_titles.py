@@ -115,7 +115,7 @@ def _on(show, what, *more):
 
 
 def _alerts(board):
-    """What receivers show first: a summary, Slack's header, PagerDuty's summary."""
+    """Test the first line that receivers show: a summary, Slack's header, PagerDuty's summary."""
     (alert,) = alerts(board)
     note = notification(alert)
     said = slack(note)

@@ -1,4 +1,4 @@
-"""The table of numbers of the graph."""
+"""Test the constants of the graph."""
 
 from prism.graph import constants
 

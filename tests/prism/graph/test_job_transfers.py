@@ -1,4 +1,4 @@
-"""Transfers by lane and step, with their places in what a lane moves."""
+"""Test transfers by lane and step, and their positions in a lane's octets."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def test_an_end_comes_before_what_begins_at_that_moment():
 
 
 def test_what_a_slow_rank_sends_late_belongs_to_the_step_of_its_volume():
-    """In a pipeline the replica of a slow rank ends its steps long after the others."""
+    """In a pipeline the replica with a slow rank ends its steps long after the others."""
     wire = training(dp=4, pp=2, work=lambda step, rank: 35.0 if rank == RANK and step in range(6, 11) else 20.0)
     found = transfers_of(seen(wire.flows(TOPOLOGY), TOPOLOGY))
     moved = found.moved

@@ -17,7 +17,7 @@ def test_own_work_is_the_rank_s_own():
 
 
 def test_words_said_when_a_step_is_done_are_nobodys_work():
-    """All say a word once the last of them is done; what a rank says before more payload is its own."""
+    """All ranks send a message after the last has finished; a message before further payload is the rank's own."""
     wire = Wire(jitter_ns=1001)
     for step in range(3):
         at = T0 + step * 1000 * MS

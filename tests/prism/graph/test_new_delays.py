@@ -1,4 +1,4 @@
-"""New delays: where they are born, who only inherits them, and what steps took without them."""
+"""Test where new delays arise, which ranks inherit them, and step times without them."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ def delays_of(name):
 
 
 def born(delays, side):
-    """New delays by lane and step, ms."""
+    """Return new delays by lane and step, ms."""
     t = delays.transfers
     out = np.zeros((len(t.lanes), t.steps))
     np.add.at(out, (t.lane, t.step), np.maximum(np.nan_to_num(delays.new[side]), 0) / 1e6)

@@ -1,4 +1,4 @@
-"""What ranks wait for in collectives, on simulated jobs in which one of them is slow or hangs."""
+"""Test dependencies in collectives on simulated jobs with a slow or hung rank."""
 
 import json
 from dataclasses import replace
@@ -80,7 +80,7 @@ def test_of_two_that_wait_for_one_another_one_hangs(rank):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_of_a_branch_that_goes_up_and_then_down_the_lower_one_hangs(rank):
-    """What comes down soon after what went up always comes after it: who sends it down waits as well."""
+    """Data sent down a tree soon after data sent up always follows it: its sender waits as well."""
     job = replace(DDP, algorithm="tree", buckets=4, gradient_octets=400_000_000, forward_ms=200, backward_ms=400)
     view = simulated(FAST, job, Fault("hang", ranks=(rank,), first=8, seconds=4.0))
     assert loud(hang(view)) == [("endpoint", (f"10.10.{rank}.1",))]

@@ -1,4 +1,4 @@
-"""The compiled decoder of Ultra Ethernet answers as the plain one, whatever the octets."""
+"""Test that the compiled decoder of Ultra Ethernet equals the plain one for any octets."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The table of numbers of the observations."""
+"""Test the constants of the observations."""
 
 from prism.detectors.observations import constants
 

@@ -1,4 +1,4 @@
-"""Which edges stood out together, when, and which of them at first hand."""
+"""Test which edges deviate together, when, and which of them only wait for others."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from prism.topology import Endpoint, Topology
 
 
 def test_an_incident_begins_where_most_of_its_edges_are_slow():
-    """One of the two sent a little more slowly in the two steps before it, too."""
+    """One of the two also sent slightly more slowly in the two previous steps."""
     moved = np.random.default_rng(0).normal(0, 0.05, (6, 30))
     moved[:2, 10:16] += 3.0
     moved[1, 8:10] += 1.7

@@ -1,4 +1,4 @@
-"""Edges that meet at a NIC, at times one after the other, at times at once."""
+"""Test edges that share a NIC, in some steps in turn, in others simultaneously."""
 
 import pytest
 
@@ -37,7 +37,7 @@ def test_who_takes_turns_is_as_fast_together_as_one_alone(slow):
 
 
 def test_others_there_are_as_slow_though_that_is_usual_for_them():
-    """One is fast while the other hardly sends at all, for its own NIC is slow: then it has its turns to itself."""
+    """One edge is fast while the other hardly sends, because its own NIC is slow: they do not share."""
     view = trees()
     one = [key for key in view.edges if key[:2] == (2, 1)]
     assert shared(view, one, 10, 14, slower=1.1)

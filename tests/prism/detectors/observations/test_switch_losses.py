@@ -20,7 +20,7 @@ NAMES = ("src", "dst", "in_interface", "out_interface", "reason", "packets")
 
 
 def lossy(view, *rows):
-    """A view with rows of (switch, src, dst, in_interface, out_interface, reason, packets, step): ranks, None if not known."""
+    """Add loss rows (switch, src, dst, in_interface, out_interface, reason, packets, step) to a view; None if unknown."""
     switches = tuple(dict.fromkeys(row[0] for row in rows))
     columns = {name: [-1 if row[i] is None else row[i] for row in rows] for i, name in enumerate(NAMES, 1)}
     columns["exporter"] = [switches.index(row[0]) for row in rows]
@@ -31,7 +31,7 @@ def lossy(view, *rows):
 
 
 def located(view):
-    """The only claim on a link or switch."""
+    """Return the only claim on a link or switch."""
     (one,) = [f for f in assess_findings(view, slow_link(view), completeness(view)) if f.severity is not Severity.INFO]
     return one
 

@@ -1,4 +1,4 @@
-"""Context parallel ranks of a pipeline of which one works longer, while others only wait for longer."""
+"""Test context-parallel ranks of a pipeline: one works longer, others only wait longer."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Rings of hosts with two ranks each, of which one sends to the next host and the other is sent to."""
+"""Test rings of hosts with two ranks each: one sends to the next host, the other receives from the previous."""
 
 import json
 from dataclasses import replace
@@ -48,7 +48,7 @@ def test_for_whom_it_waited_in_each_step(view):
 
 
 def test_for_whom_it_waits_now(view):
-    """All but one have sent what they can, and nothing comes."""
+    """All ranks but one have sent what they can, and no data arrives."""
     start, begins = sending(view.flows), begins_of(view, RANKS)
     now = int(begins[-1] + 1.5e9)
     flows = view.flows.take(view.flows.end_ns <= now)

@@ -28,7 +28,7 @@ def test_peers_reduce_together_and_twins_are_of_one_stage():
 
 
 def test_where_one_stage_evaluates_the_others_work_is_known():
-    """Without groups of more than two all are peers, half of whom evaluate: what the other stage did stays known."""
+    """Without groups of more than two all are peers. If half of them evaluate, the other stage's work stays known."""
     view = seen(training(dp=2, pp=2, steps=8).flows(placed(4)), placed(4))
     level = np.zeros((4, 8))
     level[:2, 4:6] = np.log(10.0)

@@ -21,7 +21,7 @@ PLACES = (0, 1, 2, 3, 4, 7)  # the root, those inside, and two leaves
 
 @cache
 def run(*faults: Fault, buckets: int = 1, algorithm: str = "tree") -> Simulation:
-    """Eight ranks that reduce in a tree."""
+    """Build eight ranks that reduce in a tree."""
     job = Job(dp=RANKS, steps=20, algorithm=algorithm, buckets=buckets, overlap=buckets > 1, forward_ms=60, backward_ms=120)
     return simulate(Spec("tree", Cluster(hosts=RANKS), (job,), faults))
 

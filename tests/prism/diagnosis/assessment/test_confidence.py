@@ -48,7 +48,7 @@ def test_lost_records_are_not():
 
 
 def test_where_steps_have_few_records_most_of_them_are_whole_and_yet_some_are_lost():
-    """Each rank sends one record in each step to the next."""
+    """Build flows in which each rank sends one record per step to the next."""
     wire = Wire()
     for step in range(40):
         for rank in range(6):

@@ -1,4 +1,4 @@
-"""What a fault cost, against the same job simulated without it."""
+"""Test the cost of a fault against the same job simulated without it."""
 
 import json
 from dataclasses import replace

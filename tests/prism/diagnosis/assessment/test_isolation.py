@@ -83,7 +83,7 @@ def test_a_link_between_switches_is_named_with_the_hosts_behind_it():
 
 @pytest.mark.parametrize("leaf", ["leaf0", "leaf1"])
 def test_of_two_leaves_the_one_at_whose_uplinks_packets_queue(leaf):
-    """All that crosses one crosses the other, and either spine."""
+    """All edges that cross one cross the other as well, over either spine."""
     cluster = replace(FAST, hosts=8, hosts_per_leaf=4, spines=2)
     job = Job(dp=8, algorithm="halving", gradient_octets=100_000_000, forward_ms=20, backward_ms=40, steps=16)
     made = simulate(Spec("a", cluster, (job,), (Fault("uplink_throttle", switch=leaf, first=6, stop=12, factor=15.0),)), 1)

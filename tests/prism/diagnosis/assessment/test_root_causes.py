@@ -1,4 +1,4 @@
-"""Findings made by hand: who explains whom."""
+"""Test with handmade findings which one explains which."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_what_was_given_is_not_changed():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_who_came_last_explains_who_seemed_to_work_meanwhile(order):
-    """Others may seem to work while they wait for the last; of two that came late, each may be to blame."""
+    """Ranks that wait for the last may seem to work; of two late ranks each may be the cause."""
     last = replace(finding("slow_rank", ("a",), score=8), detector="late_rank")
     works, later = finding("slow_rank", ("b",), score=9), replace(last, ids=("c",), score=7)
     assert loud(merge_by_cause([last, works][::order], [])) == [("slow_rank", ("a",))]
@@ -121,7 +121,7 @@ def test_a_link_on_which_packets_waited_before_its_senders_slowed_down_was_slow_
     ("rank", "score", "told"), [("b", 60, ["slow_rank"]), ("b", 5, ["slow_link", "slow_rank"]), ("a", 60, ["slow_link"])]
 )
 def test_a_link_seems_slow_where_a_neighbour_of_its_sender_hands_on_late(rank, score, told):
-    """Inside a host a ring goes from b to a, and on to c. A link of the rank itself is what keeps that waiting."""
+    """A ring goes from b to a inside a host, then to c. A link of rank a itself delays a."""
     host = {"a": "server1", "b": "server1"}.get
     link = replace(finding("slow_link", ("a", "c"), edges=[["a", "c"]]), subject="link")
     slow = finding("slow_rank", (rank,), score=score, ranks=[rank])
@@ -150,7 +150,7 @@ def test_whose_packets_wait_for_all_that_steps_take_longer_did_not_work_for_it(w
     [("late_rank", {"leaf0 > spine0": 27.0}, 1), ("late_rank", {}, 2), ("slow_rank", {"leaf0 > spine0": 27.0}, 2)],
 )
 def test_who_is_last_where_packets_are_seen_to_wait_at_a_link_waits_for_them(detector, queues, told):
-    """Where nobody saw that, or a rank works for longer, both may be so."""
+    """Without visible queues, or if a rank works longer, both claims remain."""
     link = finding("slow_link", ("leaf0", "spine0"), score=9, edges=[["a", "b"]], queues_ms=queues)
     rank = replace(finding("slow_rank", ("c",), score=14), detector=detector)
     found = loud(merge_by_cause([link, rank], []))

@@ -1,4 +1,4 @@
-"""Compiled loops over a collective's records, against dictionaries."""
+"""Test compiled loops over a collective's records against dictionaries."""
 
 import numpy as np
 from hypothesis import given

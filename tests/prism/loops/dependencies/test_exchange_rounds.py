@@ -12,7 +12,7 @@ def joined(own, to, start, octets, told=None):
 
 
 def test_who_has_joined_a_round_of_an_exchange_has_no_work_left_in_it():
-    """Rank 0 sends to three others in two rounds; one of them is late in the first."""
+    """Build two rounds in which rank 0 sends to three others; one of them is late in the first."""
     own, to = np.zeros(12, np.int64), np.repeat([1, 2, 3], 4)
     start = np.array([0, 1, 50, 51, 1, 2, 51, 52, 30, 31, 52, 53])
     assert joined(own, to, start, np.full(12, 100)) == [False] * 4 + [True] * 8
@@ -21,7 +21,7 @@ def test_who_has_joined_a_round_of_an_exchange_has_no_work_left_in_it():
 
 
 def naively_joined(own, to, start, octets, told, parts=1024):
-    """Round by round, with a search through everything for each record."""
+    """Search round by round through all records."""
     order = [i for i in np.argsort(start, kind="stable").tolist() if told[i]]
     turns = []
     for k, i in enumerate(order):

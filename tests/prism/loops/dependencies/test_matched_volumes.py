@@ -54,7 +54,7 @@ def test_the_first_stage_needs_nothing_for_those_it_sends_ahead():
 
 
 def test_one_sent_late_does_not_shift_the_others():
-    """The second was ready early and began when the first gradient had come, the next before the second had."""
+    """The second was ready early and began after the first gradient had arrived; the next before the second had."""
     given, handed = moved(0, [50, 60, 70, 80]), moved(1, [10, 51, 58, 68])
     assert needed(given, handed, asks(handed, 0), turns=np.ones(4, np.bool_)).tolist() == [UNKNOWN, UNKNOWN, 50, 60]
 
@@ -77,7 +77,7 @@ def test_the_share_moved_by_a_time():
 
 
 def test_pieces_are_counted_by_what_cannot_have_been_sent_before_it_came():
-    """Four micro-batches in two halves each; the first half of the next comes early."""
+    """Four micro-batches in two halves each; the first half of the next arrives early."""
     given = moved(0, [10, 11, 14, 21, 24, 31, 34, 41])
     handed = moved(1, [16, 17, 26, 28, 36, 38, 46, 48])
     assert pieces_of(given, handed, asks(handed, 0)) == 4
@@ -109,7 +109,7 @@ def test_no_number_of_pieces_where_more_is_sent_than_has_come():
 
 
 def test_a_round_needs_the_round_before():
-    """The peer was early twice and late once; what it sent of the same round was for later."""
+    """The peer was early twice and late once; its data of the same round was for later."""
     given, handed = moved(0, [8, 18, 35, 38]), moved(0, [10, 20, 30, 40])
     assert as_sent(given, handed).tolist() == [0, 8, 18, 35]
 
@@ -129,7 +129,7 @@ some_moved = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.intege
 
 
 def naive_shares(moved):
-    """The share of its group's octets that each record is the last of, and half its own."""
+    """Return the cumulative share of each record in its group's octets, and half its own share."""
     total = [max(sum(moved.octets[moved.group == group]), 1) for group in moved.group]
     order = np.lexsort([moved.time, moved.group]).tolist()
     before = [order[: order.index(i) + 1] for i in range(len(order))]
@@ -179,7 +179,7 @@ def test_what_goes_down_and_up_pipelines_is_picked_from_talk(talk):
     st.lists(st.tuples(st.integers(0, 4), st.floats(-0.5, 1.5))),
 )
 def test_a_share_is_reached_with_the_first_record_that_brings_it(some, asked):
-    """As a search in all groups on end finds it."""
+    """Search in all groups in sequence."""
     columns = [np.array([one[k] for one in some], np.int64) for k in range(3)]
     records = shares_of(Moved(*columns))
     groups, share = np.array([g for g, _ in asked], np.int64), np.array([s for _, s in asked], np.float64)

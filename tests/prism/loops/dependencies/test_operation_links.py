@@ -1,4 +1,4 @@
-"""What points follow, against dictionaries of all that every rank did; collectives and messages against plain loops."""
+"""Test predecessors against dictionaries of all actions by rank; collectives and messages against plain loops."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -36,7 +36,7 @@ def points(some, many):
 
 
 class Known:
-    """What each rank did and was given, so far."""
+    """Actions and receives of each rank so far."""
 
     def __init__(self, time):
         self.time = time
@@ -44,7 +44,7 @@ class Known:
         self.acted, self.came = defaultdict(list), defaultdict(list)
 
     def before(self, rank, need):
-        """The points that a rank that speaks follows."""
+        """Predecessors of a send of a rank."""
         latest = self.latest[rank]
         if need < 0:
             return list(latest.values())
@@ -57,14 +57,14 @@ class Known:
         return out
 
     def resumed(self, rank, need, since, prompt):
-        """The point after which the rest of a message was sent; -1 where that did not wait."""
+        """Event after which the rest of a message was sent; -1 if it did not wait."""
         at = bisect_left([self.time[p] for p in self.acted[rank]], need) - 1
         other = self.acted[rank][at] if need >= 0 and at >= 0 else -1
         return other if other >= 0 and need - self.time[other] <= prompt * (need - since) else -1
 
 
 def naively(events, heard, soon, prompt=0.1):
-    """The points before each, the outer one, and whether it is shaded."""
+    """Return predecessors, the outer event, and whether each is shaded."""
     time, known = events.time.tolist(), Known(events.time.tolist())
     begun, joined, sent = defaultdict(list), {}, {}
     for i, (at, kind, rank, op, mark, peer, need) in enumerate(zip(*(c.tolist() for c in events), strict=True)):

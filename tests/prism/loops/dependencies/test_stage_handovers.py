@@ -9,7 +9,7 @@ from tests.prism.traffic import MS, T0, Wire
 
 
 def needed(given, handed, ends, first):
-    """`needs` of records in any order."""
+    """Compute `needs` of unsorted records."""
     came, went = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
     out = np.empty(len(handed), np.int64)
     own = handed.end_ns[went], handed.octets[went], handed.start_ns[went]
@@ -22,7 +22,7 @@ def all_come(given, handed, ends, often=OFTEN):
 
 
 def naively_needed(given, handed, ends, first):
-    """`needs`, step by step with arrays."""
+    """Compute `needs` step by step with arrays."""
     out = np.full(len(handed), -1, np.int64)
     step_in, step_out = (np.searchsorted(ends, flows.end_ns, "left") for flows in (given, handed))
     sorted_in, sorted_out = (np.argsort(flows.end_ns, kind="stable") for flows in (given, handed))
@@ -56,7 +56,7 @@ def test_what_is_handed_on_needs_what_the_obvious_search_finds(some, others, end
 
 
 def test_a_stage_that_awaits_all_needs_all():
-    """It is given four, and hands back the first when it has all of them, or already when it has the first two."""
+    """A stage receives four, and returns the first after all of them, or already after two."""
     for awaited in (4, 2):
         came, went, ends = Wire(jitter_ns=1001), Wire(jitter_ns=1001), []
         for step in range(10):
@@ -71,7 +71,7 @@ def test_a_stage_that_awaits_all_needs_all():
 
 
 def naively_flushed(given, handed, ends, often):
-    """`flushed`, step by step."""
+    """Compute `flushed` step by step."""
     step_in, step_out = (np.searchsorted(ends, flows.end_ns) for flows in (given, handed))
     came = [given.end_ns[step_in == k] for k in range(len(ends) + 1)]
     step_out = np.array(
@@ -98,7 +98,7 @@ def test_what_is_awaited_is_what_the_obvious_search_finds(some, others, ends, of
     st.lists(st.integers(0, 70), max_size=4).map(sorted),
 )
 def test_of_many_pairs_each_needs_what_it_does_alone(some, asked, ends):
-    """What is handed on needs, too, all that is awaited first."""
+    """Hand-overs also need all data that the stage waits for first."""
     pair = np.array([one[0] for one in some], np.int64)
     flows = records_of([one[1:] for one in some])
     order, begins = by_group(pair, 3, flows.end_ns)

@@ -17,7 +17,7 @@ def on_time(*_):
 
 
 def ring(late=on_time, calls=CALLS):
-    """What each rank of a ring sends on: its own part at once in every call, the rest when the last one has begun."""
+    """Build the sends of a ring: each rank's own part at the begin of a call, the rest after the last rank has begun."""
     sent = [[] for _ in range(RANKS)]
     clock = 0.0
     for step in range(STEPS):
@@ -58,7 +58,7 @@ def test_who_sent_nothing_in_a_step_is_unknown():
 
 
 def test_where_others_begin_as_late_nobody_is_named():
-    """Whoever has sent its own part waits in the call, and that pause may be wider than the one before the call."""
+    """A rank that has sent its own part waits in the call; this pause may be wider than the one before the call."""
     sent, begins = ring()
     for start, end, _ in sent[1:3]:
         for times in (start, end):

@@ -5,7 +5,7 @@ from prism.loops.detection.connection_ends import closings
 
 
 def told(*rows):
-    """The closings among records of (src, dst, src_port, dst_port, start, flags)."""
+    """Return the closings among records (src, dst, src_port, dst_port, start, flags)."""
     names = ("src", "dst", "src_port", "dst_port", "start_ns", "tcp_flags")
     columns = {name: np.array([row[i] for row in rows], np.int64) for i, name in enumerate(names)}
     return closings(Flows.build(columns | {"end_ns": columns["start_ns"]}, endpoints=("a", "b"))).tolist()

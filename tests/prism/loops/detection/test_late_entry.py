@@ -36,7 +36,7 @@ def test_who_joins_late_is_asked_only_where_nothing_comes_back():
 
 
 def naively(flows, streams, period, many, fine):
-    """Pair by pair, with a search through everything for each record."""
+    """Search pair by pair through all records."""
     out = set()
     for rows in streams:
         pairs = sorted({(int(flows.src[i]), int(flows.dst[i])) for i in rows})

@@ -1,4 +1,4 @@
-"""Own work told from waiting, on endpoint 1 between what it is given and what it says."""
+"""Test the separation of own work from waits, on endpoint 1 between receives and sends."""
 
 import numpy as np
 from hypothesis import given as having

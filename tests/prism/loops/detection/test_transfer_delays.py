@@ -1,4 +1,4 @@
-"""The loops of the event graph beside plain Python."""
+"""Test the compiled loops of the event graph against plain Python."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
 
 def laid(lanes):
-    """Transfers by lane and turn, each (start, end, octets), as arrays."""
+    """Convert transfers by lane and turn, each (start, end, octets), to arrays."""
     begin, low, high, start, end = [0], [], [], [], []
     for lane in lanes:
         for turn in lane:
@@ -62,7 +62,7 @@ def test_the_transfer_at_a_place(place, which):
 
 
 def chain(late, *, circle=-1, soon=0.0):
-    """Transfers 0 → 1, 1 → 2, 2 → 3, one after another, with what is new of how late they are."""
+    """Build transfers 0 → 1, 1 → 2, 2 → 3 in sequence, with their delays."""
     n = len(late[0])
     start, end = np.arange(n) * 10.0, np.arange(n) * 10.0 + 5
     order = np.lexsort((np.repeat([1, 0], n), np.concatenate([start, end])))
@@ -96,7 +96,7 @@ def test_what_another_of_the_collective_was_late_by_is_not_new():
 
 @pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
 def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, new):
-    """0 → 1 is still under way when 1 ← 2 begins; only in one collective does that wait for it."""
+    """0 → 1 is underway when 1 ← 2 begins; it waits for the former only within one collective."""
     start, end = np.array([4.0, 6.0]), np.array([20.0, 21.0])
     order = np.lexsort((np.repeat([1, 0], 2), np.concatenate([start, end])))
     ends = np.array([0, 2], np.int32), np.array([1, 1], np.int32)

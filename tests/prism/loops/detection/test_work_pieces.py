@@ -14,7 +14,7 @@ from prism.loops.detection.work_pieces import (
 
 
 def of_one(said, work, kind, kinds, ends):
-    """`by_kind` of a rank alone."""
+    """Compute `by_kind` of a single rank."""
     found = by_kind(said, work, kind, kinds, np.array([0, len(said)]), ends, np.array([0, len(ends)]))
     return ByKind(*(part[0] for part in found))
 
@@ -30,7 +30,7 @@ def test_typical_work_leaves_out_the_turns_of_a_collective():
 
 
 def test_a_wait_is_not_typical_of_a_pipeline():
-    """Whoever waits once for as long as all of its micro-batches take works no longer on them; who works longer does."""
+    """One wait as long as all micro-batches does not increase the work on them; longer work does."""
     pieces = {0: [24, 12, 12, 12, 12], 1: [24, 12, 12, 12, 12], 2: [200, 12, 12, 12, 12], 3: [48, 24, 24, 24, 24]}
     work = np.concatenate([np.array(own) for own in pieces.values()]).astype(np.int64)
     said, ends = np.arange(len(work)), np.arange(4, len(work), 5)
@@ -46,7 +46,7 @@ def test_a_piece_that_is_all_of_a_stage_s_work_is_typical_of_it_however_long():
 
 
 def test_which_kind_of_work_there_is_more_of_says_nothing():
-    """A stage whose forward pieces are waits in some steps works no longer there; one whose pieces are longer does."""
+    """Waits in the forward pieces of some steps do not increase a stage's work; longer pieces do."""
     even, fewer, slower = [20, 20, 20, 20, 35, 35], [0, 20, 20, 0, 35, 35], [25, 25, 25, 25, 44, 44]
     work, kinds = np.array([even, fewer, even, slower, even]).ravel(), np.tile([0, 0, 0, 0, 1, 1], 5)
     found = of_one(np.arange(30), work, kinds, 2, np.arange(5, 30, 6))
@@ -55,7 +55,7 @@ def test_which_kind_of_work_there_is_more_of_says_nothing():
 
 
 def naive_middle(pieces, counts, share=0.5):
-    """The piece with which the larger ones make up a share, half if not said."""
+    """Return the piece at which it and the larger ones reach a share, by default half."""
     grown = 0.0
     for piece, count in sorted(zip(pieces, counts, strict=True), key=lambda p: -p[0]):
         grown += count
@@ -114,7 +114,7 @@ def test_ranks_of_a_group_worked_no_more_than_the_least_of_them():
 
 
 def done(forwards, backwards, often=100.0):
-    """A rank whose pieces are all of one length, or of three."""
+    """Build a rank with pieces of one length, or of three."""
     usual = np.stack([np.broadcast_to(np.asarray(kind, np.float64), 3) for kind in (forwards, backwards)])
     return usual, np.array([often, 200.0])
 
@@ -125,7 +125,7 @@ def of_all(*every):
 
 
 def test_ranks_alike_are_compared_kind_by_kind():
-    """One waits more often over its forwards, one works longer, one is never seen to work forwards."""
+    """One rank waits more often in forward pieces, one works longer, one has no visible forward work."""
     every = [done(20, 40), done(20, 40, 20.0), done(24, 48), done(0, 40, 0.0)]
     first, second, slow, unseen, other = levels(of_all(*every, done(0, 70, 0.0)), np.array([0, 0, 0, 0, 1]))
     assert first == second == pytest.approx(unseen)
@@ -134,7 +134,7 @@ def test_ranks_alike_are_compared_kind_by_kind():
 
 
 def test_pieces_of_two_lengths_say_little_of_who_works_longer():
-    """Which of the two is in the middle differs with how often a rank waited."""
+    """Which of the two lengths is the median depends on how often a rank waited."""
     low, high = done((58, 20, 20), (60, 40, 40)), done((58, 58, 20), (60, 60, 40))
     longer = levels(of_all(low, low, low, high), np.zeros(4, np.int64))
     assert longer == pytest.approx(longer[0])
