@@ -65,12 +65,12 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
     moved = against_peers(view, np.log(worked))
     calm, piped = ordinary(worked), view.parallelism.piped
     sigma, usually = spread(moved), (middle(worked, axis=1) if piped else usual(calm, share=HIGH))[:, 0]
-    twins = {rank: ranks for ranks, _ in peers_of_stage(view) for rank in ranks.tolist()}
+    stage_peers = {rank: ranks for ranks, _ in peers_of_stage(view) for rank in ranks.tolist()}
     out = []
     for rank, noise in standing_out(moved, sigma, least=view.least, height=height, score=sigmas).items():
         every = shifts(moved[rank], noise, least=view.least, height=height, score=sigmas)
         strangers = ranks_elsewhere(view, np.arange(len(worked)), rank)
-        own = ranks_elsewhere(view, twins.get(rank, strangers[:0]), rank)
+        own = ranks_elsewhere(view, stage_peers.get(rank, strangers[:0]), rank)
         inside = [np.arange(one.start, one.stop) for one in every]
         outside = np.delete(calm[rank : rank + 1], np.concatenate([np.zeros(0, np.int64), *inside]), axis=1)
         else_seen = float(usual(outside, share=HIGH)[0, 0])
@@ -90,8 +90,8 @@ def _slower(view: View, piece: Piece, height: float, sigmas: float, apart: float
                 continue  # short pieces vanish while it waits: a long one becomes typical
             if one.height >= apart * rest and lost >= share * view.period:
                 out.append(Slow(rank, one, lost, rest, 1.0, piece, other))
-    stretches = [(slow.one.start, slow.one.stop) for slow in out]
-    out = [slow._replace(grew=view.slowdown(slow.one.start, slow.one.stop, stretches)) for slow in out]
+    spans = [(slow.one.start, slow.one.stop) for slow in out]
+    out = [slow._replace(grew=view.slowdown(slow.one.start, slow.one.stop, spans)) for slow in out]
     return [s for s in out if piped or severity(s.grew, s.lost / view.period) is not Severity.INFO]
 
 
@@ -109,14 +109,14 @@ def _grew_in_all(view: View, found: Sequence[Slow]) -> list[Slow]:
     """
     if not found:
         return []
-    total, twins = ordinary(view.work[2]), peers_of_stage(view)
+    total, stage_peers = ordinary(view.work[2]), peers_of_stage(view)
     grown: dict[tuple[int, int], Floats] = {}
     out = []
     for slow in found:
         start, stop = during = slow.one.start, slow.one.stop
         if during not in grown:
             high = usual(np.delete(total, np.arange(start, stop), axis=1), share=HIGH)[:, 0]
-            for own, _ in twins:
+            for own, _ in stage_peers:
                 high[own] = np.fmax(high[own], middle(high[own]))
             grown[during] = middle(total[:, start:stop], axis=1)[:, 0] - high
         others = grown[during][ranks_elsewhere(view, np.arange(len(total)), slow.rank)]
@@ -145,10 +145,10 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
     levels = [
         _Level(level, usual(level, share=c.SEEN_SELDOM)[:, 0]) for level in (np.log(ordinary(work)) for work in view.work)
     ]
-    for twins, pairs in peers_of_stage(view):
-        for rank in _high(view, twins, height / 2) if pairs is None else twins.tolist():
+    for stage_peers, pairs in peers_of_stage(view):
+        for rank in _high(view, stage_peers, height / 2) if pairs is None else stage_peers.tolist():
             sure = pairs is None and not view.parallelism.piped
-            for piece, lead, support in _ways(levels, ranks_elsewhere(view, twins, rank), rank, pairs, sure, height):
+            for piece, lead, support in _ways(levels, ranks_elsewhere(view, stage_peers, rank), rank, pairs, sure, height):
                 if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
                     continue
                 lost = float(middle(view.work[2][rank]) * (1 - np.exp(-lead.over)))
@@ -184,11 +184,11 @@ def _ways(
         yield "typical", typical, _above(levels[2], strangers, rank, pairs, sure, height)
 
 
-def _high(view: View, twins: Ints, height: float) -> list[int]:
+def _high(view: View, stage_peers: Ints, height: float) -> list[int]:
     """Select those of many peers that usually exceed the median of all: one rank hardly moves this median."""
-    levels = [np.log(work[twins]) for work in view.work[:2]]
+    levels = [np.log(work[stage_peers]) for work in view.work[:2]]
     over = [middle(level - middle(level, axis=0), axis=1)[:, 0] for level in levels]
-    return [int(rank) for rank in twins[np.nan_to_num(over, nan=-np.inf).max(axis=0) >= height]]
+    return [int(rank) for rank in stage_peers[np.nan_to_num(over, nan=-np.inf).max(axis=0) >= height]]
 
 
 class _Above(NamedTuple):

@@ -17,7 +17,7 @@ from prism.loops.arrays.edges import sending
 from prism.loops.arrays.group_sums import last_before, numbered, on_end, places_in
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.record_groups import by_group
-from prism.loops.dependencies.exchange_rounds import met, settle, who_joined
+from prism.loops.dependencies.exchange_rounds import fill_needs, joined_round, shared_needs
 from prism.loops.dependencies.matched_volumes import UNKNOWN, Moved, as_sent, given_as, moved_by, shares_of
 from prism.loops.dependencies.stage_handovers import Hands, Needs, handed_on
 from prism.model import Job, Parallelism
@@ -109,12 +109,12 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
         for another in came.keys() - {kind}:
             need = np.maximum(need, given_as(came[another], moved_by(went[another], own, at), own, at))
         out[sent_rows] = need
-        joined = who_joined(went[kind], reported, dst.take(rows), flows.octets.take(rows))
+        joined = joined_round(went[kind], reported, dst.take(rows), flows.octets.take(rows))
         before, ahead = as_sent(came[kind], went[kind]), kind != "ep"  # experts are given more or less than they send
-        _met(out, settle(out, rows, reported, before, joined, start, ahead), src, dst, start)
+        _share_needs(out, fill_needs(out, rows, reported, before, joined, start, ahead), src, dst, start)
 
 
-def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
+def _share_needs(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
     """Of two ranks that begin an exchange simultaneously, set the need of both to the begin of the later: one waited for the
     other.
 
@@ -124,7 +124,7 @@ def _met(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: floa
     one, other = src[rows[at]], dst[rows[at]]
     place = {pair: k for k, pair in enumerate(zip(one.tolist(), other.tolist(), strict=True))}
     back = np.array([place.get(pair, -1) for pair in zip(other.tolist(), one.tolist(), strict=True)], np.int64)
-    out[rows] = met(number, back, start.take(rows), out.take(rows), near)
+    out[rows] = shared_needs(number, back, start.take(rows), out.take(rows), near)
 
 
 def _readiness_messages(flows: Flows, rows: Ints) -> Ints:

@@ -18,18 +18,17 @@ Mask = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
 
-def who_joined(sent: Shares, told: Mask, to: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
-    """Mask of the records, of those to report (`told`), that follow others of the same round: a rank that joined has no work
-    left.
+def joined_round(sent: Shares, reported: Mask, to: Ints, octets: Ints, *, parts: int = 1024) -> Mask:
+    """Mask of the `reported` records that follow others of the same round: a rank that joined has no work left.
 
     One of a rank's partners may be late: a round begins with the first lane that reaches the same share of its octets, in
     `parts` parts. The records are those `sent` by each rank in each step, `to` their receivers, numbers from 0.
     """
-    return _who_joined(sent.order, sent.begins, sent.time, told, to, octets, parts)
+    return _joined_round(sent.order, sent.begins, sent.time, reported, to, octets, parts)
 
 
 @compiled
-def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints, octets: Ints, parts: int) -> Mask:
+def _joined_round(order: Places, begins: Places, time: Ints, reported: Mask, to: Ints, octets: Ints, parts: int) -> Mask:
     lanes = 0
     for one in to:
         lanes = max(lanes, one + 1)
@@ -40,7 +39,7 @@ def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints,
         own = range(begins[k], begins[k + 1])
         for j in own:
             i = order[j]
-            lane[j], size[j] = to[i] if told[i] else -1, octets[i]
+            lane[j], size[j] = to[i] if reported[i] else -1, octets[i]
             if lane[j] >= 0:
                 total[lane[j]] += size[j]
         for j in own:
@@ -57,15 +56,15 @@ def _who_joined(order: Places, begins: Places, time: Ints, told: Mask, to: Ints,
 
 
 @compiled
-def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start: Ints, ahead: bool) -> Places:
-    """Write to `out` what the records to report (`told`) needed in addition: the data of their round that came `before`, ns.
+def fill_needs(out: Ints, rows: Ints, reported: Mask, before: Ints, joined: Mask, start: Ints, ahead: bool) -> Places:
+    """Write to `out` what the `reported` records needed in addition: the data of their round that came `before`, ns.
 
     Records that `joined` a round began when they could; so did data sent ahead of what came before (`UNKNOWN`), if `ahead`.
     Returns the records that begin a round and have a known need.
     """
     begins, n = np.empty(len(rows), np.intp), 0
     for i in range(len(rows)):
-        if told[i]:
+        if reported[i]:
             row = rows[i]
             if joined[i] or (before[i] == UNKNOWN and ahead):
                 out[row] = start[row]
@@ -77,18 +76,18 @@ def settle(out: Ints, rows: Ints, told: Mask, before: Ints, joined: Mask, start:
     return begins[:n]
 
 
-def met(pair: NDArray[Any], back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
+def shared_needs(pair: NDArray[Any], back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
     """Need of records of pairs, ns; of two that begin simultaneously, both need what the later one needs.
 
     Simultaneous starts differ by at most the share `near` of the own work since what either `needs`. `pair` is the number of
     each record's pair, `back` that of the opposite pair, -1 if none.
     """
     order, begins = by_group(pair, len(back), start)
-    return _met(order, begins, back, start, needs, near)
+    return _shared_needs(order, begins, back, start, needs, near)
 
 
 @compiled
-def _met(order: Places, begins: Places, back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
+def _shared_needs(order: Places, begins: Places, back: Ints, start: Ints, needs: Ints, near: float) -> Ints:
     out = needs.copy()
     for k in range(len(back)):
         low, high = (begins[back[k]], begins[back[k] + 1]) if back[k] >= 0 else (0, 0)

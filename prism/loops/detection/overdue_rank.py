@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.unfinished_transfers import Rows, Stream, standing, streams_of
+from prism.loops.detection.unfinished_transfers import Rows, Stream, mid_transfer, streams_of
 
 Floats = NDArray[np.float64]
 
@@ -102,7 +102,7 @@ def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least
     for s in streams:
         times[s.src] += [s.begin, s.end]
     who = list(times)
-    if known.sum() < least or len(who) < 3 or len({s.src for s in streams if s.told}) < len(who):
+    if known.sum() < least or len(who) < 3 or len({s.src for s in streams if s.control}) < len(who):
         return None
     sounds = [np.sort(np.concatenate(own)) for own in times.values()]
     at = np.append((zero + due.min(axis=0, where=np.isfinite(due), initial=np.inf))[known], until)
@@ -168,9 +168,9 @@ def _awaited(streams: list[Stream]) -> int | None:
 
     None also if it sends nothing visible: it may wait for a neighbour on its host.
     """
-    stand = [s for s in streams if not s.told and s.unit and standing(s, 0)]
+    stand = [s for s in streams if not s.control and s.unit and mid_transfer(s, 0)]
     awaited = {s.dst for s in stand} - {s.src for s in stand}
-    return awaited.pop() if len(awaited) == 1 and awaited <= {s.src for s in streams if not s.told} else None
+    return awaited.pop() if len(awaited) == 1 and awaited <= {s.src for s in streams if not s.control} else None
 
 
 def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: int, near: float) -> int | None:
@@ -186,12 +186,12 @@ def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: i
     if silent is not None:
         return silent
     back = [s for s in streams if (s.src, s.dst) == (one.dst, one.src)]
-    same = [s for s in back if not s.told and s.due[k] - one.due[k] <= near and standing(s, k) == standing(one, k)]
+    same = [s for s in back if not s.control and s.due[k] - one.due[k] <= near and mid_transfer(s, k) == mid_transfer(one, k)]
     same = [s for s in same if not _always_after(s, one, near)]
-    if same and not one.told:
+    if same and not one.control:
         return min(one.src, one.dst, key=lambda r: last[r]) if abs(last[one.src] - last[one.dst]) > near else None
-    ready = _ready(one, [s for s in back if s.told], until)
-    return one.dst if ready is False or (ready is None and standing(one, k)) else one.src
+    ready = _ready(one, [s for s in back if s.control], until)
+    return one.dst if ready is False or (ready is None and mid_transfer(one, k)) else one.src
 
 
 def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | None:
@@ -200,12 +200,12 @@ def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | N
     It sent such data; or, if senders wait for a receiver and the receiver had begun none of its own due data, it took part in
     such data.
     """
-    later = [s for s in streams if not s.told and s.did[k] >= one.due[k]]
+    later = [s for s in streams if not s.control and s.did[k] >= one.due[k]]
     sent = {s.src for s in later} & {one.src, one.dst}
     if len(sent) == 1:
         return sent.pop()
-    own = [s for s in streams if s.src == one.dst and not s.told and np.isfinite(s.due[k])]
-    begun, progress = any(standing(s, k) for s in own), max(s.did[k] for s in streams)
+    own = [s for s in streams if s.src == one.dst and not s.control and np.isfinite(s.due[k])]
+    begun, progress = any(mid_transfer(s, k) for s in own), max(s.did[k] for s in streams)
     absent = any(s.due[k] <= progress and not _always_after(s, one, near) for s in own) and not begun
     met = {r for s in later for r in (s.src, s.dst)} & {one.src, one.dst}
     return met.pop() if one.waits and absent and len(met) == 1 else None
@@ -219,9 +219,11 @@ def _silent(
     None if this shows nothing: no data in the other direction, both have sent messages, or neither has.
     """
     ends = (one.src, one.dst)
-    words = {s.src: s.begin for s in streams if s.told and {s.src, s.dst} == set(ends)}
-    back = [s for s in streams if not s.told and (s.src, s.dst) == ends[::-1] and abs(s.usual - one.usual) <= slack * one.usual]
-    if one.told or len(words) < 2 or not back:
+    words = {s.src: s.begin for s in streams if s.control and {s.src, s.dst} == set(ends)}
+    back = [
+        s for s in streams if not s.control and (s.src, s.dst) == ends[::-1] and abs(s.usual - one.usual) <= slack * one.usual
+    ]
+    if one.control or len(words) < 2 or not back:
         return None
     begin, end = (np.concatenate([getattr(s, side) for s in (one, *back)]) for side in ("begin", "end"))
     rest = int(np.median(end - begin))
@@ -253,7 +255,7 @@ def _ready(one: Stream, words: list[Stream], until: int, *, share: float = 0.8) 
     sends none.
     """
     places = one.place[np.isfinite(one.due) & (one.place > 0)]
-    if one.told or not words or not len(places):
+    if one.control or not words or not len(places):
         return None
     said = words[0].begin
     before = np.array([np.diff(np.searchsorted(said, [one.end[i - 1], one.begin[i]]))[0] for i in places.tolist()])

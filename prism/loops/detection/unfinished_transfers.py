@@ -31,7 +31,7 @@ class Stream:
 
     src: int
     dst: int
-    told: bool
+    control: bool
     begin: Ints
     end: Ints
     octets: Floats
@@ -48,7 +48,7 @@ class Stream:
     @property
     def moved(self) -> float:
         """Octets in the interrupted step."""
-        return 0.0 if self.told else float(self.octets[self.low : self.high].sum())
+        return 0.0 if self.control else float(self.octets[self.low : self.high].sum())
 
     @cached_property
     def unit(self) -> float:
@@ -90,19 +90,19 @@ def streams_of(
     waits = all(bool((flows.protocol[rows] == UDP).all()) for rows in parts)
     out, words = list[Stream](), dict[tuple[int, int], Ints]()
     for rows in parts:
-        src, told = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
-        octets = np.ones(len(rows)) if told else flows.octets[rows].astype(np.float64)
-        reach = 0.0 if told else border * float(np.median(like[src, :, 1] - like[src, :, 0]))
+        src, is_control = int(place[flows.src[rows[0]]]), bool(control[rows[0]])
+        octets = np.ones(len(rows)) if is_control else flows.octets[rows].astype(np.float64)
+        reach = 0.0 if is_control else border * float(np.median(like[src, :, 1] - like[src, :, 0]))
         low, *bounds = borders(start[rows], flows.end_ns[rows], np.append(since[src], like[src].ravel()), until, reach).tolist()
         none = np.full(like.shape[1], np.inf)
         one = Stream(
-            src, int(place[flows.dst[rows[0]]]), told, start[rows], flows.end_ns[rows], octets,
+            src, int(place[flows.dst[rows[0]]]), is_control, start[rows], flows.end_ns[rows], octets,
             low, int(np.searchsorted(start[rows], until, "right")),
             none, -none, np.zeros(len(none), np.int64), np.zeros(len(none), np.bool_),
             np.reshape(bounds, (-1, 2)), waits,
         )  # fmt: skip
         out.append(one)
-        if told:
+        if is_control:
             words[one.src, one.dst] = one.end
     for one in out:
         _compare(one, zero, slack, words.get((one.dst, one.src)))
@@ -114,13 +114,13 @@ def _compare(one: Stream, zero: Ints, slack: float, words: Ints | None) -> None:
     messages, if any.
     """
     bounds = one.bounds
-    size = one.octets if one.told else _steady(one, bounds, 4 * slack)
+    size = one.octets if one.control else _steady(one, bounds, 4 * slack)
     done = float(size[one.low : one.high].sum())
     itself = float(size[one.low : _unprompted(one, words)].sum())
-    border = one.told and np.ptp(np.diff(bounds, axis=1)) > 0  # control messages near a step border are on either side
+    border = one.control and np.ptp(np.diff(bounds, axis=1)) > 0  # control messages near a step border are on either side
     totals = []
     for k, (a, b) in enumerate(bounds.tolist()):
-        totals.append(0.0 if one.told else float(one.octets[a:b].sum()))
+        totals.append(0.0 if one.control else float(one.octets[a:b].sum()))
         if a < b and not border:
             place, part = _reached(size[a:b], itself, slack)
             if place or part:
@@ -139,7 +139,7 @@ def _unprompted(one: Stream, words: Ints | None) -> int:
 
     The sender of prompted records may have been ready long before, and may have left since.
     """
-    if one.told or words is None or not len(words):
+    if one.control or words is None or not len(words):
         return one.high
     at = np.searchsorted(words, one.begin)
     since = np.where(at > 0, one.begin - words[np.maximum(at - 1, 0)], np.iinfo(np.int64).max)
@@ -200,7 +200,7 @@ def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
     return i, 0.0 if into <= 2 * near else float(min(into / size[i], 1.0))
 
 
-def standing(one: Stream, k: int) -> bool:
+def mid_transfer(one: Stream, k: int) -> bool:
     """Whether a stream fell silent within a transfer: by its unit, else by step `k`."""
     part = one.moved / one.unit % 1.0 if one.unit else 0.5 * one.halfway[k]
     return bool(SHARE < part < 1 - SHARE)

@@ -2,13 +2,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.dependencies.exchange_rounds import met, settle, who_joined
+from prism.loops.dependencies.exchange_rounds import fill_needs, joined_round, shared_needs
 from prism.loops.dependencies.matched_volumes import UNKNOWN, Moved, shares_of
 
 
-def joined(own, to, start, octets, told=None):
-    told = np.ones(len(own), np.bool_) if told is None else told
-    return who_joined(shares_of(Moved(own, start, octets)), told, to, octets).tolist()
+def joined(own, to, start, octets, mask=None):
+    mask = np.ones(len(own), np.bool_) if mask is None else mask
+    return joined_round(shares_of(Moved(own, start, octets)), mask, to, octets).tolist()
 
 
 def test_who_has_joined_a_round_of_an_exchange_has_no_work_left_in_it():
@@ -20,9 +20,9 @@ def test_who_has_joined_a_round_of_an_exchange_has_no_work_left_in_it():
     assert not len(joined(*(np.zeros(0, np.int64) for _ in range(4))))
 
 
-def naively_joined(own, to, start, octets, told, parts=1024):
+def naively_joined(own, to, start, octets, mask, parts=1024):
     """Search round by round through all records."""
-    order = [i for i in np.argsort(start, kind="stable").tolist() if told[i]]
+    order = [i for i in np.argsort(start, kind="stable").tolist() if mask[i]]
     turns = []
     for k, i in enumerate(order):
         lane = [j for j in order if (own[j], to[j]) == (own[i], to[i])]
@@ -40,8 +40,8 @@ records = st.lists(st.tuples(codes, codes, st.integers(0, 30), st.integers(1, 3)
 @given(records)
 def test_who_joins_a_round_is_as_the_plain_way_says(some):
     own, to, start, octets = (np.array([one[k] for one in some], np.int64) for k in range(4))
-    told = np.array([one[4] for one in some], np.bool_)
-    assert joined(own, to, start, octets, told) == naively_joined(own, to, start, octets, told)
+    mask = np.array([one[4] for one in some], np.bool_)
+    assert joined(own, to, start, octets, mask) == naively_joined(own, to, start, octets, mask)
 
 
 @given(
@@ -49,7 +49,7 @@ def test_who_joins_a_round_is_as_the_plain_way_says(some):
 )
 def test_rounds_are_settled_as_the_plain_way_says(places, some, ahead):
     rows = np.array(places[: len(some)], np.intp)
-    told, before, joined = (np.array([one[k] for one in some], kind) for k, kind in enumerate((np.bool_, np.int64, np.bool_)))
+    mask, before, joined = (np.array([one[k] for one in some], kind) for k, kind in enumerate((np.bool_, np.int64, np.bool_)))
     start, needed = np.arange(20, 26), np.array([4, -1, 0, 7, 2, 5])
     expected, begin = needed.tolist(), []
     for row, (tells, came, follows) in zip(rows.tolist(), some, strict=True):
@@ -59,15 +59,15 @@ def test_rounds_are_settled_as_the_plain_way_says(places, some, ahead):
             expected[row] = UNKNOWN if came < 0 else max(expected[row], came)
         if tells and not follows and expected[row] > 0:
             begin.append(row)
-    assert settle(needed, rows, told, before, joined, start, ahead).tolist() == begin
+    assert fill_needs(needed, rows, mask, before, joined, start, ahead).tolist() == begin
     assert needed.tolist() == expected
 
 
 def test_of_two_that_begin_at_once_both_needed_what_the_later_one_did():
     pair, back = np.array([0, 1, 0, 1, 2]), np.array([1, 0, -1])  # 0 to 1, 1 to 0, 2 to 0
     start, need = np.array([1000, 1001, 2000, 2500, 1000]), np.array([100, 900, 1500, 1600, 300])
-    assert met(pair, back, start, need, 0.02).tolist() == [900, 900, 1500, 1600, 300]
-    assert not len(met(pair[:0], back[:0], start[:0], need[:0], 0.02))
+    assert shared_needs(pair, back, start, need, 0.02).tolist() == [900, 900, 1500, 1600, 300]
+    assert not len(shared_needs(pair[:0], back[:0], start[:0], need[:0], 0.02))
 
 
 @given(st.lists(st.tuples(codes, st.integers(50, 90), st.integers(1, 50)), max_size=16))
@@ -81,4 +81,4 @@ def test_who_meets_whom_is_as_the_plain_way_says(some):
         both = max(need[i], need[nearest])
         if nearest != i and abs(start[nearest] - start[i]) <= 0.2 * (start[i] - both):
             expected[i] = int(both)
-    assert met(pair, back, start, need, 0.2).tolist() == expected
+    assert shared_needs(pair, back, start, need, 0.2).tolist() == expected

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import TCP, UDP, Flows
-from prism.loops.detection.unfinished_transfers import by_lane, standing, streams_of
+from prism.loops.detection.unfinished_transfers import by_lane, mid_transfer, streams_of
 
 MS = 1_000_000
 WINDOW, REST = 4_000_000, 12_000_000
@@ -20,7 +20,7 @@ def streams(step: list[Sent], done: list[Sent], protocol: int = UDP):
     flows = Flows.build(columns, endpoints=("10.0.0.0", "10.0.0.1"), exporters=("leaf",), paths=((),))
     like = np.array([[[100 * k * MS - 1, 100 * (k + 1) * MS - 1] for k in range(4)]] * 2)
     every = streams_of(flows, by_lane(flows, np.arange(2)), np.arange(2), like, np.full(2, 400 * MS - 1), 500 * MS, 0.005)
-    (one,) = [s for s in every if (s.src, s.told) == (0, False)]
+    (one,) = [s for s in every if (s.src, s.control) == (0, False)]
     return one
 
 
@@ -33,7 +33,7 @@ TWICE = [(10, 0, 1, WINDOW), (11, 0, 1, REST), (50, 0, 1, WINDOW), (70, 0, 1, RE
 def test_what_is_left_of_a_transfer_is_not_begun_anew(done, stands, due, did):
     one = streams(TWICE, TWICE[:done])
     assert one.unit == WINDOW + REST
-    assert standing(one, 0) == stands
+    assert mid_transfer(one, 0) == stands
     assert one.due == pytest.approx(np.full(4, due * MS), abs=2)
     assert one.did == pytest.approx(np.full(4, did * MS), abs=2)
     assert one.waits
