@@ -18,7 +18,7 @@ from collectors.captures.pcap import Capture
 from collectors.captures.record_framing import DAMAGED
 from collectors.compilation.primitives import compiled, move, part, read_at
 from collectors.flows.flow_state import Table
-from collectors.flows.frame_classification import glance_blocks, glance_records
+from collectors.flows.frame_classification import classify_blocks, classify_records
 from collectors.flows.single_switch import follow_some, room_for
 from collectors.packets.compiled_decoder.link_layer import LINK_TYPES
 
@@ -73,9 +73,9 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
     while whole and room_for(t, means, known):
         begin, at, end, last_ns = window[ADDRESS], window[AT], window[END], window[LAST]
         if len(interfaces):
-            n, at, fault = glance_blocks(begin, at, end, interfaces, last_ns, hints, t.near, means.seen)
+            n, at, fault = classify_blocks(begin, at, end, interfaces, last_ns, hints, t.near, means.seen)
         else:
-            n, at, fault = glance_records(begin, at, end, how, last_ns, hints, t.near, means.seen)
+            n, at, fault = classify_records(begin, at, end, how, last_ns, hints, t.near, means.seen)
         if n == 0:
             if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
                 break

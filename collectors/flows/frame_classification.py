@@ -26,7 +26,7 @@ UNCOMMON, GOES_ON, STARTS, ACKNOWLEDGES, SEGMENT = range(5)  # the first: anythi
 HINT = np.dtype(
     [
         *((name, np.int64) for name in ("time_ns", "at", "flow")),  # address of the frame; where its flow may be found
-        *((name, np.uint64) for name in ("ends", "rest")),  # the addresses; the rest of its flow's identity, see `told_of`
+        *((name, np.uint64) for name in ("ends", "rest")),  # the addresses; the rest of its flow's identity, see `identity_of`
         ("sign", np.uint64),
         ("lengths", np.uint64),  # octets captured and, in the upper half, on the wire
         ("link_type", np.int64),
@@ -35,7 +35,7 @@ HINT = np.dtype(
 )  # one line of the cache
 
 
-def _told(opcode: int) -> int:
+def _meaning_of(opcode: int) -> int:
     """Tables by opcode: kind of packet, and kind of its flow if it is in an identity."""
     meaning = int(MEANING[opcode])
     what = UNCOMMON
@@ -46,7 +46,7 @@ def _told(opcode: int) -> int:
     return what | (ANSWERS if meaning & ANSWER else REQUESTS) << int(KIND_AT)
 
 
-_TOLD = np.array([_told(opcode) for opcode in range(256)], np.uint64)
+_MEANINGS = np.array([_meaning_of(opcode) for opcode in range(256)], np.uint64)
 # As they are in memory, on processors that have the lowest octet first: type of the frame, version and header length; fragment
 # and protocol
 _PLAIN, _PLAIN_BITS = headers.IPV4 >> 8 | (headers.IPV4 & 0xFF) << 8 | 0x45 << 16, 0xFFFFFF
@@ -71,7 +71,7 @@ def near_slot(hint: Any, near: Any) -> Any:
 
 
 @part
-def glance(hint: Any, ethernet: Any, near: Any, seen: Any) -> None:
+def classify(hint: Any, ethernet: Any, near: Any, seen: Any) -> None:
     """Classify the frame at an address, and prefetch the place of its flow in `near`. `seen`: see `truncation.array`."""
     begin = hint.at
     plain_ip = ethernet and captured_of(hint) >= COMMON and little(begin + 12) & _PLAIN_BITS == _PLAIN
@@ -110,15 +110,15 @@ def _glance_tcp(hint: Any, begin: Any, near: Any) -> Any:
 
 
 @part
-def told_of(hint: Any) -> Any:
+def identity_of(hint: Any) -> Any:
     """Return the kind of a frame and the rest of its flow's identity; for RoCEv2, `hint.rest` lacks the kind of flow."""
     if hint.sign == UNKNOWN:
         return UNCOMMON, _0
     if hint.rest >> KIND_AT != _0:
         return SEGMENT, hint.rest
-    told = _TOLD[opcode_of(hint.sign)]
-    what = np.int64(told & _WHAT) if payload_of(hint.sign) >= 0 else UNCOMMON
-    return what, hint.rest | told >> KIND_AT << KIND_AT
+    meaning = _MEANINGS[opcode_of(hint.sign)]
+    what = np.int64(meaning & _WHAT) if payload_of(hint.sign) >= 0 else UNCOMMON
+    return what, hint.rest | meaning >> KIND_AT << KIND_AT
 
 
 @part
@@ -146,7 +146,7 @@ def packet_of(hint: Any) -> Any:
 
 
 @part
-def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
+def classify_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
     """Classify the next complete records of a little-endian pcap, up to the available room.
 
     Returns their number, the place of the next, and the reason of the stop, as in `record_framing.scan_records`. `last_ns`:
@@ -166,7 +166,7 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints
         hint = hints[n]
         hint.time_ns, hint.at = time_ns, buffer + at + header
         hint.lengths, hint.link_type = plain(buffer + at + 8), link_type
-        glance(hint, ethernet, near, seen)
+        classify(hint, ethernet, near, seen)
         start = at
         at += header + captured
         n += _1
@@ -174,7 +174,7 @@ def glance_records(buffer: Any, at: Any, end: Any, how: Any, last_ns: Any, hints
 
 
 @part
-def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
+def classify_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any, hints: Any, near: Any, seen: Any) -> Any:
     """Classify the next enhanced packet blocks of a little-endian pcapng; stops at other blocks as well.
 
     `interfaces`: see `pcapng.Section.plain`.
@@ -196,25 +196,25 @@ def glance_blocks(buffer: Any, at: Any, end: Any, interfaces: Any, last_ns: Any,
             return n, at, DAMAGED
         hint.time_ns, hint.at = time_ns, buffer + at + 28
         hint.lengths, hint.link_type = plain(buffer + at + 20), link_type
-        glance(hint, link_type == 1, near, seen)
+        classify(hint, link_type == 1, near, seen)
         at += length
         n += _1
     return n, at, WHOLE
 
 
 @part
-def glance_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, seen: Any) -> None:
+def classify_frames(data: Any, frames: Any, start: Any, stop: Any, hints: Any, near: Any, seen: Any) -> None:
     """Classify some frames of a batch."""
     link_type, time_ns, offset, captured, wire = frames
     for k in range(start, stop):
         hint = hints[k - start]
         hint.time_ns, hint.at = time_ns[k], data + offset[k]
         hint.lengths, hint.link_type = np.uint64(captured[k]) | np.uint64(wire[k]) << _32, link_type[k]
-        glance(hint, link_type[k] == 1, near, seen)
+        classify(hint, link_type[k] == 1, near, seen)
 
 
 @part
-def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
+def find_flows(t: Any, hints: Any, n: Any, book: Any) -> Any:
     """Find the flows of the first hints, -1 if unknown, and prefetch them; return the number of possible new ones.
 
     `book`: keys, slots and pairs of the address book.
@@ -229,7 +229,7 @@ def seek(t: Any, hints: Any, n: Any, book: Any) -> Any:
                 prefetch(t.flows, hint.flow)
                 if new >= MANY:  # if many flows are new, a flow found by these octets is mostly another one
                     fetch_codes(hint.ends, keys, slots)
-            elif told_of(hint)[0] in (GOES_ON, STARTS, SEGMENT):
+            elif identity_of(hint)[0] in (GOES_ON, STARTS, SEGMENT):
                 new += 1
                 fetch_codes(hint.ends, keys, slots)
             else:
@@ -247,7 +247,7 @@ def resolve(t: Any, hints: Any, n: Any, book: Any, known: Any, found: Any, seed:
     keys, slots, pairs = book
     for k in range(n):
         hint = hints[k]
-        what, rest = told_of(hint)
+        what, rest = identity_of(hint)
         if what == UNCOMMON:
             return k, known
         if hint.flow >= 0:

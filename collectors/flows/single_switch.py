@@ -23,14 +23,14 @@ from collectors.flows.frame_classification import (
     STARTS,
     UNCOMMON,
     captured_of,
-    glance_frames,
+    classify_frames,
+    find_flows,
+    identity_of,
     length_of,
     near_slot,
     packet_of,
     resolve,
-    seek,
     syndrome,
-    told_of,
 )
 from collectors.flows.packet_runs import expect_packet, expect_segment, runs_on
 from collectors.flows.rdma_messages import goes_on
@@ -77,7 +77,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
     whole = True
     while start < many and whole and room_for(t, means, known):
         stop = min(many, start + _AHEAD)
-        glance_frames(data, frames, start, stop, means.scratch.hints, t.near, means.seen)
+        classify_frames(data, frames, start, stop, means.scratch.hints, t.near, means.seen)
         upto, taken, known, clock = follow_some(t, means.scratch.hints, stop - start, means, known, clock)
         whole = upto == stop - start
         followed += taken
@@ -98,7 +98,7 @@ def follow_some(t: Any, hints: Any, n: Any, means: Any, known: Any, clock: Any) 
     Inlined: a call would pass a hundred numbers, all fields of all arrays, which costs as much as a frame or two.
     """
     book, upto = (means.keys, means.slots, means.pairs), _0
-    if seek(t, hints, n, book) >= MANY:
+    if find_flows(t, hints, n, book) >= MANY:
         upto, known = resolve(t, hints, n, book, known, means.scratch.keys, means.seed)
     skipped, idle_ns, seen = np.int64(0), means.settings.idle_ns, means.seen
     for k in range(n):
@@ -133,7 +133,7 @@ def _note(hint: Any, seen: Any) -> None:
 @part
 def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
     """Follow one frame; return the result, and the number of known addresses."""
-    what, rest = told_of(hint)
+    what, rest = identity_of(hint)
     if what != UNCOMMON:
         if hint.time_ns < clock:
             return LATE, known
@@ -167,7 +167,7 @@ def _take_known(t: Any, hint: Any, what: Any, means: Any) -> None:
 @part
 def _take_resolved(t: Any, hint: Any, key: Any, means: Any) -> None:
     """Follow a packet with a known identity."""
-    if told_of(hint)[0] == ACKNOWLEDGES:
+    if identity_of(hint)[0] == ACKNOWLEDGES:
         count_answer(t, syndrome(hint))
     else:
         _take_new(t, hint, key, means)

@@ -157,7 +157,7 @@ class Erspan3(NamedTuple):
 _Header = TypeVar("_Header", bound=tuple[Any, ...])
 
 
-def twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Header], Callable[[_Header], bytes]]:
+def struct_functions(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Header], Callable[[_Header], bytes]]:
     """Build `unpack(buffer, offset) -> header` and `pack(header) -> octets` of one struct."""
     header = struct.Struct(layout)
 
@@ -170,21 +170,21 @@ def twins(layout: str, kind: type[_Header]) -> tuple[Callable[[bytes, int], _Hea
     return unpack_header, pack_header
 
 
-unpack_ethernet, pack_ethernet = twins("!6s6sH", Ethernet)
-unpack_tag, pack_tag = twins("!HH", Tag)
-unpack_ipv4, pack_ipv4 = twins("!BBHHHBBH4s4s", IPv4)
-unpack_ipv6, pack_ipv6 = twins("!IHBB16s16s", IPv6)
-unpack_extension, pack_extension = twins("!BBH", Extension)
-unpack_tcp, pack_tcp = twins("!HHIIBB", Tcp)
-unpack_udp, pack_udp = twins("!HHHH", Udp)
-unpack_bth, pack_bth = twins("!BBHII", Bth)
-unpack_reth, pack_reth = twins("!QII", Reth)
-unpack_aeth, pack_aeth = twins("!I", Aeth)
-unpack_gre, pack_gre = twins("!HH", Gre)
-unpack_erspan, pack_erspan = twins("!HHI", Erspan)
-unpack_erspan3, pack_erspan3 = twins("!HHIHH", Erspan3)
-unpack_vxlan, pack_vxlan = twins("!B3xI", Vxlan)
-unpack_ports, pack_ports = twins("!HH", Ports)
+unpack_ethernet, pack_ethernet = struct_functions("!6s6sH", Ethernet)
+unpack_tag, pack_tag = struct_functions("!HH", Tag)
+unpack_ipv4, pack_ipv4 = struct_functions("!BBHHHBBH4s4s", IPv4)
+unpack_ipv6, pack_ipv6 = struct_functions("!IHBB16s16s", IPv6)
+unpack_extension, pack_extension = struct_functions("!BBH", Extension)
+unpack_tcp, pack_tcp = struct_functions("!HHIIBB", Tcp)
+unpack_udp, pack_udp = struct_functions("!HHHH", Udp)
+unpack_bth, pack_bth = struct_functions("!BBHII", Bth)
+unpack_reth, pack_reth = struct_functions("!QII", Reth)
+unpack_aeth, pack_aeth = struct_functions("!I", Aeth)
+unpack_gre, pack_gre = struct_functions("!HH", Gre)
+unpack_erspan, pack_erspan = struct_functions("!HHI", Erspan)
+unpack_erspan3, pack_erspan3 = struct_functions("!HHIHH", Erspan3)
+unpack_vxlan, pack_vxlan = struct_functions("!B3xI", Vxlan)
+unpack_ports, pack_ports = struct_functions("!HH", Ports)
 
 RC, UC, RD, UD, XRC = 0, 1, 2, 3, 5  # upper 3 bits of a BTH opcode, IBTA volume 1 section 9.2.1, table "OpCode field"
 CNP = 0x81  # congestion notification, IBTA annex A17.9.3: 16 reserved octets follow

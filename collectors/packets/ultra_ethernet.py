@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from collectors.packets.headers import twins
+from collectors.packets.headers import struct_functions
 from collectors.packets.packet_kinds import (
     ACKNOWLEDGMENT,
     ANSWER,
@@ -112,12 +112,12 @@ class ResponseData(NamedTuple):
     message_offset: int
 
 
-unpack_request, pack_request = twins("!HhIHH", Request)
-unpack_nack, pack_nack = twins("!HBBIHHI", Nack)
-unpack_common, pack_common = twins("!BBHIHH", Common)
-unpack_standard, pack_standard = twins("!QIQQI", Standard)
-unpack_response, pack_response = twins("!BBHI", Response)
-unpack_response_data, pack_response_data = twins("!HHII", ResponseData)
+unpack_request, pack_request = struct_functions("!HhIHH", Request)
+unpack_nack, pack_nack = struct_functions("!HBBIHHI", Nack)
+unpack_common, pack_common = struct_functions("!BBHIHH", Common)
+unpack_standard, pack_standard = struct_functions("!QIQQI", Standard)
+unpack_response, pack_response = struct_functions("!BBHI", Response)
+unpack_response_data, pack_response_data = struct_functions("!HHII", ResponseData)
 
 
 class Uet(NamedTuple):

@@ -14,10 +14,10 @@ from collectors.flows.frame_classification import (
     SEGMENT,
     STARTS,
     UNCOMMON,
-    glance_frames,
-    seek,
+    classify_frames,
+    find_flows,
+    identity_of,
     syndrome,
-    told_of,
 )
 from collectors.packets import plain_decoder, truncation
 from collectors.packets.common_frames import COMMON
@@ -31,26 +31,26 @@ NEAR = np.full(1024, -1, np.int32)
 
 @compiled
 def hints_of(data, frames, hints, near, seen):
-    glance_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, seen)
+    classify_frames(data, frames, np.uint64(0), np.uint64(len(hints)), hints, near, seen)
 
 
 @compiled
 def sought(t, hints, book):
-    return seek(t, hints, np.uint64(len(hints)), book)
+    return find_flows(t, hints, np.uint64(len(hints)), book)
 
 
 @compiled
-def told(hints):
-    return told_of(hints[0])
+def identity(hints):
+    return identity_of(hints[0])
 
 
 @compiled
-def told_packet(sign):
+def packet_of(sign):
     return payload_of(sign), is_marked(sign), psn_of(sign), np.int64(opcode_of(sign))
 
 
 @compiled
-def told_segment(sign):
+def segment_of(sign):
     return octets_of(sign), is_marked(sign), sequence_of(sign), flags_of(sign)
 
 
@@ -71,7 +71,7 @@ def hinted(frames):
 def check(frame):
     """Check that a hint equals the result of the plain decoder."""
     octets, (hint,) = hinted([frame])
-    what, rest = told(np.array([hint], HINT))
+    what, rest = identity(np.array([hint], HINT))
     assert (hint["time_ns"], hint["lengths"]) == (7, len(frame) | len(frame) << 32)
     assert (hint["flow"] >= 0) == (hint["sign"] != UNKNOWN)
     assert hint["flow"] < len(NEAR)
@@ -81,11 +81,11 @@ def check(frame):
     assert hint["ends"].tobytes() == plain.src[12:] + plain.dst[12:]
     if what == SEGMENT:
         assert int(rest) == LANE << 60 | TCP << 32 | plain.src_port << 16 | plain.dst_port
-        assert told_segment(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.tcp_flags)
+        assert segment_of(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.tcp_flags)
         return SEGMENT
     meaning = int(MEANING[plain.opcode])
     assert int(rest) == (ANSWERS if meaning & ANSWER else REQUESTS) << 60 | plain.dst_qp
-    assert told_packet(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.opcode)
+    assert packet_of(hint["sign"]) == (plain.octets, plain.ecn, plain.sequence, plain.opcode)
     if what == ACKNOWLEDGES:
         assert meaning == ACKNOWLEDGMENT
         assert said(np.array([hint], HINT)) == plain.syndrome
