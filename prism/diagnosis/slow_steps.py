@@ -58,7 +58,7 @@ def _lately(view: View, scene: Scene) -> list[Verdict]:
         mine = scene.explained(during)
         top = int(np.argmax(mine))
         best = scene.which[top]
-        if best.cause == "work" and _hidden(view):
+        if best.cause == "work" and hidden(view):
             continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
         chance = 0.0 if alone else chance_of(scene, top, one.start, one.stop)
@@ -77,7 +77,7 @@ def _stalls(view: View, scene: Scene) -> list[Verdict]:
     Where all stand still, as while they evaluate, none of them explains most of the delays, and nobody is blamed; nor where one
     stands still between steps, as to write a checkpoint.
     """
-    if _hidden(view):
+    if hidden(view):
         return []
     more, usual = scene.delays.more, float(np.median(view.durations[scene.delays.model]))
     if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
@@ -130,7 +130,7 @@ def _always(view: View, scene: Scene) -> list[Verdict]:
         return []  # of those without peers nothing is known
     if best.cause == "network" and len(scene.slowed(best, during)) < 2:
         return []  # one connection alone may have another way, or carry something else
-    if best.cause == "work" and _hidden(view):
+    if best.cause == "work" and hidden(view):
         return []
     one = Stretch(0, scene.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
     found = _verdict(view, scene, mine, one, during)
@@ -155,7 +155,7 @@ def _verdict(view: View, scene: Scene, mine: Floats, one: Stretch, during: Mask)
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if others and others[0][1] / mass >= c.TIED and (both := _both(best, others[0][0], scene.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
-        if sure >= c.ALWAYS:
+        if sure >= c.ALWAYS and best.subject == "link" and not which[top].larger:
             share = max(share, min(float(np.median(weigh([both], scene.gone)[0, during])), 1.0))
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), scene.always,
@@ -210,7 +210,7 @@ def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
     return most
 
 
-def _hidden(view: View) -> bool:
+def hidden(view: View) -> bool:
     """Whether stages hand on inside hosts, where nobody sees it: who waits for a stage of its host seems to work."""
     stages = view.parallelism.stages
     return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)

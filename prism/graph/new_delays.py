@@ -104,11 +104,14 @@ def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
 def _quick(took: Floats) -> Ints:
     """Which steps say what is usual: about as long as at the quantile `MODEL` of all, half of what that share is at least.
 
-    Where all but one are about as long, and that one is far shorter, it does: the job can be that quick, and hardly ever was.
+    Where fewer are far shorter than all others, and these are about as long, they do: the job can be that quick.
     """
-    shortest, *others = np.sort(took).tolist()
-    if others[0] >= c.FAR * shortest and others[-1] <= others[0] * c.FAR**0.5:
-        return np.array([np.argmin(took)])
+    order = np.argsort(took, kind="stable")
+    many = int(np.ceil(c.MODEL * len(took)))
+    ratio = took[order[1 : many + 1]] / took[order[:many]]
+    few = int(np.argmax(ratio)) + 1
+    if ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * c.FAR**0.5:
+        return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
     enough = max(c.FEW, int(np.ceil(c.MODEL * len(took))))
     near = np.argsort(far, kind="stable")

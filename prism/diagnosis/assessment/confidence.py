@@ -90,7 +90,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     """Share of such claims that should be right: each thing that may be wrong takes its part.
 
     A score of few sigmas and few steps may be chance; an incident that does not fit its culprit, or fits others as well, may
-    have another one. Who is slow against its peers is no surer than the layout, which says who they are; silence needs none.
+    have another one. Who is always slow, against its peers, is no surer than the layout, which says who they are.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / 4))
@@ -100,7 +100,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
     sure = seen.share * (1 - chance) * fit * named(view, finding)
-    if finding.kind not in ("hang", "crash"):
+    if finding.kind not in ("hang", "crash") and stop - first >= len(view.ends) - 1:
         sure = min(sure, view.parallelism.layout.confidence)
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
 
