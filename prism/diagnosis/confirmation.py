@@ -11,7 +11,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
 from prism.diagnosis.assessment.cost import steps_of
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.slow_steps import chance_of
+from prism.diagnosis.slow_steps import chance_of, hidden
 from prism.diagnosis.verdicts import findings
 from prism.model import Finding, Severity
 
@@ -94,5 +94,6 @@ def is_confirmed(case: Case, finding: Finding) -> bool:
         if own.any() and not own.all():
             most, other = float(mine[own].max()), int(np.argmax(np.where(own, -np.inf, mine)))
             clear = comparison.always or chance_of(comparison, other, start, stop) <= c.RARE
+            clear = clear and not (comparison.which[other].cause == "work" and hidden(case.view))
             best |= most >= c.ENOUGH / 2 and (most >= float(mine[other]) - c.NEARLY or not clear)
     return best or not comparisons

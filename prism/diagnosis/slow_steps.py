@@ -60,7 +60,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
         mine = comparison.explained(during)
         top = int(np.argmax(mine))
         best = comparison.which[top]
-        if best.cause == "work" and _hidden(view):
+        if best.cause == "work" and hidden(view):
             continue
         alone = best.cause == "network" and best.subject in ("endpoint", "host")
         chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
@@ -79,7 +79,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
     stands still between steps, for example to write a checkpoint, is not blamed either.
     """
-    if _hidden(view):
+    if hidden(view):
         return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
     if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
@@ -132,7 +132,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
-    if best.cause == "work" and _hidden(view):
+    if best.cause == "work" and hidden(view):
         return []
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
     found = _verdict(view, comparison, mine, one, during)
@@ -157,7 +157,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
-        if sure >= c.ALWAYS:
+        if sure >= c.ALWAYS and best.subject == "link" and not which[top].larger:
             share = max(share, min(float(np.median(explained_shares([both], comparison.gone)[0, during])), 1.0))
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
@@ -214,7 +214,7 @@ def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
     return most
 
 
-def _hidden(view: View) -> bool:
+def hidden(view: View) -> bool:
     """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work."""
     stages = view.parallelism.stages
     return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)

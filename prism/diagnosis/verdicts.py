@@ -55,6 +55,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     missed = _missed(one)
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
+    sure = min(sure, view.parallelism.layout.confidence) if one.always else sure  # the layout defines the peers
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(

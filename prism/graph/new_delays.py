@@ -106,12 +106,15 @@ def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
 def _quick(took: Floats) -> Ints:
     """Select the steps that define what is usual: those with durations near the quantile `MODEL`, half of that share at least.
 
-    If all steps but one have equal durations and that one is far shorter, it is usual: the job can be that quick but hardly
-    ever was.
+    If fewer steps are far shorter than all others, and these have similar durations, the short ones are usual: the job can be
+    that quick.
     """
-    shortest, *others = np.sort(took).tolist()
-    if others[0] >= c.FAR * shortest and others[-1] <= others[0] * c.FAR**0.5:
-        return np.array([np.argmin(took)])
+    order = np.argsort(took, kind="stable")
+    many = int(np.ceil(c.MODEL * len(took)))
+    ratio = took[order[1 : many + 1]] / took[order[:many]]
+    few = int(np.argmax(ratio)) + 1
+    if ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * c.FAR**0.5:
+        return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
     enough = max(c.FEW, int(np.ceil(c.MODEL * len(took))))
     near = np.argsort(far, kind="stable")

@@ -105,8 +105,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     """Compute the expected share of such claims that are right; each possible error reduces it.
 
     A low score or few steps may be chance. A cause that does not fit its evidence, or another cause that fits as well, lowers
-    the confidence. Slowness against peers is no surer than the layout, which defines the peers; hangs and crashes do not depend
-    on it.
+    the confidence. Slowness in all steps, against peers, is no surer than the layout, which defines the peers.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / 4))
@@ -116,7 +115,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
     sure = seen.share * (1 - chance) * fit * named(view, finding)
-    if finding.kind not in ("hang", "crash"):
+    if finding.kind not in ("hang", "crash") and stop - first >= len(view.ends) - 1:
         sure = min(sure, view.parallelism.layout.confidence)
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
 

@@ -66,7 +66,8 @@ KEEPING = textwrap.dedent(
     database = opened(str(disk / "store"))
     for table in flowrows.TABLES:
         database.create(table)
-    database.insert(flowrows.FLOWS, flowrows.to_rows(flowrows.sort_records(stores.flows(100, now_ns=time.time_ns()))), token="a")
+    records = flowrows.sort_records(stores.flows(100, now_ns=time.time_ns()))
+    database.insert(flowrows.FLOWS, flowrows.to_rows(records), token="a")
     stores.fill(ballast)
     another = flowrows.replace(flowrows.FLOWS, name="another")
     for ask in (lambda: retention.keep(database, 86_400), lambda: database.create(another)):

@@ -1,5 +1,7 @@
 """Test the findings written from verdicts."""
 
+from dataclasses import replace
+
 import pytest
 
 from prism.diagnosis.assessment.confidence import Completeness, completeness
@@ -65,3 +67,11 @@ def test_records_that_do_not_tell_all_make_it_less_sure():
     assert one.severity is Severity.INFO
     assert one.confidence < 0.5
     assert one.evidence["incomplete"] == ["traffic is sampled"]
+
+
+def test_a_claim_against_peers_is_no_surer_than_the_layout():
+    view = case("rank always slow", tcp=False)
+    doubtful = replace(view, parallelism=replace(view.parallelism, layout=replace(view.parallelism.layout, confidence=0.6)))
+    (sure,) = findings(Case(view), completeness(view))
+    (one,) = findings(Case(doubtful), completeness(doubtful))
+    assert sure.confidence > one.confidence == 0.6

@@ -99,9 +99,16 @@ def test_that_a_job_stands_still_is_sure_though_who_is_to_blame_is_not():
     assert named(view, replace(claim, subject="job", ids=(claim.job,), isolate=both)) == 1.0
 
 
-@pytest.mark.parametrize(("kind", "most"), [("slow_rank", 0.3), ("hang", 1.0)])
-def test_no_claim_against_peers_is_surer_than_the_layout(kind, most):
-    view = case("slow rank")
+@pytest.mark.parametrize(
+    ("name", "kind", "most"),
+    [
+        ("rank always slow", "slow_rank", 0.3),
+        ("slow rank", "slow_rank", 1.0),
+        ("rank always slow", "hang", 1.0),
+    ],
+)
+def test_no_claim_against_peers_is_surer_than_the_layout(name, kind, most):
+    view = case(name)
     (claim,) = (replace(one, kind=kind) for one in claims_of(view))
     doubtful = replace(view.parallelism, layout=replace(view.parallelism.layout, confidence=0.3))
     seen = completeness(view)
