@@ -157,7 +157,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
-        if sure >= c.ALWAYS and best.subject == "link" and not which[top].larger:
+        if sure >= c.ALWAYS and not which[top].larger:
             share = max(share, min(float(np.median(explained_shares([both], comparison.gone)[0, during])), 1.0))
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
