@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks import grid
 from benchmarks.accuracy import Input, of_case
 from collectors.columns.record import Transits
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import Watch
 from prism.recordings.timed_playback import Tick, play, ticks
 from prism.synth.scenario.specification import Cluster, Job, Spec
@@ -42,7 +42,7 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
     for board in play(watch, again()):
         if board.at_ns - since >= part:
             now = time.process_time()
-            told = sum(loud(case.finding) for case in board.cases)
+            told = sum(is_claim(case.finding) for case in board.cases)
             yield (
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
                 f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"

@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.ingest import send
 from prism.app.serve import Parts, ServeOptions, serve
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.synth.scenario.specification import Fault
 from prism.tracking.board import Board
 from prism.tracking.record_windows import SECOND
@@ -75,7 +75,7 @@ class Lateness:
         def looking(now_ns: int, *, last: bool = False, again: bool = False) -> Board:
             board = look(now_ns, last=last, again=again)
             self.late.append(time.time_ns() - now_ns)
-            if not self.named_ns and any(loud(case.finding) for case in board.cases):
+            if not self.named_ns and any(is_claim(case.finding) for case in board.cases):
                 self.named_ns = time.time_ns()
             return board
 

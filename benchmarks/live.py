@@ -38,7 +38,7 @@ from benchmarks.live_cases import ill, longer, well
 from benchmarks.live_restart import again, gone_ns, without
 from benchmarks.score import names_culprit, period_of
 from collectors.columns.record import Flows, Transits
-from prism.findings.same_finding import loud
+from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import Watch
 from prism.recordings.timed_playback import play, ticks
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
@@ -121,7 +121,7 @@ def measured(one: Input, away_s: float = 0.0) -> Told:
     for watch, board in boards(Timed(placed), flows, transits, gone_ns(truth), away_s):
         watches[id(watch)] = watch
         for case in board.cases:
-            if loud(case.finding):
+            if is_claim(case.finding):
                 cases[case.id] = case
                 first.setdefault(case.id, watch.free_ns)
                 known = states.setdefault(case.id, [])
