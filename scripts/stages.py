@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the stages of scripts/check side by side, one per core; show what each prints, whole and in the order of the list.
+"""Run the stages of scripts/check side by side, three on two cores; show what each prints, whole and in the order of the list.
 
 Usage: scripts/stages.py [STAGE...]. Without arguments all stages run. It needs the environment that scripts/check makes.
 """
@@ -75,7 +75,7 @@ def run_all(stages: dict[str, str]) -> list[str]:
     Where it is interrupted, it ends the stages that run, and shows what they said until then.
     """
     failed = []
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(workers()) as pool:
         begun = {name: pool.submit(run, command) for name, command in stages.items()}
         try:
             for name, future in list(begun.items()):
@@ -100,6 +100,11 @@ def run_all(stages: dict[str, str]) -> list[str]:
 def cores() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def workers() -> int:
+    """How many stages run at once: three on two cores, since tests of services wait for a third of their time."""
+    return cores() + cores() // 2
 
 
 def main(names: list[str]) -> int:
