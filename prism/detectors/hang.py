@@ -78,15 +78,15 @@ def hang(
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
         begun = cut.moved < 0.99 and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
-        guilty = [] if not one.over and may_have_ended(cut.moved) else guilty
+        guilty = [] if not one.over and near_step_border(cut.moved) else guilty  # the job may have ended
         named = bool(guilty) or not one.gone
         if named and begun and not _writes(view, one, guilty) and _whole(view, one, near):
             found.append((cut.moved, one.end - one.start, _finding(view, one, guilty, cut)))
     return [f for moved, length, f in found if f.kind == "crash" or not _usual(moved, length, places, same)]
 
 
-def may_have_ended(moved: float) -> bool:
-    """Whether a job that fell silent after a share of a step's octets may have ended: near the border of its steps."""
+def near_step_border(moved: float) -> bool:
+    """Whether a share of a step's octets, 0 … 1, is so near to its begin or end that a pause or the job's end is possible."""
     return min(moved, 1 - moved) < c.STEP_BORDER
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
-from prism.diagnosis.assessment.cost import steps_of
+from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.slow_steps import chance_of, hidden
 from prism.diagnosis.verdicts import findings
@@ -41,10 +41,10 @@ def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> 
     stops = [one for one in raw if one.kind in STOPS and one.severity is not Severity.INFO]
     by_graph = [one for one in findings(case, seen) if one.kind not in STOPS or not any(_touch(one, stop) for stop in stops)]
     slow = [one for one in raw if one.kind in SLOW and one.severity is not Severity.INFO]
-    whole = any(_covers_all_steps(case, one) for one in by_graph)
+    whole = any(covers_all_steps(case.view, one) for one in by_graph)
     if slow:
         by_graph = [
-            replace(one, severity=Severity.INFO) if _covers_all_steps(case, one) and not _agreed(one, slow) else one
+            replace(one, severity=Severity.INFO) if covers_all_steps(case.view, one) and not _agreed(one, slow) else one
             for one in by_graph
         ]
     claims = [one for one in by_graph if one.severity is not Severity.INFO]
@@ -65,12 +65,6 @@ def _agreed(one: Finding, others: Sequence[Finding]) -> bool:
     return all((other.kind, other.ids) == (one.kind, one.ids) for other in others if _meet(one, other))
 
 
-def _covers_all_steps(case: Case, finding: Finding) -> bool:
-    """Whether a finding covers all steps."""
-    start, stop = steps_of(case.view, finding)
-    return stop - start >= len(case.view.ends) - 1
-
-
 def _meet(one: Finding, other: Finding) -> bool:
     """Whether two findings overlap by half of the shorter one."""
     shared = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
@@ -84,7 +78,7 @@ def is_confirmed(case: Case, finding: Finding) -> bool:
     """
     start, stop = steps_of(case.view, finding)
     comparisons = (
-        case.versus_peers if _covers_all_steps(case, finding) or case.versus_own_steps is None else [case.versus_own_steps]
+        case.versus_peers if covers_all_steps(case.view, finding) or case.versus_own_steps is None else [case.versus_own_steps]
     )
     named = {*finding.ids, *(case.view.host(name) for name in finding.ids)}
     best = False

@@ -82,7 +82,7 @@ def _unhidden(rows: Floats, sigma: float) -> Floats:
     """Delays by rank and step; NaN where another rank's delay is more than twice as long and may hide the rank's own."""
     if len(rows) < 2:
         return rows
-    latest = np.nanmax(np.nan_to_num(rows), axis=0)
+    latest = np.nan_to_num(rows).max(axis=0)
     hides = latest >= max(c.LOST, c.CLEAR * sigma)
     return np.where(hides & (2 * rows < latest), np.nan, rows)
 

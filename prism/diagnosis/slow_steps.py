@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from prism.detectors.hang import near_step_border
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
@@ -42,9 +43,10 @@ def verdicts(case: Case) -> list[Verdict]:
     """Find the causes of a job's slow steps, the clearest first; if there are none, parts that are slow against peers in all
     steps.
     """
-    out = _slower_than_usual(case.view, case.versus_own_steps) if case.versus_own_steps is not None else []
-    if case.versus_own_steps is not None:
-        out += [one for one in _stalls(case.view, case.versus_own_steps) if not any(k.start <= one.start < k.stop for k in out)]
+    out: list[Verdict] = []
+    if (own := case.versus_own_steps) is not None:
+        out = _slower_than_usual(case.view, own)
+        out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
     for comparison in case.versus_peers:
         out = out or _always_slower(case.view, comparison)
     return out
@@ -89,11 +91,15 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        within = c.AMID < _moved_before(comparison, best, step) < 1 - c.AMID
-        if best.cause == "work" and within and mine.max() >= c.ALWAYS - c.FEWER * best.larger:
-            one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
-            out.append(replace(_verdict(view, comparison, mine, one, during), stall=True))
-    return [one for one in out if one.candidate.cause == "work" and one.lost >= c.ENOUGH * more[one.start]]
+        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
+            continue
+        if near_step_border(_moved_before(comparison, best, step)):
+            continue
+        one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
+        found = _verdict(view, comparison, mine, one, during)
+        if found.lost >= c.ENOUGH * more[step]:
+            out.append(replace(found, stall=True))
+    return out
 
 
 def _moved_before(comparison: Comparison, one: Candidate, step: int) -> float:

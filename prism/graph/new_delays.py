@@ -116,9 +116,8 @@ def _quick(took: Floats) -> Ints:
     if ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * c.FAR**0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
-    enough = max(c.FEW, int(np.ceil(c.MODEL * len(took))))
     near = np.argsort(far, kind="stable")
-    return np.sort(near[: min(max(enough, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
+    return np.sort(near[: min(max(c.FEW, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
 def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:

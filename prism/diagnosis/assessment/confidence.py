@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import Flows, Ints
-from prism.diagnosis.assessment.cost import steps_of
+from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
@@ -115,7 +115,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     if {"explains", "exclusive"} <= finding.evidence.keys():
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
     sure = seen.share * (1 - chance) * fit * named(view, finding)
-    if finding.kind not in ("hang", "crash") and stop - first >= len(view.ends) - 1:
+    if finding.kind not in ("hang", "crash") and covers_all_steps(view, finding):
         sure = min(sure, view.parallelism.layout.confidence)
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
 

@@ -55,6 +55,12 @@ def steps_of(view: View, finding: Finding) -> tuple[int, int]:
     return first, max(int(np.argmin(np.abs(view.ends - finding.end_ns))) + 1, first + 1)
 
 
+def covers_all_steps(view: View, finding: Finding) -> bool:
+    """Whether a finding covers all steps of a job, so that only peers show what is usual; the first step may be missing."""
+    start, stop = steps_of(view, finding)
+    return stop - start >= len(view.ends) - 1
+
+
 def ranks_of(view: View, finding: Finding) -> list[int]:
     """Ranks that a finding blames, with the ranks of their hosts that wait for them invisibly."""
     topology, place = view.topology, {a: i for i, a in enumerate(view.job.endpoints)}

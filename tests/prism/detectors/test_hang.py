@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from prism.detectors.crash import crash
-from prism.detectors.hang import _guilty, _usual, hang, may_have_ended
+from prism.detectors.hang import _guilty, _usual, hang, near_step_border
 from prism.loops.arrays.record_merging import bursts
 from prism.loops.detection.overdue_rank import Cut
 from prism.model import Severity
@@ -224,5 +224,5 @@ def test_more_than_half_of_the_steps_are_enough_where_nobody_else_is_due_in_any(
 
 
 @pytest.mark.parametrize(("moved", "ends"), [(0.05, True), (0.5, False), (0.97, True)])
-def test_a_job_that_falls_silent_about_where_steps_end_may_have_ended(moved, ends):
-    assert may_have_ended(moved) == ends
+def test_a_job_that_falls_silent_about_where_steps_end_near_step_border(moved, ends):
+    assert near_step_border(moved) == ends
