@@ -26,15 +26,17 @@ def command(program: str, packages: Sequence[str]) -> Callable[..., None]:
         that are compiled already are skipped.
         """
         from collectors.cli.errors import report_errors
-        from collectors.compilation.warming import compile_all, cores, listed, missing
+        from collectors.compilation.warming import compile_all, cores, listed, missing, note_compiled
 
         with report_errors(program):
             began = time.monotonic()
-            tasks = missing(listed(packages))
+            every = listed(packages)
+            tasks = missing(every)
             many = processes or cores()
             with _progress(len(tasks), quiet=quiet) as tell:
                 for _ in compile_all(tasks, many):
                     tell()
+            note_compiled(every, packages)
             said = (
                 f"compiled {len(tasks)} loops in {time.monotonic() - began:.0f} s"
                 if tasks

@@ -20,10 +20,10 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from collectors.compilation import compiled
+from collectors.compilation.compiled_stamp import FILE, has_stamp, write_stamp
 from collectors.compilation.signatures import decode, encode
 
 PACKAGES = ("collectors", "prism")
-FILE = "loops.json"
 NICE = 10  # niceness of compilation in the background
 
 
@@ -65,6 +65,18 @@ def loop_of(task: Task) -> compiled.Loop | None:
     """Return the loop of a task; None if there is no such loop, or compilation is switched off."""
     found = getattr(importlib.import_module(task.module), task.name, None)
     return found if isinstance(found, compiled.Loop) else None
+
+
+def all_compiled(packages: Sequence[str]) -> bool:
+    """Check whether an earlier process found or compiled all listed loops, without a look at each of them."""
+    first = next((loop for task in listed(packages) if (loop := loop_of(task)) is not None), None)
+    return first is not None and has_stamp(first, packages)
+
+
+def note_compiled(tasks: Sequence[Task], packages: Sequence[str]) -> None:
+    """Leave word for `all_compiled`, if all these tasks, the listed ones of the packages, have code on disk."""
+    if not missing(tasks):
+        write_stamp([loop for task in tasks if (loop := loop_of(task)) is not None], packages)
 
 
 def types_of(signature: Sequence[Any]) -> tuple[Any, ...]:
@@ -149,6 +161,13 @@ class Warming:
         told = {"state": self.state, "done": self.done, "total": self.total, "seconds": round(self.seconds, 1)}
         return {"ok": self.state != "failed", **told}
 
+    def start_if_needed(self) -> None:
+        """Start to compile, unless an earlier process left word that all listed loops are compiled."""
+        if all_compiled(self._packages):
+            self.state = "done"
+        else:
+            self.start()
+
     def start(self) -> None:
         """Start to compile, unless started already."""
         if self._process is None:
@@ -206,10 +225,12 @@ def main(arguments: Sequence[str]) -> None:
         compile_task(Task(module, name, (signature,)))
         return
     processes, packages = int(arguments[0]), arguments[1:]
-    tasks = missing(listed(packages))
+    every = listed(packages)
+    tasks = missing(every)
     print(0, len(tasks), flush=True)
     for done, _ in enumerate(compile_all(tasks, processes), 1):
         print(done, len(tasks), flush=True)
+    note_compiled(every, packages)
 
 
 def _end_with_input() -> None:

@@ -136,9 +136,9 @@ def serve(
         At the start only.
     """
     places = [parse_endpoint(kind, where) for kind, where in map(place, options.listen)]
-    compiled.be_patient(beside=compiled_beside)
     with signals() as stop_signals, ExitStack() as undo, Warming(told=_compiling) as warming:
-        warming.start()
+        compiled.be_patient(warming.start, compiled_beside)
+        warming.start_if_needed()
         database = drivers.opened(options.store)
         undo.callback(database.close)
         apart = beside(max(cores() - 1, 1)) if places and not options.scheduler else workers(1, options.scheduler)
