@@ -197,7 +197,7 @@ def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicato
     by: dict[Pair, list[Stream]] = defaultdict(list)
     for s in one.streams:
         by[s.pair].append(s)
-    everywhere = len(one.members) > 3 and len(one.edges) > _across(one, hosts)  # more than half of all directed pairs
+    everywhere = len(one.members) > c.TRIANGLE and len(one.edges) > _across(one, hosts)  # more than half of all directed pairs
     if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not one.equal):
         both = both or [pair for pair in pairs if pair in one.edges and pair[::-1] in one.edges]
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
@@ -214,7 +214,7 @@ def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicato
 
 def _closing_hop(one: Communicator, hosts: Sequence[int]) -> Pair | None:
     """Return the hop inside a host that closes a one-way path to a ring: its last and first members share a host."""
-    if len(one.members) < 3:
+    if len(one.members) < c.TRIANGLE:
         return None
     senders, receivers = ({pair[side] for pair in one.edges} for side in (0, 1))
     first, last = senders - receivers, receivers - senders
@@ -245,11 +245,11 @@ def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
     if one.way == "two" and m >= c.NEARLY_ALL * full:
         return "clique"
     if max(degrees) <= 2:
-        return "cube" if n == 4 and one.way == "two" and _halves(one, pairs) else "cycle"
+        return "cube" if n == c.SQUARE and one.way == "two" and _halves(one, pairs) else "cycle"
     levels = np.log2(n)
     hidden = levels - min(degrees)
     regular = len(set(degrees)) == 1 and levels == round(levels)
-    if one.way == "two" and n > 4 and regular and 0 <= hidden <= c.HIDDEN_LEVELS and m < c.NEARLY_ALL * full:
+    if one.way == "two" and n > c.SQUARE and regular and 0 <= hidden <= c.HIDDEN_LEVELS and m < c.NEARLY_ALL * full:
         return "cube"
     return "tree" if m == n - 1 else "other"
 

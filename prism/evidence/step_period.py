@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from prism.evidence.streams import Stream
 from prism.steps import step_bounds as bounds
-from prism.steps.constants import ONE_SIZE
+from prism.steps.constants import ONE_SIZE, ONE_VOLUME
 from prism.steps.record_sequences import Sequences, classes
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def sequences_of(streams: Sequence[Stream]) -> Sequences:
     of = np.repeat(np.arange(len(streams)), counts)
     octets = np.concatenate([s.octets for s in streams])
     bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > len(of)
-    kind = classes(np.array([s.volume if bursts else s.size for s in streams]), (10 if bursts else 1) * ONE_SIZE)
+    kind = classes(np.array([s.volume if bursts else s.size for s in streams]), ONE_VOLUME if bursts else ONE_SIZE)
     rows, start, end = (np.concatenate([getattr(s, n) for s in streams]).astype(np.int64) for n in ("rows", "start", "end"))
     src, dst = (np.array([s.pair[i] for s in streams], np.int64) for i in (0, 1))
     none = np.zeros(len(streams), np.bool_)

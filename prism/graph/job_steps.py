@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import UDP, Flows, Transits
+from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
 from prism.loops.arrays.group_sums import counted, places_in, ranges, tallied
@@ -43,7 +44,7 @@ class Steps:
     topology: Topology | None = None
     until: int = 0
     inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
-    least: int = 3
+    least: int = c.SPAN
     now: int = 0
 
     @cached_property
@@ -218,7 +219,7 @@ class Steps:
         every, moved = self._every
         return moved[[key in self.edges for key in every], :-1]
 
-    def rates_now(self, *, share: float = 0.25) -> Floats:
+    def rates_now(self, *, share: float = c.SENT) -> Floats:
         """Rate of each edge of `rates` in the current, incomplete step; NaN before it sent a `share` of its usual octets.
 
         Records that began before all ranks had ended the last step do not count: they may belong to that step.

@@ -108,7 +108,7 @@ class View(Steps):
         own = np.bincount(ends, weights=weight, minlength=len(members))
         pair = flows.src[away].astype(np.int64) * len(members) + flows.dst[away]
         pairs, place = np.unique(pair, return_inverse=True)
-        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= 0.01 * own[flows.src[away]]
+        bulk = np.bincount(place, weights=flows.octets[away], minlength=len(pairs))[place] >= c.BULK * own[flows.src[away]]
         inside[away[bulk]] = True
         return inside
 
@@ -138,7 +138,7 @@ class View(Steps):
         """Longest silence of each step, if it is longer than usual by the share `PAUSE` of a step."""
         flows, n = self.flows, len(self.ends)
         payload = ~flows.control()
-        if n < 3 or not payload.any():
+        if n < c.SPAN or not payload.any():
             return []
         every = payload.all()  # as in most RDMA jobs
         begin, end = union(*(column if every else column[payload] for column in (flows.start_ns, flows.end_ns)))
@@ -152,7 +152,9 @@ class View(Steps):
             return []
         usual = float(np.median([silence[i] for i in longest.values()]))
         long = {
-            k for k, i in longest.items() if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= 1.5 * usual
+            k
+            for k, i in longest.items()
+            if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= c.LONG_SILENCE * usual
         }  # adjacent long silences are slow steps, not pauses
         alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
         return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]

@@ -24,13 +24,14 @@ NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed
 
 
 class Dependencies(NamedTuple):
-    """Further dependencies of transfers: host mates of ranks, collective of each lane (`circle`), and tolerance of
-    simultaneity, ns.
+    """Further dependencies of transfers: host mates of ranks, and the collective of each lane (`circle`).
+
+    `soon` is the tolerance of simultaneity: ns, and the share of a transfer within one collective.
     """
 
     mates: tuple[Codes, Ints]
     circle: Codes
-    soon: float
+    soon: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
         inside = np.zeros(n, np.bool_)
         inside[[place[member] for member in group.members]] = True
         circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
-    return Dependencies(host_mates(view), circle, c.SOON * view.period)
+    return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
 
 
 def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Mask
+from prism.graph import constants as c
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.group_sums import last_before, numbered, on_end, places_in
 from prism.loops.arrays.intervals import Ints
@@ -114,7 +115,7 @@ def _collectives(out: Ints, flows: Flows, ranks: Ints, ends: Sequence[Ints], rou
         _share_needs(out, fill_needs(out, rows, reported, before, joined, start, ahead), src, dst, start)
 
 
-def _share_needs(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = 0.02) -> None:
+def _share_needs(out: Ints, rows: Ints, src: Ints, dst: Ints, start: Ints, *, near: float = c.TOGETHER) -> None:
     """Of two ranks that begin an exchange simultaneously, set the need of both to the begin of the later: one waited for the
     other.
 

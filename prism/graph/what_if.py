@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.graph import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.group_sums import counted, highest, last_before, numbered
@@ -157,13 +158,13 @@ def _transfers(view: View, start: Ints, rows: Ints, bounds: Ints, ranks: Codes, 
     pipes = np.flatnonzero([stream.kind == "pp" and len(stream.rows) > 0 for stream in streams])
     src, dst = (ranks[side[rows[bounds[pipes]]]] for side in (flows.src, flows.dst))
     columns = (start.take(rows), flows.end_ns.take(rows), flows.octets.take(rows))
-    of, first, come, resumed = transfers(*columns, bounds[pipes], bounds[pipes + 1], calls.known(dst, src), 0.01)
+    of, first, come, resumed = transfers(*columns, bounds[pipes], bounds[pipes + 1], calls.known(dst, src), c.SAME_MESSAGE)
     works, moves = (np.full(len(of), kind, np.int8) for kind in (WORK, MOVE))
     who = src[of], pipes[of].astype(np.int32), np.arange(len(of), dtype=np.int32), dst[of]
     return [Events(columns[0][first], works, *who, view.needed[rows[first]]), Events(come, moves, *who, resumed)]
 
 
-def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = (0.001, 0.05)) -> Ints:
+def _instances(view: View, start: Ints, rows: Ints, stream: Stream, *, tolerances: tuple[float, ...] = c.EVEN_SHARES) -> Ints:
     """Bounds of the collectives of a group's stream in `rows`: between two pauses all edges move the same share of their
     octets.
 
@@ -201,4 +202,4 @@ def _soon(events: Events, heard: Ints, ranks: int) -> Floats:
     """Typical response time of each rank that only waits for a control message, ns."""
     rows, begins = counted(events.rank, ranks, np.flatnonzero(heard > 0))
     answers = (events.time - heard)[rows]
-    return np.array([4 * quantile(np.sort(answers[begins[r] : begins[r + 1]]), 0.1) for r in range(ranks)])
+    return np.array([c.PROMPT * quantile(np.sort(answers[begins[r] : begins[r + 1]]), c.PROMPTEST) for r in range(ranks)])

@@ -10,7 +10,7 @@ import numpy as np
 from networkx.utils import UnionFind
 
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import VAGUE, ClusterRhythm, in_step
+from prism.jobs.cluster_periods import ClusterRhythm, in_step
 from prism.jobs.clusters import Members, cluster_numbers
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
@@ -86,7 +86,7 @@ class _Judge:
         if self._owner is not None and min(self._owner[i], self._owner[j]) >= 0:
             if self._owner[i] != self._owner[j]:
                 return False
-            return min(one.quality, other.quality) < VAGUE or in_step(one, other)
+            return min(one.quality, other.quality) < c.VAGUE_MARKS or in_step(one, other)
         return in_step(one, other)
 
 

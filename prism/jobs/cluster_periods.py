@@ -15,11 +15,6 @@ from prism.jobs.repetition import Floats, Ints, consistency, offsets, parts_of, 
 from prism.loops.arrays.edges import Edge
 from prism.loops.periods.stream_rhythm import Rhythm, choices, rhythm
 
-CLEAR = 0.9  # quality at which the search for better marks stops; 1 is the maximum
-SIZES = 3  # message sizes of one pair that are examined
-HALF = 0.5
-VAGUE = 0.7  # quality below which every level of rhythm is tried
-
 
 @dataclass(frozen=True, eq=False)
 class ClusterRhythm:
@@ -49,12 +44,16 @@ def cluster_rhythm(edges: Sequence[Edge]) -> ClusterRhythm:
     times = np.concatenate([edge.start for edge in edges])
     weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
     best = ClusterRhythm(edges, times, weight, np.zeros(0, np.int64))
-    for enough, marks_of in ((CLEAR, _first_marks), (VAGUE, _marks_of_levels), (VAGUE, _periodic_marks)):
+    for enough, marks_of in (
+        (c.CLEAR_MARKS, _first_marks),
+        (c.VAGUE_MARKS, _marks_of_levels),
+        (c.VAGUE_MARKS, _periodic_marks),
+    ):
         if best.quality >= enough:
             break
         for by, marks in marks_of(edges):
             best = max(best, _with_marks(best, by, marks), key=lambda one: one.quality)
-            if best.quality >= CLEAR:
+            if best.quality >= c.CLEAR_MARKS:
                 break
     return best
 
@@ -122,7 +121,7 @@ def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
     ends = np.array([(edge.src, edge.dst) for edge in edges])
     others = np.arange(len(edges)) != marked_by
     share = float(equal[others].sum() / max(volume[others].sum(), 1))
-    return share if share > HALF or len(np.unique(ends[equal > 0])) > HALF * len(np.unique(ends)) else 0.0
+    return share if share > c.MOSTLY or len(np.unique(ends[equal > 0])) > c.MOSTLY * len(np.unique(ends)) else 0.0
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
@@ -148,7 +147,7 @@ def parts_by_size(edge: Edge) -> list[Edge]:
     frequent = np.flatnonzero(counts > c.MIN_STEPS)
     if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(frequent):
         return []
-    frequent = frequent[np.argsort(-(sizes * counts)[frequent], kind="stable")][:SIZES]
+    frequent = frequent[np.argsort(-(sizes * counts)[frequent], kind="stable")][: c.SIZES_OF_A_PAIR]
     return [edge.only(number == k) for k in frequent.tolist()]
 
 

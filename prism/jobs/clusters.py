@@ -105,7 +105,7 @@ def _lasts(flows: Flows, volumes: Carried) -> Mask:
     return np.fromiter((_lasting(flows, edge) for edge in edges.values()), np.bool_, len(volumes))
 
 
-def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
+def _lasting(flows: Flows, edge: Edge, *, min_share: float = c.LASTING) -> bool:
     """Check whether most octets of an edge use lasting connections: training keeps them open, storage clients do not."""
     ports = flows.src_port[edge.rows].astype(np.int64) << 16 | flows.dst_port[edge.rows]
     if not ports.any():
@@ -114,6 +114,6 @@ def _lasting(flows: Flows, edge: Edge, *, share: float = 0.25) -> bool:
     lasting = 0
     for port in np.unique(ports):
         own = ports == port
-        if edge.end[own].max() - edge.start[own].min() >= share * life:
+        if edge.end[own].max() - edge.start[own].min() >= min_share * life:
             lasting += int(edge.octets[own].sum())
     return lasting * 2 >= edge.volume

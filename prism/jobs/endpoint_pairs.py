@@ -18,10 +18,9 @@ from scipy.sparse.csgraph import connected_components
 
 from collectors.columns.record import COLUMNS, Codes, Flows, Ints
 from collectors.compilation.compiled import compiled
+from prism.jobs import constants
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.topology import Topology
-
-LEAST = 3  # records of a pair that recurs: `edges.recurring`
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.in
     """
     n = len(pairs.endpoints)
     known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)
-    joins = (pairs.records >= LEAST) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
+    joins = (pairs.records >= constants.RECURRENT_RECORDS) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
     if topology is None:
         one = np.unique(np.concatenate([pairs.src[joins], pairs.dst[joins]])).astype(np.intp)
         return (one,) if len(one) else ()

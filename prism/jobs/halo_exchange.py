@@ -20,8 +20,6 @@ from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
 
-MOST_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
-
 
 def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], steady: Carried) -> bool:
     """Check whether the clusters of one candidate exchange messages and never sum them."""
@@ -76,7 +74,7 @@ def _reached(flows: Flows, members: Members, partners_of: dict[int, set[int]], m
         if k + 1 < len(marks):
             rows = np.flatnonzero((sent >= marks[k]) & (sent < marks[k + 1]) & inside[flows.src] & inside[flows.dst])
             rows = rows[~flows.control()[rows]]
-            if len(rows) > MOST_RECORDS:
+            if len(rows) > c.FOLLOWED_RECORDS:
                 return 1.0
             best = max(best, _spread(flows, sent, rows, partners_of))
     return best

@@ -15,6 +15,7 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints, named
+from prism.jobs import constants as c
 from prism.jobs.cluster_lockstep import in_lockstep, through_hosts
 from prism.jobs.cluster_periods import cluster_rhythm
 from prism.jobs.clusters import Members, cluster_numbers, clusters_of, join_by_barriers, pair_volumes, sampled_edges, unions
@@ -27,8 +28,6 @@ from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
 from prism.model import Job
 from prism.topology import Topology
-
-BRIEF = 20  # fewest records per observed time in which steps can repeat; as many as `pair_volumes.BINS`
 
 
 def recognize(
@@ -101,7 +100,7 @@ def _owners_by_hint(flows: Flows, clusters: Sequence[Members], hints: Hints) -> 
 def _hides_steps(flows: Flows) -> bool:
     """Check whether most octets are in records that cannot show steps: sampled records, or records over much of the time."""
     low, high = flows.window
-    long = (flows.messages > 1) & (flows.end_ns - flows.start_ns > (high - low) / BRIEF)
+    long = (flows.messages > 1) & (flows.end_ns - flows.start_ns > (high - low) / c.SHORT_RECORDS)
     hides_steps = (flows.sampling_rate != 1) | long
     return 2 * int(flows.octets[hides_steps].sum()) > int(flows.octets.sum())
 

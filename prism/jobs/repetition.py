@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from prism.jobs import constants as c
 
-FLAT = 1 - 1e-6  # similarity by chance, 0 ... 1, above which traffic is spread too evenly over the step to have a shape
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -25,8 +24,9 @@ def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
     step = np.minimum(place.astype(np.int64), steps - 1)
     part = np.minimum(((place - step) * bins).astype(np.int64), bins - 1)
     moved = np.sqrt(np.bincount(step * bins + part, weight[inside], steps * bins)).reshape(steps, bins)
+    near, far = c.NEIGHBOUR_WEIGHTS
     smooth = (
-        moved + 0.6 * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + 0.14 * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
+        moved + near * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + far * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
     )
     length = np.sqrt((smooth * smooth).sum(1))
     return np.asarray(smooth[length > 0] / length[length > 0, None])
@@ -40,7 +40,7 @@ def consistency(shape: Floats) -> float:
     total, sums = shape.sum(0), shape.sum(1)
     alike = (total @ total - steps) / (steps * (steps - 1))
     chance = float(sums.sum() ** 2 - sums @ sums) / (steps * (steps - 1) * bins)
-    return float((alike - chance) / (1 - chance)) if chance < FLAT else 0.0
+    return float((alike - chance) / (1 - chance)) if chance < c.FLAT else 0.0
 
 
 def offsets(shape: Floats) -> Floats:
@@ -59,4 +59,4 @@ def offsets(shape: Floats) -> Floats:
 def parts_of(marks: Ints, other: Ints) -> int:
     """Number of parts of a step, a power of two, that resolves the steps of the other traffic: 32 to 2048."""
     ratio = float(np.median(np.diff(marks)) / max(np.median(np.diff(other)), 1.0)) if len(other) > 1 else 1.0
-    return int(2 ** np.clip(np.ceil(np.log2(c.BINS * ratio)), np.log2(c.BINS), 11))
+    return int(2 ** np.clip(np.ceil(np.log2(c.BINS * ratio)), np.log2(c.BINS), np.log2(c.MOST_BINS)))

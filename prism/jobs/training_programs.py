@@ -67,7 +67,7 @@ def _has_servers(clusters: Sequence[Members], src: Ints, dst: Ints, volume: Floa
     octets_served = 0.0
     for members in clusters:
         own = np.isin(src, list(members)) & np.isin(dst, list(members))
-        if len(members) > 3 and _is_bipartite(src[own], dst[own], volume[own]):
+        if len(members) > c.SMALL_GROUP and _is_bipartite(src[own], dst[own], volume[own]):
             octets_served += float(volume[own].sum())
     return 2 * octets_served > float(volume.sum())
 
@@ -85,7 +85,7 @@ def _is_bipartite(src: Ints, dst: Ints, volume: Floats) -> bool:
         return False
     servers, clients = sorted((sum(end < n for end in sides[0]), sum(end < n for end in sides[1])))
     edges = len(set(zip(np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True)))
-    return clients >= c.SIDES * servers and edges > 0.8 * servers * clients
+    return clients >= c.SIDES * servers and edges > c.COMPLETE * servers * clients
 
 
 def constant_share(rhythms: Sequence[ClusterRhythm]) -> float:

@@ -136,3 +136,39 @@ EVEN = 0.5  # probability that a layout explains the traffic; below, it is not r
 # (3 to 10) and 84 of TCP (50 to 150), from five simulators and real runs. It separates conversations of TCP by their ports.
 AGREES, AGREES_IN_BURSTS, AGREES_INSIDE = 2.0, 25.0, 6.0
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.01  # ranked; reported; lowest probability of a reported alternative
+# The operator's hints (`hint_priors`): log-odds, weighted by `WEIGHTS["hints"]`.
+HINTED_SIZE = 4.0  # against a size other than the one given for the job: e^-4, one hint in fifty is wrong
+HINTED_TENSOR = 2.0  # against a TP size that is not among those of the site: e^-2, one job in eight is unusual
+PART_OF_HOST = 1.0  # against tensor parallelism over part of a host, or over an uneven number of hosts
+
+# Likelihoods of what no family shows (`likelihood`): densities, so that one odd value does not exclude a kind.
+ANY_OVERLAP = 0.03  # density of any overlap of the two directions of a pair, 0 to 1
+ANY_RUNS = 1e-3  # density of any number of bursts in a step
+LEAST_RUNS = 0.2  # bursts in a step at least: one in five steps, as with gradients accumulated over steps
+COUNTS_TRIED = 4  # counts of messages per step that are compared with the ranks of a ring, those with most octets
+LIMIT_AGAINST, LIMIT_FOR = 4.0, 1.5  # log-odds of all counts: at least minus the first; at most the second times ln(ranks - 1)
+
+# Labels from times and ports (`labels/`), the second opinion of TCP.
+TRIANGLE = 3  # members: of three, every two are neighbours, so a ring and a clique look the same
+FEW_STEPS = 4  # steps: fewer give no median deviation from step to step
+PERIODIC_STEPS = 6  # pauses: a shorter series may show several steps as one
+NEARLY_ALL = 0.95  # share of octets, or of time: what is left are other conversations, or the first and last record
+WEIGHTY_PAIR = 1e-3  # share of an endpoint's busiest pair: pairs below it carry control traffic
+OWN_PACE = 0.5  # share of the variation that two endpoints do not have in common; above it they are not in step
+HANDING_HOSTS, REDUCING_HOSTS = 32, 16  # hosts that are examined: all hosts of a job are divided alike
+WHOLE_GRID, EACH_ODDITY = 0.98, 0.7  # confidence if the sizes multiply to the members; factor for each sign that they do not
+CLEAR_OFFSET, SHORT_OFFSET = 6.0, 0.005  # deviations from step to step, and share of a step, that an offset of stages exceeds
+AS_IDLE = 0.6  # ratio of idle shares of a step above which two collectives are idle alike
+MOVES_WITH = 0.8  # share of the octets of a collective that moves at the times of a reduction
+GAP_AFTER = 0.1  # share of an idle time: traffic after a shorter gap belongs to the activity before it
+EXAMINED_SETS = 3  # sets of one size whose times are compared: all of them have one kind
+EQUAL_BLOCKS = 1e-3  # relative difference of the octets that three ranks send: context travels in equal blocks
+SAME_PERIOD = 0.15  # relative difference of periods that count as equal
+MULTIPLE = 0.005  # relative distance from a multiple of the gradients' octets that parameters in other numbers have
+SPREAD_OUT = 0.2  # share of the time without gradients over which context spreads
+FIRST_TENTH, LAST_TENTH = 0.1, 0.9  # shares of the octets between which a collective's time is measured
+WHILE_FORWARD = 0.8  # share of the steps in which a collective moves octets before gradients can exist
+TOGETHER = 0.3  # share of the time that both directions of a pair have in common if it exchanges
+EQUAL_PAIRS = 0.03  # relative difference of pairs of equal volume: headers and retransmissions
+CLEAR_LEVEL = 0.3  # difference of the shares of time with micro-batches in flight that shows a pipeline's direction
+CLEAR_RATIO = 1.25  # ratio of counts, or of forward to backward times, that shows a pipeline's direction

@@ -6,10 +6,7 @@ from collections.abc import Collection, Mapping
 from math import log2
 
 from prism.inventory.operator_hints import Hints
-
-GIVEN = 4.0  # log-odds against a size other than the one given for the job: e^-4, one hint in fifty is wrong
-USUAL = 2.0  # log-odds against a TP size that is not among those of the site: e^-2, one job in eight is unusual
-HALF_HOST = 1.0  # log-odds against tensor parallelism over part of a host, or over an uneven number of hosts
+from prism.layout import constants as c
 
 
 def prior(hints: Hints, layout: Mapping[str, int], endpoints: Collection[str]) -> float:
@@ -19,12 +16,12 @@ def prior(hints: Hints, layout: Mapping[str, int], endpoints: Collection[str]) -
     """
     own = hints.job(endpoints)
     sizes = own.sizes if own is not None else {}
-    out = -sum(GIVEN * _missed(layout.get(kind, 1), size) for kind, size in sizes.items())
+    out = -sum(c.HINTED_SIZE * _missed(layout.get(kind, 1), size) for kind, size in sizes.items())
     tensor = layout.get("tp", 1)
     if hints.tp and "tp" not in sizes:
-        out -= USUAL * min(_missed(tensor, size) for size in hints.tp)
+        out -= c.HINTED_TENSOR * min(_missed(tensor, size) for size in hints.tp)
     if hints.gpus_per_host and "tp" not in sizes:
-        out -= HALF_HOST * (tensor > 1 and hints.gpus_per_host % tensor > 0 and tensor % hints.gpus_per_host > 0)
+        out -= c.PART_OF_HOST * (tensor > 1 and hints.gpus_per_host % tensor > 0 and tensor % hints.gpus_per_host > 0)
     return out
 
 

@@ -42,7 +42,9 @@ def _turns(kind: Kind, family: Family) -> float:
     overlap = _median(family, "overlap")
     others = c.IN_TURN_PAIRS if first.shape in ("pair", "path", "cube") else c.IN_TURN_OTHERS
     in_turn = c.IN_TURN.get(kind, others)
-    out = np.log(in_turn * 7 * (1 - overlap) ** 6 + (1 - in_turn) * 3 * overlap**2 + 0.03)  # densities over the overlap
+    out = np.log(
+        in_turn * 7 * (1 - overlap) ** 6 + (1 - in_turn) * 3 * overlap**2 + c.ANY_OVERLAP
+    )  # densities over the overlap
     ahead = c.AHEAD_TREES if kind != "pp" and first.shape == "tree" else c.AHEAD.get(kind, c.AHEAD_OTHERS)
     leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
     return float(out + np.log(ahead * leads + (1 - ahead) * (1 - leads)))
@@ -50,12 +52,12 @@ def _turns(kind: Kind, family: Family) -> float:
 
 def _rhythm(kind: Kind, family: Family) -> float:
     """Log-likelihood of the rhythm. Tensor, context and expert traffic is frequent and spreads over the step."""
-    runs = max(float(np.median([one.rhythm.runs for one in family])), 0.2)
+    runs = max(float(np.median([one.rhythm.runs for one in family])), c.LEAST_RUNS)
     spread = float(np.median([one.rhythm.spread for one in family]))
     density = sum(w / sd * np.exp(-0.5 * (np.log(runs / middle) / sd) ** 2) for w, middle, sd in c.RUNS[kind])
     is_wide = 1 / (1 + np.exp(-(spread - c.WIDE_SPREAD) / c.WIDE_SOFT))
     spreads = c.WIDE[kind] * is_wide + (1 - c.WIDE[kind]) * (1 - is_wide)
-    return float(np.log(density + 1e-3) + np.log(spreads))
+    return float(np.log(density + c.ANY_RUNS) + np.log(spreads))
 
 
 def rounds_fit(family: Family, ranks: int) -> float:
@@ -64,14 +66,14 @@ def rounds_fit(family: Family, ranks: int) -> float:
     In an all-reduce a ring of n ranks moves n − 1 messages on each edge in each half. Some libraries move n, with the rank's
     own block.
     """
-    if ranks < 3:
+    if ranks < c.TRIANGLE:
         return 0.0
     total, out = family.counts.total(), 0.0
-    for count, volume in family.counts.most_common(4):
+    for count, volume in family.counts.most_common(c.COUNTS_TRIED):
         expected = c.ROUNDS_RIGHT * (ranks - 1) * (count % (ranks - 1) == 0)
         chance = expected + c.ROUNDS_OWN * ranks * (count % ranks == 0) + c.ROUNDS_OTHER
         out += np.sqrt(volume / total) * np.log(chance)
-    return float(np.clip(out, -4, 1.5 * np.log(ranks - 1)))
+    return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
 def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]:

@@ -253,7 +253,7 @@ class Scored:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
-        cliques = sum(family[0].form == "two clique" and len(family[0].members) > 3 for family in reduced)
+        cliques = sum(family[0].form == "two clique" and len(family[0].members) > c.TRIANGLE for family in reduced)
         yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
         yield "other_algorithm", self._algorithms_differ()
         if self.placing.regular:

@@ -9,9 +9,12 @@ from prism.graph.job_steps import unevenness
 from prism.graph.job_view import Pause, View
 from prism.loops.detection.connection_ends import closings
 from prism.model import Event, EventKind, Finding
+from prism.steps import constants as c
 
 
-def events(view: View, findings: list[Finding], window: tuple[int, int], *, min_written: float = 0.01) -> tuple[Event, ...]:
+def events(
+    view: View, findings: list[Finding], window: tuple[int, int], *, min_written: float = c.WRITTEN
+) -> tuple[Event, ...]:
     """Detect the events of one job, in order of time. Silences that a hang explains are excluded.
 
     Parameters
@@ -47,7 +50,7 @@ def uneven(view: View) -> float:
     return min(view.uneven, unevenness(durations))
 
 
-def after_pauses(view: View, findings: list[Finding], *, near: float = 0.1) -> list[Finding]:
+def after_pauses(view: View, findings: list[Finding], *, near: float = c.AT_BEGIN) -> list[Finding]:
     """Shift findings of steps that a pause delayed at their begin, for example a checkpoint: they begin after the pause.
 
     A pause delays the begin if it starts within the share `near` of a usual step. `paused_ms` in the evidence is the delay.

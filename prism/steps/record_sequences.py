@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import Flows
+from collectors.columns.record import TCP, Flows
 from prism.steps import constants as c
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-TCP = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +59,12 @@ class Sequences:
 
     def lasting(self) -> Mask:
         """Select sequences that recur through the job; broadcasts at the start and control connections do not."""
-        parts = 12
+        parts = c.PARTS_OF_LIFE
         part = self.start * parts // self.life
         moved = np.bincount(self.of * parts + part, self.octets, len(self) * parts).reshape(-1, parts)
         volume = moved.sum(1)
-        least = volume.max(initial=0) / 1000 if self.bursts else 0.0
-        recurs = ((moved > 0).sum(1) >= 3) & (moved.max(1) <= 0.6 * volume)
+        least = volume.max(initial=0) / c.NEGLIGIBLE if self.bursts else 0.0
+        recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) <= c.ONE_PART * volume)
         return np.asarray(recurs & (volume > least) & ~self.signals)
 
 
@@ -110,7 +109,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     first = begins[:-1]
     kind = kind[order]
     volume = np.bincount(of, octets[order], len(known)).astype(np.float64)
-    own = classes(volume, 10 * c.ONE_SIZE) if bursts else kind[first]
+    own = classes(volume, c.ONE_VOLUME) if bursts else kind[first]
     is_reduction = np.zeros(len(known), np.bool_)
     if reduces is not None:
         is_reduction = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
@@ -138,7 +137,7 @@ def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
             np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
         )
         served = np.bincount(line, payload)
-        tcp &= (served < 3)[line]
+        tcp &= (served < c.SERVED)[line]
     other = small & (flows.protocol[rows] != TCP)
     return np.asarray(payload | tcp | (_not_credits(flows, rows, payload, other) if other.any() else other))
 
@@ -162,11 +161,11 @@ def _not_credits(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mas
 
 def classes(sizes: Floats, max_distance: float) -> Ints:
     """Number the class of each size, smallest 0: consecutive sizes within the share `max_distance` share a class."""
-    place = np.round(np.log(np.maximum(sizes, 1)) / max_distance * 3).astype(np.int64)
+    place = np.round(np.log(np.maximum(sizes, 1)) / max_distance * c.CLASS_CELLS).astype(np.int64)
     seen = np.bincount(place - place.min()) > 0 if len(place) else np.zeros(0, np.bool_)
     at = np.flatnonzero(seen)
     number = np.zeros(len(seen), np.int64)
-    number[at] = np.cumsum(np.diff(at, prepend=at[:1]) > 3)
+    number[at] = np.cumsum(np.diff(at, prepend=at[:1]) > c.CLASS_CELLS)
     return number[place - place.min()] if len(place) else place
 
 
@@ -192,5 +191,5 @@ def _even(sequences: Sequences) -> Mask:
     size = sequences.octets / np.maximum(sequences.weight, 1)
     order = np.lexsort((size, of))
     ends = np.cumsum(np.bincount(of))
-    low, high = (size[order][ends - 1 - ((1 - q) * np.bincount(of)).astype(np.int64)] for q in (0.1, 0.9))
+    low, high = (size[order][ends - 1 - ((1 - q) * np.bincount(of)).astype(np.int64)] for q in c.SIZE_QUANTILES)
     return np.asarray((share >= c.SMALL) | (high <= (1 + c.ONE_SIZE) * low))

@@ -48,13 +48,13 @@ def steps_of(sequences: Sequences) -> Steps | None:
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
     if sequences.bursts:
         places = settled(places, clock, bins)
-    if len(places) < 3:
+    if len(places) < c.LEAST_PLACES:
         return None
     mean = folded(clock, places, sequences)
     end = end_of(mean)
     usual = float(np.median(np.diff(places)))
     at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
-    near = max(1.5, c.NEAR * usual)
+    near = max(c.NEAR_BINS, c.NEAR * usual)
     lasting, within = sequences.lasting() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
     idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
@@ -62,7 +62,7 @@ def steps_of(sequences: Sequences) -> Steps | None:
         steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
-    short = len(times) > 3 and at[-1] - at[-2] < (1 - c.WHOLE) * usual
+    short = len(times) > c.LEAST_PLACES and at[-1] - at[-2] < (1 - c.WHOLE) * usual
     if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
@@ -130,7 +130,7 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
         place = bin_ + 0.5
         before = bounds[bounds <= place - c.STRETCH * usual]
         after = bounds[bounds >= place + usual / 2]
-        if len(before) < 3 or len(after) < 2:
+        if len(before) < c.LEAST_PLACES or len(after) < 2:
             continue
         last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
         since_restart, since_bound = (after[0] - place) / usual, (after[0] - last) / usual
@@ -210,7 +210,7 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
     first = np.maximum(np.searchsorted(until, low) - 1, 0)
     last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
-    usual = float(np.quantile(longest[1:-1], 0.1)) if len(at) > 2 else 0.0
+    usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
     silent = c.SILENT * float(np.median(np.diff(np.interp(at, np.arange(c.BINS + 1), clock.edges))))
     for k in range(1, len(at) - 1):
         own = slice(int(first[k]), int(last[k]) + 1)
@@ -233,7 +233,7 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
     if sequences.bursts:  # a burst that continues into the next step ends there
         return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
-    if n < 5:
+    if n < c.SMOOTHED_STEPS:
         return found
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     inner = moved[:, 1:-1]
@@ -244,8 +244,9 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
         return found
     through = np.cumsum(moved[odd], axis=1)
     ahead = through - each[odd, None] * np.arange(1, n + 1)
-    padded = np.pad(ahead, ((0, 0), (2, 2)), mode="edge")
-    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5, axis=1), axis=2)
+    half = c.SMOOTHED_STEPS // 2
+    padded = np.pad(ahead, ((0, 0), (half, half)), mode="edge")
+    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, c.SMOOTHED_STEPS, axis=1), axis=2)
     close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
     through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
     for sequence, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):

@@ -41,7 +41,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     The time of a phase is the median over steps, so slow steps and pauses do not change it.
     """
     apart = float(np.median(np.diff(places)))
-    phases = min(c.PHASES, max(int(apart), 8))
+    phases = min(c.PHASES, max(int(apart), c.LEAST_PHASES))
     knots = np.concatenate([[places[0] - apart], places, [places[-1] + apart]])
 
     def phase_of(at: NDArray[np.floating[Any]]) -> tuple[Ints, Ints]:
@@ -119,9 +119,8 @@ def _idle_score(mean: Mean) -> Floats:
     idle_times = np.maximum.reduce(
         [np.roll(idle_times, k, axis=1) for k in (-1, 0, 1)]
     )  # a sequence may end in the phase itself
-    least = 1e-3
-    every = [np.log(idle_times[mean.kind == k] + least).mean(0) for k in np.unique(mean.kind)]
-    return np.asarray(np.sum(every, axis=0) + 0.3 * np.log(mean.spent + least))
+    every = [np.log(idle_times[mean.kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(mean.kind)]
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(mean.spent + c.LEAST_IDLE))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
@@ -145,13 +144,13 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
     active = np.zeros(len(mean.spent), np.bool_)
     for kind in np.unique(mean.kind[mean.small]).tolist():
         own = mean.moved[mean.kind == kind].mean(0)
-        own = own > 0.25 * own.max()  # in most steps
+        own = own > c.IN_MOST_STEPS * own.max()
         clusters = _clusters(own, heavy)
-        brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= 1 / 16 for first, last in clusters)
-        if len(clusters) <= 3 and heavy[own].sum() <= 0.1 and brief:
+        brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= c.BRIEF for first, last in clusters)
+        if len(clusters) <= c.SIGNALS_OF_A_STEP and heavy[own].sum() <= c.DURING_PAYLOAD and brief:
             active |= own
     found = _clusters(active, heavy)
-    if not found or len(found) > 3:
+    if not found or len(found) > c.SIGNALS_OF_A_STEP:
         return None
     times = np.concatenate([[0.0], np.cumsum(np.tile(mean.spent, 2))])
     begins = [first for first, _ in found] + [found[0][0] + len(mean.spent)]
@@ -193,14 +192,14 @@ def _gathered(mean: Mean, until: int) -> int:
     (forward) than before it (optimizer).
     """
     moved, others = np.cumsum(mean.reduced), np.cumsum(mean.others)
-    fits = (np.abs(moved - 0.5) <= 0.08) & (others <= 0.03)
+    fits = (np.abs(moved - 0.5) <= c.NEAR_HALF) & (others <= c.HARDLY_OTHERS)
     fits[max(until - 1, 0) :] = False
     idle = np.where(fits, mean.spent, 0)
     at = int(np.argmax(idle))
-    first = int(np.searchsorted(moved, 0.05))
+    first = int(np.searchsorted(moved, c.NEAR_THIRD))
     before = max(mean.spent[-1], float(mean.spent[: first + 1].max()))
     inside = moved[first + 1 : at][mean.spent[first + 1 : at] > 0.5 * idle[at]]
-    fetched = (np.abs(inside - 1 / 3) < 0.05).any()  # by ZeRO-3 for the forward pass
+    fetched = (np.abs(inside - 1 / 3) < c.NEAR_THIRD).any()  # by ZeRO-3 for the forward pass
     return at + 1 if idle[at] > before and len(inside) < 2 and not fetched else 0
 
 
@@ -235,13 +234,13 @@ def _fetched(mean: Mean, at: int) -> int:
         return at
     turned = mean.turned(at + 1)
     moved = np.cumsum(turned.reduced)
-    near = np.flatnonzero(np.abs(moved - 2 / 3) <= 0.02)
+    near = np.flatnonzero(np.abs(moved - 2 / 3) <= c.SMALL)
     if not len(near):
         return at
     begin = int(near[np.argmax(turned.spent[near])])
-    long = 0.1 * turned.spent[-1]
+    long = c.LONG_IDLE * turned.spent[-1]
     cuts = np.flatnonzero(turned.spent[:begin] > long)
     pieces = np.diff(np.concatenate([[0.0], moved[cuts], moved[begin : begin + 1]]))
-    if (turned.spent[begin + 1 : -1] > long).any() or pieces.max() > 0.25:
+    if (turned.spent[begin + 1 : -1] > long).any() or pieces.max() > c.LARGEST_LAYER:
         return at
     return (at + 1 + begin) % len(mean.spent)

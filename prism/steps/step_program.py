@@ -48,7 +48,7 @@ def period_of(clock: Clock) -> Period | None:
     if not len(found):
         return None
     lags, sequences, pace, weight = found.T
-    best_ever = [max(float(own.max()), 0.1) ** 2 for own in (sequences, pace)]
+    best_ever = [max(float(own.max()), c.LEAST_WEIGHT) ** 2 for own in (sequences, pace)]
     weight = weight * best_ever[0] / (weight * best_ever[0] + (1 - weight) * best_ever[1])
     common = weight * sequences + (1 - weight) * pace
     best = float(common.max())
@@ -69,11 +69,11 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
     if pace[0] <= 0 or channels[:, 0].sum() <= 0:
         return []
     varied = float((channels[:, 0] / groups).mean())
-    weight = float(np.clip(varied / (varied + pace[0]), 0.1, 0.75))
+    weight = float(np.clip(varied / (varied + pace[0]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     sequences, pace = channels.sum(0) / channels[:, 0].sum(), pace / pace[0]
     common = weight * sequences + (1 - weight) * pace
     peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
-    most = 64 * scale if scale < c.SCALES[-1] else 0.45 * c.BINS
+    most = 64 * scale if scale < c.SCALES[-1] else c.LONGEST_LAG * c.BINS
     peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
     return [(float(p), float(sequences[p]), float(pace[p]), weight) for p in peaks.tolist()]
 
@@ -100,7 +100,7 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     autocorrelation /= 1 - np.arange(c.BINS) / c.BINS
     times, near = 1, max(2, round(lag / 6))
     out = lag
-    while 2 * times * out < 0.75 * c.BINS:
+    while 2 * times * out < c.LAST_MULTIPLE * c.BINS:
         times *= 2
         middle = round(times * out)
         part = autocorrelation[middle - near : middle + near + 1]

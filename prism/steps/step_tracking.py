@@ -39,7 +39,7 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     are gathered for the forward pass have other idle times than those of the backward pass: the idle times then repeat after
     the number of layers in a step. Buckets may consist of equal rounds themselves.
     """
-    if len(places) < 6:
+    if len(places) < c.GROUPS:
         return places
     near = max(int(np.median(np.diff(places))) // 2, 1)
     lasts = float(np.median(np.diff(np.interp(places, np.arange(c.BINS + 1), clock.edges))))
@@ -47,7 +47,7 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)]
     inside = places + shifts[np.argmax(around.mean(0))]
     inside = inside[(inside >= near) & (inside <= c.BINS - near)]
-    if len(inside) < 6:
+    if len(inside) < c.GROUPS:
         return places
     number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
     number = number.astype(np.int64)  # a place may have been missed
@@ -76,7 +76,7 @@ def _longer(idle_times: Floats, number: Ints, lasts: float) -> Mask:
     for m in np.flatnonzero(order[1:] > c.LONGER * order[:-1]).tolist():
         longer = idle_times > order[m]
         at = number[longer]
-        if len(at) < 3:
+        if len(at) < c.LEAST_PLACES:
             break
         apart = np.diff(at)
         count = int(np.median(apart))
@@ -111,7 +111,7 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     """
     near = max(int(c.NEAR * bins), 1)
     shifts = np.arange(-near, near + 1)
-    longest = float(np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)])
+    longest = float(np.sort(clock.pace)[-max(int(c.MOST_STEPS * c.BINS / bins), 1)])
     capped = np.minimum(clock.pace, longest)
     even, rests = _even(capped, bins)
     around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
@@ -121,8 +121,8 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
         places = even
         around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
     pace = clock.pace[around]
-    usual = float(np.quantile(pace.max(1), 0.1))  # nine of ten idle times are as long: then the nearest counts
-    if usual - np.median(clock.pace) < 3:
+    usual = float(np.quantile(pace.max(1), c.FEW_STEPS))  # nine of ten idle times are as long: then the nearest counts
+    if usual - np.median(clock.pace) < c.CLEAR_PACE:
         return np.unique(np.clip(places, 0, c.BINS - 1))
     pace = np.minimum(pace, usual) - np.abs(shifts) / near
     return np.unique(around[np.arange(len(places)), pace.argmax(1)])
@@ -145,7 +145,7 @@ def _channels(clock: Clock, bins: float) -> Floats:
     Idle times are limited to those of nine in ten steps, so that a hang counts as a usual one.
     """
     kinds, smooth = np.unique(clock.kind), max(1.0, bins / 64)
-    longest = np.sort(clock.pace)[-max(int(0.9 * c.BINS / bins), 1)]
+    longest = np.sort(clock.pace)[-max(int(c.MOST_STEPS * c.BINS / bins), 1)]
     raw = np.stack([*(clock.density[clock.kind == k].mean(0) for k in kinds), np.minimum(clock.pace, longest)])
     frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
     kernel = np.exp(-0.5 * (2 * np.pi * frequency * smooth) ** 2)
@@ -156,7 +156,7 @@ def _channels(clock: Clock, bins: float) -> Floats:
 
 def _longest_idle_place(clock: Clock, bins: float) -> float:
     """Find the first place at which the job is usually idle longest, in bins."""
-    phases = min(c.PHASES, max(int(bins), 8))
+    phases = min(c.PHASES, max(int(bins), c.LEAST_PHASES))
     place = ((np.arange(c.BINS) + 0.5) / bins) % 1
     phase = np.minimum((place * phases).astype(np.int64), phases - 1)
     usual = np.bincount(phase, clock.pace, phases) / np.maximum(np.bincount(phase, minlength=phases), 1)

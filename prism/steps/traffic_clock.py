@@ -26,7 +26,7 @@ class Clock:
     pace: Floats
     kind: Ints  # class of each sequence
     bursts: bool = False
-    records: int = 1 << 62  # in the largest sequence
+    records: int = c.UNLIMITED  # in the largest sequence
 
     @property
     def spent(self) -> Floats:

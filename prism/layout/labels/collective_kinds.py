@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.layout.labels.collective_rhythms import idle_share, moves_with, rhythm_of, step_duration
 from prism.layout.labels.expert_groups import beside, neighbours, partners
 from prism.loops.arrays.edges import Pair
@@ -90,7 +91,7 @@ def _also_reduce(
     idle: Mapping[Members, float],
     step: float,
     *,
-    min_ratio: float = 0.6,
+    min_ratio: float = c.AS_IDLE,
 ) -> set[Members]:
     """Return sets inside a reduction that move at the same time, as experts' gradients do, or are idle longer than those
     across.
@@ -107,9 +108,11 @@ def _also_reduce(
     out: set[Members] = set()
     for own in candidates.values():
         votes = 0
-        for members, whole in own[:3]:
+        for members, whole in own[: c.EXAMINED_SETS]:
             votes += moves_with(flows, by_set[members], by_set[whole], idle[whole], step)
-        if 2 * votes > len(own[:3]) or all(_idler(members, whole, by_set, idle, min_ratio) for members, whole in own):
+        if 2 * votes > len(own[: c.EXAMINED_SETS]) or all(
+            _idler(members, whole, by_set, idle, min_ratio) for members, whole in own
+        ):
             out |= {members for members, _ in own}
     return out
 
@@ -147,7 +150,7 @@ def _split_exchanges(inner: set[Members], host: Mapping[int, str | None] = NOWHE
     at: dict[int, list[Members]] = defaultdict(list)
     for members in inner:
         at[min(members)].append(members)
-    for clique in sorted(map(frozenset, nx.find_cliques(graph)), key=lambda c: (-len(c), sorted(c))):
+    for clique in sorted(map(frozenset, nx.find_cliques(graph)), key=lambda own: (-len(own), sorted(own))):
         rounds = {members for first in clique for members in at.get(first, ()) if members <= clique}
         if len(clique) > 2 and len(rounds) > 1:
             return rounds
@@ -208,7 +211,7 @@ def _inner_kind(
     if any(r < whole and len(r & members) == 1 and len(r) * len(members) == len(whole) for whole in around for r in reductions):
         return "ep"
     pairs = set().union(*map(partners, by_set[members]))
-    if len(members) > 3:
+    if len(members) > c.TRIANGLE:
         return "ep" if len(pairs) > len(members) else "cp"
     ways = {key[:2] for one in by_set[members] for key in one.edges}
     if not any(way[::-1] in ways for way in ways):
@@ -216,4 +219,4 @@ def _inner_kind(
     rows = np.concatenate([one.rows for one in by_set[members]])
     sent = np.bincount(flows.src[rows], weights=flows.octets[rows])
     sent = sent[sent > 0]
-    return "ep" if sent.max() - sent.min() > 1e-3 * sent.max() else "cp"
+    return "ep" if sent.max() - sent.min() > c.EQUAL_BLOCKS * sent.max() else "cp"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.loops.arrays.edges import Rows, sending
 from prism.loops.arrays.medians import ascending, in_order
 from prism.loops.communicators.pair_lockstep import Collective
@@ -32,7 +33,7 @@ def rhythm_of(flows: Flows, own: Sequence[Collective]) -> Rhythm:
     return one.told[0]
 
 
-def step_duration(rhythms: list[Rhythm], *, min_steps: int = 6) -> float:
+def step_duration(rhythms: list[Rhythm], *, min_steps: int = c.PERIODIC_STEPS) -> float:
     """Estimate the step duration, ns: the longest period with at least `min_steps` pauses; shorter series may show several
     steps.
     """
@@ -52,8 +53,8 @@ def moves_with(
     idle: float,
     step: float,
     *,
-    min_share: float = 0.8,
-    min_ratio: float = 0.6,
+    min_share: float = c.MOVES_WITH,
+    min_ratio: float = c.AS_IDLE,
 ) -> bool:
     """Check whether collectives move at the times of a reduction: `min_share` of their octets, and together nearly as idle."""
     return (
@@ -62,7 +63,7 @@ def moves_with(
     )
 
 
-def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, gap: float = 0.1) -> float:
+def _follows(flows: Flows, inner: list[Collective], around: list[Collective], *, gap: float = c.GAP_AFTER) -> float:
     """Share of the octets of some collectives that moved during others' activity, or after it without a gap.
 
     `gap` is the minimum gap, as a share of the idle time in which it lies.

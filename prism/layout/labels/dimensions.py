@@ -10,13 +10,13 @@ from itertools import pairwise
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.loops.arrays.edges import Edge, Pair
 from prism.loops.communicators.pair_lockstep import Collective
 from prism.loops.communicators.parallel_handovers import own_pace
 from prism.model import Group, GroupKind, Layout
 
 Members = frozenset[int]
-APART = 0.5  # share of the variation that two endpoints do not have in common; above it they are not in step
 
 
 class Shape:
@@ -68,7 +68,7 @@ class Shape:
         joined = any(len(s & set(g)) > 1 for s in self.sets["dp"] for g in groups)
         return [] if joined or not groups else groups
 
-    def _together(self, hands: Mapping[Pair, Edge], *, max_hosts: int = 32) -> int:
+    def _together(self, hands: Mapping[Pair, Edge], *, max_hosts: int = c.HANDING_HOSTS) -> int:
         """Return how many neighbours in one host hand over in step, as tensor-parallel ranks do; at most `max_hosts` are
         examined.
 
@@ -86,7 +86,7 @@ class Shape:
                 for stage in on[one].keys() & on[other].keys()
             ]
             known = [pace for pace in paces if not np.isnan(pace)]
-            if known and np.median(known) >= APART:
+            if known and np.median(known) >= c.OWN_PACE:
                 begins.append(i)
         sizes = {high - low for low, high in pairwise([*begins, self.hidden])}
         return sizes.pop() if len(sizes) == 1 else self.hidden
@@ -98,13 +98,13 @@ class Shape:
         whole = dp * self.pp * tp == len(self.members)
         even = [
             len({len(self.largest[m]) for m in self.members if m in self.largest}) <= 1,
-            len({len(c) for c in self.chains}) <= 1,
-            sum(len(c) for c in self.chains) in (0, len(self.members)),
+            len({len(chain) for chain in self.chains}) <= 1,
+            sum(len(chain) for chain in self.chains) in (0, len(self.members)),
             all(m in self.largest for m in self.members) or self.dp == 1,
             self.hidden == 1 or bool(self.placed),
             all(_closed(one, self.host) for one in self.reductions),
         ]
-        confidence = (0.98 if whole else 0.5) * 0.7 ** even.count(False)
+        confidence = (c.WHOLE_GRID if whole else c.EVEN) * c.EACH_ODDITY ** even.count(False)
         dp = dp // self.cp if self.cp > 1 and dp % self.cp == 0 else dp
         return Layout(dp=dp, pp=self.pp, tp=tp, ep=self.ep, cp=self.cp, confidence=round(confidence, 3))
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.layout.labels.collective_rhythms import idle_share, moves_with, rhythm_of
 from prism.loops.arrays.edges import edges_of, ends, sending
 from prism.loops.arrays.intervals import Ints, at_half
@@ -43,14 +44,20 @@ def _exchanged(flows: Flows, own: list[Collective], step: float, host: Mapping[i
     """
     many = [one for one in own if dense(one, host)]
     rings = [one for one in own if one not in many]
-    if not many or not rings or len(own[0].members) <= 3:
+    if not many or not rings or len(own[0].members) <= c.TRIANGLE:
         return []
     idle = max(idle_share(rhythm_of(flows, [one]), step) for one in rings)
     return [] if moves_with(flows, many, rings, idle, step) else many
 
 
 def _goes_around(
-    flows: Flows, own: list[Collective], *, same: float = 0.15, equal: float = 0.005, least: float = 0.2, min_steps: int = 4
+    flows: Flows,
+    own: list[Collective],
+    *,
+    same: float = c.SAME_PERIOD,
+    equal: float = c.MULTIPLE,
+    least: float = c.SPREAD_OUT,
+    min_steps: int = c.FEW_STEPS,
 ) -> list[Collective]:
     """Return those collectives of the same members in which context travels around.
 
@@ -63,7 +70,7 @@ def _goes_around(
     rhythms = [rhythm_of(flows, [one]) for one in own]
     slowest = max(rhythm.period_ns for rhythm in rhythms)
     reduction = max(rhythms, key=lambda rhythm: (rhythm.period_ns >= (1 - same) * slowest, rhythm.rest))
-    if len(reduction.quiet) < min_steps or len(own[0].members) < 3:
+    if len(reduction.quiet) < min_steps or len(own[0].members) < c.TRIANGLE:
         return []
     ends = reduction.quiet[:, 0]
     reduced = _by_step(flows, own[rhythms.index(reduction)], ends)
@@ -77,7 +84,7 @@ def _goes_around(
     return out
 
 
-def _of_another_size(flows: Flows, one: Collective, reduced: float, equal: float, *, share: float = 0.95) -> bool:
+def _of_another_size(flows: Flows, one: Collective, reduced: float, equal: float, *, share: float = c.NEARLY_ALL) -> bool:
     """Check whether a collective moves pieces of one size that does not divide the octets `reduced` per step.
 
     Half and quarter pieces are compared, too: a gathered layer is as large as its gradients except for the length of numbers.
@@ -117,7 +124,7 @@ def _spread(flows: Flows, one: Collective, reduction: Rhythm) -> float:
     when = ((start - begins[place]) / (ends - begins)[place])[inside]
     order = np.argsort(when)
     moved = np.cumsum(octets[inside][order])
-    first, last = when[order][np.searchsorted(moved, [0.1 * moved[-1], 0.9 * moved[-1]])]
+    first, last = when[order][np.searchsorted(moved, [c.FIRST_TENTH * moved[-1], c.LAST_TENTH * moved[-1]])]
     return float(min(octets[inside].sum() / octets[known].sum(), last - first))
 
 

@@ -15,15 +15,12 @@ import networkx as nx
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.layout.labels.collective_kinds import Members
 from prism.layout.labels.collective_rhythms import rhythm_of, rhythm_of_rows
 from prism.loops.arrays.intervals import Ints, nearest
 from prism.loops.communicators.pair_lockstep import Collective
 from prism.model import GroupKind
-
-MIN_STEPS = 4  # fewer steps give no result
-# A difference counts if it exceeds 6 times its deviation from step to step and 0.005 of a step; a micro-batch takes longer.
-CLEAR, SHORT = 6.0, 0.005
 
 Link = tuple[int, int]
 
@@ -38,7 +35,11 @@ def by_rail(members: Iterable[int], host: Mapping[int, str | None], rail: Mappin
 
 
 def links_inside(
-    flows: Flows, kinds: Iterable[tuple[GroupKind, Collective]], hosts: Sequence[Sequence[int]], *, max_hosts: int = 16
+    flows: Flows,
+    kinds: Iterable[tuple[GroupKind, Collective]],
+    hosts: Sequence[Sequence[int]],
+    *,
+    max_hosts: int = c.REDUCING_HOSTS,
 ) -> list[Link]:
     """Return the hand-overs inside `hosts`; each host lists its endpoints in order of their rails. Empty if unclear.
 
@@ -85,13 +86,13 @@ def _linked(own: Sequence[int], order: Sequence[int], way: int) -> list[Link]:
 
 def _reduces_later(one: Ints, other: Ints) -> int:
     """Return 1 if reductions of the second begin later than those of the first in all steps alike, −1 if earlier, else 0."""
-    if min(len(one), len(other)) < MIN_STEPS:
+    if min(len(one), len(other)) < c.FEW_STEPS:
         return 0
     period = float(np.median(np.diff(one)))
     offset = nearest(one, other) - one
     median_offset = float(np.median(offset))
     deviation = float(np.median(np.abs(offset - median_offset)))
-    return int(np.sign(median_offset)) if abs(median_offset) > max(CLEAR * deviation, SHORT * period) else 0
+    return int(np.sign(median_offset)) if abs(median_offset) > max(c.CLEAR_OFFSET * deviation, c.SHORT_OFFSET * period) else 0
 
 
 def with_links(

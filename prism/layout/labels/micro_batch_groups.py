@@ -13,6 +13,7 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from collectors.compilation.compiled import compiled
+from prism.layout import constants as c
 from prism.layout.labels.collective_kinds import Members
 from prism.layout.labels.collective_rhythms import rhythm_of
 from prism.layout.labels.pipelines import chains_of, emptied, lanes_of
@@ -33,7 +34,7 @@ def by_batch(
     handover_of: Mapping[Pair, Handover],
     *,
     min_share: float = 0.5,
-    min_forward: float = 0.8,
+    min_forward: float = c.WHILE_FORWARD,
 ) -> Kinds:
     """Relabel reductions as tensor parallel if their ranks have no other collective and they run with every micro-batch.
 

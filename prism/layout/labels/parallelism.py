@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.layout.labels.collective_kinds import kinds_of
 from prism.layout.labels.dimensions import Shape
 from prism.layout.labels.in_host_stages import by_rail, links_inside, with_links
@@ -42,7 +43,7 @@ from prism.topology import Topology
 Members = frozenset[int]
 
 
-def infer(flows: Flows, job: Job, topology: Topology | None = None, *, min_share: float = 1e-3) -> Parallelism:
+def infer(flows: Flows, job: Job, topology: Topology | None = None, *, min_share: float = c.WEIGHTY_PAIR) -> Parallelism:
     """Infer groups, layout, stages and streams of one job.
 
     Parameters
@@ -132,7 +133,7 @@ def _without_ends(
     return kept, tied
 
 
-def _pure(flows: Flows, payload: Rows, *, min_share: float = 0.95) -> bool:
+def _pure(flows: Flows, payload: Rows, *, min_share: float = c.NEARLY_ALL) -> bool:
     """Check whether ports or queue pairs separate conversations for at least `min_share` of the octets."""
     known, octets = (flows.dst_qp.take(payload) > 0) | (flows.src_port.take(payload) > 0), flows.octets.take(payload)
     return float(octets[known].sum()) >= min_share * float(octets.sum()) > 0
@@ -152,7 +153,7 @@ def _by_time(edges: dict[Pair, Edge], _trees: list[frozenset[Pair]]) -> tuple[li
     return found, left | crossing
 
 
-def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: float = 0.95) -> float:
+def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: float = c.NEARLY_ALL) -> float:
     """Share of the octets that three or more endpoints moved in lockstep; without collectives that are never idle."""
     total = sum(edge.volume for edge in edges.values())
     moved = 0
@@ -172,7 +173,7 @@ def _weighty(edges: Mapping[Pair, Edge], min_share: float) -> dict[Pair, Edge]:
     return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
 
 
-def _exchanges(hands: Mapping[Pair, Edge], *, together: float = 0.3, equal: float = 0.03) -> list[Pair]:
+def _exchanges(hands: Mapping[Pair, Edge], *, together: float = c.TOGETHER, equal: float = c.EQUAL_PAIRS) -> list[Pair]:
     """Return single pairs that are collectives of two, which congestion or many short messages brought out of step.
 
     Pairs of equal volume are decided together by majority. A balanced pipeline may look like an exchange if activations and

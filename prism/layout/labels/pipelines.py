@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.layout import constants as c
 from prism.layout.labels.collective_rhythms import rhythm_of
 from prism.loops.arrays.edges import Edge, Pair, ahead, flipped
 from prism.loops.arrays.intervals import Ints
@@ -88,7 +89,7 @@ def _runs_down(
     reduction_times: Mapping[int, Ints],
     handover_of: Mapping[Pair, Handover],
     *,
-    clear: float = 0.3,
+    clear: float = c.CLEAR_LEVEL,
 ) -> bool:
     """Check whether activations run from the first member of a line to the last. `of` are the lanes between two endpoints."""
     has_reductions = any(len(reduction_times.get(member, NEVER)) for member in line)
@@ -98,12 +99,12 @@ def _runs_down(
         and (up := emptied(line[-1], line[-2], of, handover_of))
     ):
         rare, frequent = sorted((down, up), key=lambda tide: len(tide.empty))
-        if len(frequent.empty) > 1.25 * len(rare.empty):  # the first stage's pair is empty once per step
+        if len(frequent.empty) > c.CLEAR_RATIO * len(rare.empty):  # the first stage's pair is empty once per step
             return (rare if _between(frequent.empty, rare.empty) else frequent) is down
         if abs(down.busy - up.busy) >= clear:
             return down.busy > up.busy  # stages keep many micro-batches in flight; in the wrong direction hardly any
         speed_ratio = np.log([_pace(hands, of, b, a) / _pace(hands, of, a, b) for a, b in pairwise(line)])
-        if abs(np.median(speed_ratio)) >= np.log(1.25):
+        if abs(np.median(speed_ratio)) >= np.log(c.CLEAR_RATIO):
             return bool(np.median(speed_ratio) > 0)  # forward takes less time than backward if they do not alternate
         return down.rest >= up.rest  # the first stage's pause includes the optimizer
     votes = 0

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 
+MAD_TO_SIGMA = 1.4826  # ratio of the standard deviation to the median absolute deviation of a normal distribution
+
 
 @compiled
 def quantile(ordered: NDArray[Any], share: float) -> float:

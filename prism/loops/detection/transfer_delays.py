@@ -14,8 +14,6 @@ from collectors.compilation.compiled import compiled
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
-PART = 0.02  # share of a transfer: after it, another begin is not simultaneous with the transfer's begin
-
 
 @compiled
 def usual(
@@ -142,20 +140,20 @@ def note_end(k: int, rank: int, underway: Ints) -> None:
 
 
 @compiled
-def part_done(now: float, began: float, ends: float, soon: float, together: bool) -> float:
+def part_done(now: float, began: float, ends: float, soon: tuple[float, float], together: bool) -> float:
     """Share of a transfer that has arrived by `now`, 0 … 1; 0 if that is simultaneous with its begin.
 
-    Simultaneous is within `soon`; for a transfer of the same collective (`together`) within the share `PART` of it, if that is
-    less.
+    Simultaneous is within the time `soon[0]`; for a transfer of the same collective (`together`) within the share `soon[1]` of
+    it, if that is less.
     """
     lasts = max(ends - began, 1.0)
-    return (now - began) / lasts if now - began > (min(soon, PART * lasts) if together else soon) else 0.0
+    return (now - began) / lasts if now - began > (min(soon[0], soon[1] * lasts) if together else soon[0]) else 0.0
 
 
 @compiled
 def delay_underway(
     k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
-    late: Floats, new: Floats, gone: Mask, soon: float,
+    late: Floats, new: Floats, gone: Mask, soon: tuple[float, float],
 ) -> float:  # fmt: skip
     """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
 
@@ -177,7 +175,7 @@ def delay_underway(
 @compiled
 def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
-    mates: tuple[Codes, Ints], circle: Codes, soon: float, gone: Mask, new: Floats,
+    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats,
 ) -> Floats:  # fmt: skip
     """Compute the delays of each transfer's begin and end if some new delays are `gone`; float64[2, transfers].
 
@@ -185,7 +183,7 @@ def inherited_delays(
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
-    previous one on its `lane`; transfers that its sender has been receiving for more than `soon`, which it may forward already;
+    previous one on its `lane`; transfers that its sender has been receiving for more than `soon[0]`, and may forward already;
     transfers of the same collective underway at either end (`part_done`); and all that ended in its lane's collective
     (`circle`, −1 for none), because members wait for each other in invisible ways.
 

@@ -25,6 +25,7 @@ from prism.loops.phases.owed_traffic import owed
 from prism.loops.phases.rank_activity import Ranks, coloured, in_time, paces, told, unit_of, ways
 from prism.loops.phases.receiver_ready import ready
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
+from prism.steps import constants as c
 from prism.steps.phases.pipeline_turns import take_turns
 from prism.steps.phases.rank_silences import COMPUTE, IDLE, PP, Gaps, Labels, LineRecords, by_ready, silences
 
@@ -57,7 +58,9 @@ class Records(NamedTuple):
         return Records(*columns)
 
 
-def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, at_once: int = 1 << 20) -> Phases:
+def phases(
+    flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, max_records: int = c.RECORDS_AT_ONCE
+) -> Phases:
     """Compute the phases of every rank in every step of a `timeline`.
 
     Parameters
@@ -70,7 +73,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
         Streams and stages.
     timeline : Timeline
         Steps of each rank.
-    at_once : int
+    max_records : int
         Records that are processed together; limits memory.
 
     Returns
@@ -82,7 +85,7 @@ def phases(flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline,
     records = _records(flows, job, parallelism, stage)
     units = _units(flows, parallelism)
     most = max((len(own) for own in timeline.steps), default=0)
-    each = max(most // (len(records.start) // at_once + 1), 1)
+    each = max(most // (len(records.start) // max_records + 1), 1)
     found = []
     for first in range(0, most, each):
         steps = [own[first : first + each] for own in timeline.steps]

@@ -71,7 +71,7 @@ def chain(late, *, circle=-1, soon=0.0):
     mates = np.arange(n + 1, dtype=np.int32), np.arange(n + 2)
     turn, more = np.zeros(n, np.int32), np.zeros(1)
     circles = np.full(n, circle, np.int32)
-    return (order, np.stack([start, end]), ends, lane, turn, np.array(late, float), more, mates, circles, soon)
+    return (order, np.stack([start, end]), ends, lane, turn, np.array(late, float), more, mates, circles, (soon, 0.02))
 
 
 def test_only_what_none_before_was_late_by_is_new():
@@ -102,7 +102,7 @@ def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, 
     ends = np.array([0, 2], np.int32), np.array([1, 1], np.int32)
     mates, lane = (np.arange(3, dtype=np.int32), np.arange(4)), np.arange(2, dtype=np.int32)
     late, circles = np.full((2, 2), 4.0), np.full(2, circle, np.int32)
-    given = (order, np.stack([start, end]), ends, lane, np.zeros(2, np.int32), late, np.zeros(1), mates, circles, 1.0)
+    given = (order, np.stack([start, end]), ends, lane, np.zeros(2, np.int32), late, np.zeros(1), mates, circles, (1.0, 0.02))
     assert inherited_delays(*given, *NONE)[0].tolist() == [4.0, new]
 
 
@@ -121,7 +121,7 @@ def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     ("now", "together", "part"), [(1.0, True, 0.1), (1.0, False, 0.0), (3.0, False, 0.3), (0.1, True, 0.0)]
 )
 def test_which_part_of_a_transfer_has_come(now, together, part):
-    assert part_done(now, 0.0, 10.0, 2.0, together) == pytest.approx(part)
+    assert part_done(now, 0.0, 10.0, (2.0, 0.02), together) == pytest.approx(part)
 
 
 def test_a_gain_is_never_gone():

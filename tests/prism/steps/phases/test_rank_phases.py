@@ -91,7 +91,7 @@ def test_phases_move_with_time():
 
 def test_steps_looked_at_one_by_one_tell_nearly_the_same():
     view, found = told(simulate(PRESETS["pipeline"], 0).flows)
-    few = phases(view.flows, view.job, view.parallelism, view.timeline, at_once=len(view.flows) // 6)
+    few = phases(view.flows, view.job, view.parallelism, view.timeline, max_records=len(view.flows) // 6)
     check_cover(few, view.timeline.steps)
     whole, part = (one.by_rank(8).sum(axis=0) for one in (found, few))
     assert np.abs(whole - part).sum() < 0.01 * whole.sum()
