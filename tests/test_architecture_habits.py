@@ -4,27 +4,16 @@ import ast
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 import prism
 
 ROOT = Path(__file__).parents[1]
 FILES = [path.relative_to(ROOT) for package in ("prism", "collectors") for path in sorted((ROOT / package).rglob("*.py"))]
 TREES = {path: ast.parse((ROOT / path).read_text()) for path in FILES}
 ANALYSIS = ("evidence", "jobs", "layout", "steps", "graph", "diagnosis", "detectors")  # folders whose numbers are in tables
-
-# files with numeric constants that are not in their folder's table yet; the list only gets shorter
-WITH_NUMBERS = frozenset(
-    [
-        "prism/jobs/cluster_periods.py",
-        "prism/jobs/endpoint_pairs.py",
-        "prism/jobs/halo_exchange.py",
-        "prism/jobs/recognition.py",
-        "prism/jobs/repetition.py",
-        "prism/layout/hint_priors.py",
-        "prism/layout/labels/dimensions.py",
-        "prism/layout/labels/in_host_stages.py",
-        "prism/steps/record_sequences.py",
-    ]
-)
+PLAIN = {0, 0.5, 1, 2, 1e3, 1e6, 1e9, 8e9}  # a half, pairs, and units: ns, ms, octets per ns in bits per second
+ROUNDING = 1e-9  # smaller numbers keep divisors above zero
 
 
 def test_every_name_that_another_folder_imports_has_a_docstring():
@@ -45,15 +34,37 @@ def test_every_public_name_has_sections():
 
 
 def test_the_numbers_of_the_analysis_are_in_tables():
-    """A numeric constant of a module of the analysis is in its folder's `constants.py`, where `benchmarks.scaling` finds it."""
-    found = {
-        str(path)
+    """Thresholds of the analysis are in a folder's `constants.py`, where `benchmarks.scaling` finds them.
+
+    Numbers count as thresholds if they are fractions or factors (floats), are compared with something, or are the value of a
+    constant, a field or a parameter. Other whole numbers are structure: shapes, decimals, halves and quarters, bits of a key.
+    """
+    found = [
+        f"{path}:{number.lineno}: {number.value}"
         for path, tree in TREES.items()
-        if path.parts[0] == "prism" and path.parts[1] in ANALYSIS and path.stem.strip("_") != "constants"
-        for node in tree.body
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_numeric(node.value)
-    }
-    assert found <= WITH_NUMBERS, sorted(found - WITH_NUMBERS)
+        if path.parts[0] == "prism" and path.parts[1] in ANALYSIS and path.stem != "constants"
+        for number in _thresholds(tree)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("LEAST = 3", 1),
+        ("NEAR, FAR = 0.1, -0.9", 2),
+        ("LIMIT = 1 << 20", 1),
+        ("def late(share=0.04, *, sigmas=6): ...", 2),
+        ("def ways(tolerances=(0.001, 0.05)): ...", 2),
+        ("class View:\n    least: int = 3", 1),
+        ("few = len(steps) < 4", 1),
+        ("near = 0.03 * period", 1),
+        ("half, ns = 0.5 * period, 2.5e-10 + period * 1e9 if n > 2 else -1.0", 0),
+        ("shown, first, sizes = round(share, 4), k * 3 // 4, np.empty((n, 4))", 0),
+    ],
+)
+def test_what_counts_as_a_threshold(source, count):
+    assert len(_thresholds(ast.parse(source))) == count
 
 
 def _shared():
@@ -77,12 +88,34 @@ def _shared():
     return [defined[key] for key in sorted(apart)]
 
 
+def _thresholds(tree):
+    """Numbers of a module that belong into a table, in order of their lines."""
+    found = {}
+    for node in ast.walk(tree):
+        values = [node] if _number(node) and isinstance(node.value, float) else []
+        if isinstance(node, ast.Compare):
+            values += [node.left, *node.comparators]
+        elif isinstance(node, ast.arguments):
+            values += [one for default in (*node.defaults, *node.kw_defaults) if default for one in ast.walk(default)]
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _is_numeric(node.value):
+            values += ast.walk(node.value)
+        for value in values:
+            number = value.operand if isinstance(value, ast.UnaryOp) else value
+            if _number(number) and abs(number.value) not in PLAIN and not 0 < number.value <= ROUNDING:
+                found[number.lineno, number.col_offset] = number
+    return [found[place] for place in sorted(found)]
+
+
+def _number(node):
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+
+
 def _is_numeric(value):
-    """Whether an expression is a number, or a tuple or list of numbers."""
-    if isinstance(value, ast.Constant):
-        return isinstance(value.value, int | float) and not isinstance(value.value, bool)
+    """Whether an expression consists of numbers: one, a tuple or list of them, or a calculation."""
     if isinstance(value, ast.UnaryOp):
         return _is_numeric(value.operand)
     if isinstance(value, ast.BinOp):
         return _is_numeric(value.left) and _is_numeric(value.right)
-    return isinstance(value, ast.Tuple | ast.List) and bool(value.elts) and all(map(_is_numeric, value.elts))
+    return _number(value) or (
+        isinstance(value, ast.Tuple | ast.List) and bool(value.elts) and all(map(_is_numeric, value.elts))
+    )

@@ -1,7 +1,57 @@
-"""Constants of this folder: unit, meaning and source of each number. Thresholds are keyword arguments of the detectors."""
+"""Constants of this folder: unit, meaning and source of each number. Detectors take thresholds as keyword arguments."""
 
 STEP_BORDER = 0.1  # share of a step's octets: a job that ends stops within this distance of a step border
 LONG_STEP = 2_000_000_000  # ns: shorter steps need no early detection, two of them are over soon
 UNCHANGED = 1.05  # ratio to the usual compute time, below which a message calls it unchanged
 SEEN_SELDOM = 90.0  # percentile of a rank's work over steps, if its whole work is visible only in a tenth of them
 QUEUE_FACTOR = 5.0  # ratio to the usual delay from which packets queue
+# Thresholds and noise that several detectors use.
+SIGMAS = 6.0  # robust standard deviations: least height of a deviation; hundreds of ranks and steps are examined
+LONGER = 1.05  # ratio of step durations: steps this much longer are examined for a straggler
+LONGER_BARELY = 1.03  # ratio of step durations below which steps took no longer
+SLOWER, ALWAYS_SLOWER = 1.2, 1.1  # ratio of a rank's work to its usual one; to its peers', if it is always slow
+SLOWER_LINK, SLOWER_GROUP = (
+    1.3,
+    1.3,
+)  # ratio of the usual rate of bursts, and of the duration of a reduction, to the present one
+CRITICAL = 1.5  # slowdown from which a finding is critical
+WORTH = 0.02  # share of a step: least loss; medians of healthy steps vary by about 1 %
+LATE = 0.04  # share of a step: least lateness; ranks of healthy jobs begin within 0.02
+STEP_NOISE = 0.005  # logarithm of a step's duration: least noise
+LATENESS_NOISE = 0.002  # share of a step: least noise of the begin of a rank's sends
+VOLUME_NOISE = 0.02  # logarithm of a duration: least noise of steps and reductions
+LOSS_NOISE = 0.25  # logarithm of counts of lost packets: least noise
+EARLY_STEPS = 2  # steps that suffice for an early claim; with more the other detectors see the fault
+EPISODE = 3  # steps: as long a deviation is no chance
+LEAST_STEPS = 4  # steps: fewer show no usual value
+COMPARED_STEPS = 6  # steps: fewer cannot be split into slow and usual ones
+LEAST_RANKS = 3  # ranks, groups or edges: of two, either may be the odd one
+LEAST_ALIKE = 4  # edges of one kind of traffic: fewer are compared with those of other kinds
+NINE_IN_TEN = 0.9  # share of ranks, or of steps: nearly all
+MORE_APART = 1.5  # factor on the distance from other ranks where a rank is compared with peers only
+NEARLY_EQUAL = 1.1  # ratio of lateness within which two ranks of a host are equally late
+LEADS, AS_SLOW = 0.25, 0.75  # shares of the excess: least lead over other hosts; work of ranks that are slow with it
+MOST_SLOWDOWN = 10.0  # largest slowdown that lateness in all steps is converted to
+MOST_SCORE = 999.0  # largest score in reports
+
+# Crash and hang. Shares of a step's octets.
+NOTHING_MOVED, ALL_MOVED, MOST_OCTETS = 0.005, 0.95, 0.9  # less is nothing; more is all; share of the octets that is enough
+CUT_SHORT, CUT_BARELY = 0.3, 0.1  # share that moved partly: enough alone; enough if a rank began the step afterwards
+AHEAD_OF_OTHERS = 3.0  # ratio to the median distance of the other closes at which one closed alone before
+STEP_ENDED = 0.99  # from here on a silence lies after the step
+SOON_S = 2.5  # seconds: silences of one step time are hangs if steps are longer than half of it
+BEYOND = 1.5  # ratio to the longest usual silence inside a step
+USUAL_STEP = 1.5  # ratio to the usual duration: longer steps are no examples
+DUE_FIRST = 0.6  # share of the examples in which the same rank was due first
+EXAMPLES, MOST_SILENCES, KNOWN_STEPS = 9, 16, 5  # other steps per silence; silences; steps, while a silence lasts
+SAME_PLACE, EQUAL_SILENCES = 0.02, 0.1  # difference of places in the step; of logarithms of lengths: a habit, e.g. a checkpoint
+INCOMPLETE = 0.75  # below it the last step was interrupted
+SAME_VOLUME = 0.1  # relative difference of the octets of a step that a hang delayed, and of others
+
+# Links.
+LOSSIER, LEAST_LOST = 4.0, 10  # ratio of retransmitted packets to those of similar edges; packets, fewer are by chance
+EXPLAINS, EXCLUSIVE = 0.7, 0.6  # share of the bad edges that use a part; share of bad ones among the edges that use it
+EQUAL_FIT = 0.05  # difference of the fit within which parts explain an incident equally well
+AS_LONG = 0.25  # ratio of octets of a burst to those on bad edges: shorter bursts pass shapers at full rate
+LONGEST_QUEUE = 0.25  # ratio to the longest delay: shorter queues are behind another one
+QUEUE_EXPLAINS = 0.2  # share of the steps' excess that waiting in queues explains at most

@@ -8,15 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import SYN
+from prism.detectors import constants as c
 from prism.findings.message_values import duration
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.edges import Pair
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.medians import MAD_TO_SIGMA
 from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity
 
 
-def crash(view: View, *, partial: float = 0.3, some: float = 0.1, patience: float = 1.0) -> list[Finding]:
+def crash(view: View, *, partial: float = c.CUT_SHORT, some: float = c.CUT_BARELY, patience: float = 1.0) -> list[Finding]:
     """Detect teardowns that interrupt a step; the first rank to close its connections is the one that left.
 
     In a teardown, members close connections to each other, no step ends meanwhile, and the job is silent for `patience` periods
@@ -91,7 +93,7 @@ def _left(view: View, closing: Ints) -> Left:
 
 
 def _cut_short(
-    view: View, step: int, begin: int, until: int, *, least: float = 0.005, most: float = 0.95
+    view: View, step: int, begin: int, until: int, *, least: float = c.NOTHING_MOVED, most: float = c.ALL_MOVED
 ) -> tuple[float, float, bool]:
     """Compute the share of a step's octets or edges that moved partly, the share moved in total, and whether all ranks may have
     been between two collectives.
@@ -134,7 +136,7 @@ def _cut_short(
     return max(between / total, count / max(len(seen), 1), sum(mutual) / max(len(mutual), 1), turned), moved / total, rests
 
 
-def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool:
+def _had_ended(view: View, step: int, left: Left, *, most: float = c.ALL_MOVED) -> bool:
     """Whether the rank that left had moved all of its step in both directions: then others may only end their step later."""
     since = _since(view, step)[left.who]
     own = [edge for key, edge in view.edges.items() if left.who in key[:2]]
@@ -143,7 +145,7 @@ def _had_ended(view: View, step: int, left: Left, *, most: float = 0.95) -> bool
     return bool(own) and all(moved >= most * usual for moved, usual in zip(now, volumes, strict=True))
 
 
-def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: float = 0.005) -> bool:
+def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: float = c.NOTHING_MOVED) -> bool:
     """Whether the rank that left had ended a step that others were in, and sent nothing since: the step may have been its last.
 
     The last stage of a pipeline has its gradients first, and its records may end before those of other stages.
@@ -155,7 +157,7 @@ def _ahead(view: View, step: int, left: Left, *, apart: float = 0.5, least: floa
     return bool(now <= least * usual and since[left.who] - min(since.values()) >= apart * view.period)
 
 
-def _went_on(view: View, step: int, begin: int, until: int, *, least: float = 0.005) -> bool:
+def _went_on(view: View, step: int, begin: int, until: int, *, least: float = c.NOTHING_MOVED) -> bool:
     """Whether a rank sent nothing of a step before a teardown began, and part of it during the teardown.
 
     A rank that only ends this step later had begun it before.
@@ -187,7 +189,7 @@ def _by_rank(keys: list[Pair], shares: Floats, volumes: Floats) -> tuple[Floats,
     return np.bincount(rank, shares * usual) / np.maximum(np.bincount(rank, usual), 1.0), sent[:, 1:]
 
 
-def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) -> bool:
+def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = c.MOST_OCTETS) -> bool:
     """Whether ranks moved equal, non-zero `shares` of a step, within their variation between steps.
 
     Ranks with the share `most` of the octets are within `least` of the median, or twice their variation. `volumes` are
@@ -203,7 +205,7 @@ def _alike(shares: Floats, volumes: Floats, least: float, *, most: float = 0.9) 
 
 def _varies(volumes: Floats, usual: float) -> float:
     """Robust relative spread of the volumes of steps around the usual one."""
-    return 1.4826 * float(np.median(np.abs(volumes / max(usual, 1.0) - 1))) if len(volumes) else 0.0
+    return MAD_TO_SIGMA * float(np.median(np.abs(volumes / max(usual, 1.0) - 1))) if len(volumes) else 0.0
 
 
 def _turned(view: View, shares: dict[Pair, float], least: float, most: float) -> float:
@@ -240,7 +242,7 @@ def _since(view: View, step: int) -> dict[int, int]:
     return out
 
 
-def _alone(left: Left, born: bool, *, apart: float = 2.0, usual: float = 3.0) -> bool:
+def _alone(left: Left, born: bool, *, apart: float = 2.0, usual: float = c.AHEAD_OF_OTHERS) -> bool:
     """Whether one rank left first and all others only followed: the first of them `apart` times later than they spread.
 
     If the job's start is visible, so that it did not end with a whole step, `usual` times their median distance is enough.

@@ -26,7 +26,7 @@ from prism.loops.detection.call_lateness import firsts
 from prism.model import Finding
 
 
-def early_late_rank(view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5) -> list[Finding]:
+def early_late_rank(view: View, *, factor: float = c.LONGER, sigmas: float = c.SIGMAS, share: float = 0.5) -> list[Finding]:
     """Detect the rank that was late by the `share` of the newest step's excess, and is late again by half as much.
 
     Enabled as `early_slow_rank`. The newest step is longer by `factor` and by `sigmas`. The rank is late by `sigmas` both
@@ -34,11 +34,11 @@ def early_late_rank(view: View, *, factor: float = 1.05, sigmas: float = 6.0, sh
     delays in sequence are rare.
     """
     n = len(view.ends)
-    if view.least >= 3 or view.period < c.LONG_STEP or n < 4 or view.parallelism.piped:
+    if view.least > c.EARLY_STEPS or view.period < c.LONG_STEP or n < c.LEAST_STEPS or view.parallelism.piped:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
     height = float(level[-1])
-    if not height >= max(np.log(factor), sigmas * spread(level, floor=0.005)):
+    if not height >= max(np.log(factor), sigmas * spread(level, floor=c.STEP_NOISE)):
         return []
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = (group.members for group in view.parallelism.groups if group.kind == "dp" and len(group.members) > 2)
@@ -47,7 +47,7 @@ def early_late_rank(view: View, *, factor: float = 1.05, sigmas: float = 6.0, sh
         if seen is None or seen.row < 0 or seen.late[seen.row, -2] < share * (np.exp(height) - 1):
             continue
         late, row = seen.late, seen.row
-        noise = max(spread(late[:, :-2], floor=0.002), spread(late[row, :-2], floor=0.0))
+        noise = max(spread(late[:, :-2], floor=c.LATENESS_NOISE), spread(late[row, :-2], floor=0.0))
         least = float(late[row, -2:].min())
         one = Shift(n - 1, n + 1, least, float(least / noise * np.sqrt(2)))
         others = int(np.isfinite(late[row, :-2]).sum())

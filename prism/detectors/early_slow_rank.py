@@ -24,14 +24,16 @@ from prism.model import Finding
 Parts = Callable[[View, int], Floats | None]
 
 
-def early_slow_rank(view: View, *, factor: float = 1.05, slower: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
+def early_slow_rank(
+    view: View, *, factor: float = c.LONGER, slower: float = c.SLOWER, sigmas: float = c.SIGMAS
+) -> list[Finding]:
     """Detect the rank that worked longer in nearly all parts of the newest step, or two; enabled only if two steps suffice.
 
     This step is longer by `factor` and by `sigmas`, and so is the rank's work in its parts, by `slower`. Without a pipeline it
     is enough that nearly all parts of the step are longer, about equally, because all ranks wait for the last. No other single
     step or two shows the same: if some are long by chance, or ranks work longer in some, this may be one of them.
     """
-    if view.least >= 3 or view.period < c.LONG_STEP or len(view.work[2]) < 3:
+    if view.least > c.EARLY_STEPS or view.period < c.LONG_STEP or len(view.work[2]) < c.LEAST_RANKS:
         return []
     known = view.durations
     if not waits_look_like_work(view):
@@ -39,7 +41,7 @@ def early_slow_rank(view: View, *, factor: float = 1.05, slower: float = 1.2, si
     level = np.log(np.maximum(known, 1.0) / view.period)
     n, slow = len(level), 2 if len(level) > 2 and level[-2] >= level[-1] / 2 else 1
     height = float(np.min(level[-slow:]))
-    grew = height / spread(level, floor=0.005)
+    grew = height / spread(level, floor=c.STEP_NOISE)
     if not height >= np.log(factor) or grew < sigmas or not _unlike(level[None], 0, slow):
         return []
     one = Shift(n - slow, n, height, grew)
@@ -94,7 +96,7 @@ def _finding(view: View, rank: int, one: Shift, grown: Floats, score: float, par
 
 
 def _came_last(
-    view: View, seen: Late | None, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = 6.0
+    view: View, seen: Late | None, one: Shift, *, share: float = 0.5, apart: float = 2.0, sigmas: float = c.SIGMAS
 ) -> tuple[int, Floats]:
     """Find the rank that was later than its group by the `share` of a step's excess, and `apart` times later than any other.
 
@@ -108,7 +110,7 @@ def _came_last(
     now, due = late[:, -slow:].min(axis=1), share * lost * seen.within
     best = int(np.argmax(now))
     others = now[ranks_elsewhere(view, np.arange(len(late)), best)]
-    least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=0.002))
+    least = max(due[best], apart * float(np.abs(others).max(initial=0.0)), sigmas * spread(late, floor=c.LATENESS_NOISE))
     sure = len(others) > 0 and now[best] >= least and _unlike(late, best, slow)
     return best if sure else -1, np.minimum(now / seen.within, lost) * view.period
 
@@ -123,7 +125,7 @@ def _only(view: View, one: Shift, height: float, sigmas: float) -> tuple[int, Fl
     return int(slow[0]) if alone else -1, lost
 
 
-def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = 3) -> bool:
+def _unlike(levels: Floats, row: int, slow: int, *, lasts: int = c.EPISODE) -> bool:
     """Whether the newest `slow` levels of a row are twice as high as any other, so that such levels are rare by chance.
 
     By the rule of succession. An episode of `lasts` steps or more was no chance. The begin of the first step is unknown.

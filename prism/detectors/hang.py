@@ -35,14 +35,14 @@ def hang(
     view: View,
     *,
     periods: float = 2.0,
-    soon_s: float = 2.5,
-    beyond: float = 1.5,
-    share: float = 0.6,
-    examples: int = 9,
-    most: int = 16,
-    same: float = 0.02,
+    soon_s: float = c.SOON_S,
+    beyond: float = c.BEYOND,
+    share: float = c.DUE_FIRST,
+    examples: int = c.EXAMPLES,
+    most: int = c.MOST_SILENCES,
+    same: float = c.SAME_PLACE,
     least: int = 2,
-    known: int = 5,
+    known: int = c.KNOWN_STEPS,
 ) -> list[Finding]:
     """Detect silences of the whole job within a step, and the rank that was due to send first.
 
@@ -58,7 +58,7 @@ def hang(
     moves during a hang: if the step lacks octets, or has more, the job continued invisibly. Needs `least` steps of usual
     duration; with the first step, while the silence lasts, `known`.
     """
-    calm = np.flatnonzero(view.durations <= 1.5 * view.period)
+    calm = np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
     if len(calm) < least or len(view.edges) < 2:
         return []
     found, places = list[tuple[float, int, Finding]](), list[tuple[float, int]]()
@@ -76,7 +76,7 @@ def hang(
         if one.gone and any(not set(pair) & set(guilty) for pair in cut.first):
             guilty = []  # if all connections are closed, another rank may only have been about to send
         others = np.setdiff1d(np.arange(len(cut.votes)), guilty)
-        begun = cut.moved < 0.99 and cut.begun[others].any()
+        begun = cut.moved < c.STEP_ENDED and cut.begun[others].any()
         places += [(cut.moved, one.end - one.start)] if begun else []
         guilty = [] if not one.over and near_step_border(cut.moved) else guilty  # the job may have ended
         named = bool(guilty) or not one.gone
@@ -90,7 +90,7 @@ def near_step_border(moved: float) -> bool:
     return min(moved, 1 - moved) < c.STEP_BORDER
 
 
-def _between(view: View, one: Silence, *, slack: float = 0.005) -> bool:
+def _between(view: View, one: Silence, *, slack: float = c.NOTHING_MOVED) -> bool:
     """Whether a silence separates two steps: no incomplete step continued after it."""
     moved = view.volumes.sum(axis=0)
     if one.step >= len(moved) or any(s[one.step, 1] > one.end for s in _full(view)):
@@ -109,7 +109,13 @@ def _full(view: View) -> list[np.ndarray]:
 
 
 def _usual(
-    moved: float, length: int, places: list[tuple[float, int]], same: float, *, alike: float = 0.1, few: int = 3
+    moved: float,
+    length: int,
+    places: list[tuple[float, int]],
+    same: float,
+    *,
+    alike: float = c.EQUAL_SILENCES,
+    few: int = c.EPISODE,
 ) -> bool:
     """Whether silences at this position of steps occur twice, or a `few` of this length, this one included."""
     at, lengths = np.array(places).T
@@ -155,7 +161,7 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
     return out
 
 
-def _step(view: View, until: int, *, near: float = 0.1) -> int:
+def _step(view: View, until: int, *, near: float = c.STEP_BORDER) -> int:
     """Step in which a job fell silent: that of the rank that has ended the fewest steps.
 
     If nothing follows, the previous step may seem over. It is not if the silence begins within the share `near` of a step after
@@ -164,14 +170,14 @@ def _step(view: View, until: int, *, near: float = 0.1) -> int:
     step = min(int(np.searchsorted(s[:, 1], until)) for s in view.timeline.steps if len(s) >= len(view.ends))
     if not step or until - int(view.ends[step - 1]) > near * view.period:
         return step
-    moved, calm = view.volumes.sum(axis=0), view.durations <= 1.5 * view.period
+    moved, calm = view.volumes.sum(axis=0), view.durations <= c.USUAL_STEP * view.period
     calm[step - 1] = False
     starts = view.flows.start_ns
     rest = view.flows.octets[(starts > view.ends[step - 1]) & (starts <= until)].sum()
     return step - bool(calm.any() and moved[step - 1] + rest < moved[calm].min() - np.ptp(moved[calm]))
 
 
-def _broken(view: View, *, part: float = 0.75) -> bool:
+def _broken(view: View, *, part: float = c.INCOMPLETE) -> bool:
     """Whether the last step is incomplete: a rank that falls silent within a step seems to have ended it."""
     moved = view.volumes.sum(axis=0)
     return len(moved) > 1 and float(moved[-1]) < part * float(np.median(moved))
@@ -192,7 +198,7 @@ def _writes(view: View, one: Silence, guilty: list[int]) -> bool:
     return bool((away & (middle > one.start) & (middle < one.end)).any())
 
 
-def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = 0.1) -> bool:
+def _whole(view: View, one: Silence, near: np.ndarray, *, off: float = c.SAME_VOLUME) -> bool:
     """Whether the silence's step moved as much as other steps when it ended, if the job continued in it."""
     if not one.over or one.gone:
         return True
@@ -297,7 +303,7 @@ def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:
         start_ns=one.start if gone else begin,
         end_ns=one.start if gone else one.end,
         slowdown=1.0 if gone else round(float((one.end - begin) / view.period), 3),
-        score=round(min(length / view.period * 10 * votes, 999.0), 2),
+        score=round(min(length / view.period * 10 * votes, c.MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
             f"{min(cut.moved, 1.0):.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors import constants as c
 from prism.detectors.peers.host_rings import ring_delays, sorted_sends
 from prism.detectors.peers.reduction_trees import sent_after, tree_of
 from prism.detectors.slow_rank import severity
@@ -41,7 +42,7 @@ from prism.loops.detection.stuck_rings import kept
 from prism.model import Finding
 
 
-def late_rank(view: View, *, share: float = 0.04, sigmas: float = 6.0, apart: float = 2.0) -> list[Finding]:
+def late_rank(view: View, *, share: float = c.LATE, sigmas: float = c.SIGMAS, apart: float = 2.0) -> list[Finding]:
     """Detect ranks that first sent later than their group by more than `share` of a step, and `apart` times later than any
     other.
 
@@ -84,7 +85,7 @@ def lateness_of(view: View) -> Late | None:
     """Compute how late ranks were in the collectives of their groups; None if unknown."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = [g.members for g in view.parallelism.groups if g.kind == "dp" and len(g.members) > 2]
-    if not groups or len(view.ends) < 4 or view.parallelism.piped:
+    if not groups or len(view.ends) < c.LEAST_STEPS or view.parallelism.piped:
         return None  # in a pipeline all later stages of a late rank are late
     late, lost, worked = (np.full((len(place), len(view.ends)), np.nan) for _ in range(3))
     within = np.ones(len(place))
@@ -245,7 +246,7 @@ def _one_per_host(view: View, found: list[tuple[int, Shift]], seen: Late) -> lis
     for host, own in ((host, own) for host, times in sorted(late.items()) for own in times):
         rank, one = own[0]
         finding = _finding(view, rank, one, slow, seen)
-        if rank in seen.unsure or any(r != rank and 1.1 * other.height > one.height for r, other in own):
+        if rank in seen.unsure or any(r != rank and c.NEARLY_EQUAL * other.height > one.height for r, other in own):
             finding = replace(finding, subject="host", ids=(host,))
         out.append(finding)
     return out
@@ -255,7 +256,7 @@ def _finding(view: View, rank: int, one: Shift, slow: list[tuple[int, int]], see
     address = view.job.endpoints[rank]
     start, end = view.during(one.start, one.stop)
     always = one.stop - one.start == len(view.ends)
-    grew = 1 / max(1 - one.height, 0.1) if always else view.slowdown(one.start, one.stop, slow)
+    grew = 1 / max(1 - one.height, 1 / c.MOST_SLOWDOWN) if always else view.slowdown(one.start, one.stop, slow)
     late_ms = one.height * view.period / 1e6
     silent = seen.worked[rank]
     worked, least = (_grown(silent, one), np.nanmedian(silent) * one.height / 2) if np.isfinite(silent).any() else (0.0, 1.0)
@@ -269,7 +270,7 @@ def _finding(view: View, rank: int, one: Shift, slow: list[tuple[int, int]], see
         start_ns=start,
         end_ns=end,
         slowdown=round(max(grew, 1.0), 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=(
             f"starts its group's collectives {late_ms:.1f} ms {'after its peers' if always else 'later than usual'} "
             f"({percent(one.height)} of a step), and {'they wait' if always else 'its peers wait'} for it"

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import gammainc
 
+from prism.detectors import constants as c
 from prism.detectors.observations.edge_anomalies import (
     Incident,
     against_usual,
@@ -35,17 +36,17 @@ from prism.loops.detection.suspect_edges import Suspect, Verdict, seen_to_queue,
 from prism.model import Finding, Severity, SubjectType
 
 
-def slow_link(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
+def slow_link(view: View, *, factor: float = c.SLOWER_LINK, sigmas: float = c.SIGMAS) -> list[Finding]:
     """Detect NICs, links and switches whose edges sent `factor` times more slowly than usual, or than similar edges.
 
     If two steps suffice, the second may be the current one: steps may take long, and a part of a step shows rates.
     """
     keys, rates = view.rates
-    if len(keys) < 2 or rates.shape[1] < 3:
+    if len(keys) < 2 or rates.shape[1] < c.EPISODE:
         return []
     level = -np.log(rates)
     moved, steps = against_usual(level), level.shape[1]
-    if view.least < 3:
+    if view.least <= c.EARLY_STEPS:
         moved = np.column_stack([moved, -np.log(view.rates_now()) - usual(level)[:, 0]])
     lately = incidents(keys, moved, np.log(factor), sigmas, least=view.least, over=steps)
     lately = [one._replace(stop=min(one.stop, steps)) for one in lately if one.start < steps]
@@ -74,14 +75,14 @@ def joined(findings: list[Finding]) -> list[Finding]:
     return out
 
 
-def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: int = 10) -> list[Finding]:
+def lossy_link(view: View, *, factor: float = c.LOSSIER, sigmas: float = c.SIGMAS, least: int = c.LEAST_LOST) -> list[Finding]:
     """Detect NICs and links whose packets are retransmitted `factor` times more often than on similar edges, `least` times or
     more.
 
     Healthy jobs retransmit packets as well, for example in incasts; so edges are compared with similar ones, and with chance.
     """
     keys = list(view.edges)
-    if len(keys) < 3 or len(view.ends) < 3 or not view.flows.retransmits.any():
+    if len(keys) < c.LEAST_RANKS or len(view.ends) < c.EPISODE or not view.flows.retransmits.any():
         return []
     again, packets = view.by_edge(view.flows.retransmits, view.flows.packets)
     excess, foreseen = np.full(again.shape, np.nan), np.zeros(again.shape)
@@ -91,7 +92,7 @@ def lossy_link(view: View, *, factor: float = 4.0, sigmas: float = 6.0, least: i
         excess[like] = np.where(packets[like] > 0, np.log((again[like] + 1) / (expected + 1)), np.nan)
         foreseen[like] = expected
     out, place = [], {key: i for i, key in enumerate(keys)}
-    for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=0.25, least=view.least):
+    for one in incidents(keys, excess, np.log(factor) / 2, sigmas, floor=c.LOSS_NOISE, least=view.least):
         bad = [place[key] for key in one.bad]
         lost, chance = (float(sums[bad, one.start : one.stop].sum()) for sums in (again, foreseen))
         bunch = _bunch(np.delete(again, bad, 0), np.delete(foreseen, bad, 0))
@@ -114,8 +115,8 @@ def _alike(view: View, keys: list[Pair]) -> list[list[int]]:
     by_kind: dict[str, list[int]] = {}
     for i, key in enumerate(keys):
         by_kind.setdefault(view.kinds.get(key, "unknown"), []).append(i)
-    few = [i for own in by_kind.values() if len(own) < 4 for i in own]
-    return [own for own in by_kind.values() if len(own) >= 4] + ([few] if few else [])
+    few = [i for own in by_kind.values() if len(own) < c.LEAST_ALIKE for i in own]
+    return [own for own in by_kind.values() if len(own) >= c.LEAST_ALIKE] + ([few] if few else [])
 
 
 def _finding_of(view: View, one: Incident, how: str) -> Finding | None:
@@ -129,12 +130,16 @@ def _finding_of(view: View, one: Incident, how: str) -> Finding | None:
     good = _as_long(view, one) if how == "slow" else one.good
     ways = [one] + ([one._replace(bad=one.worst)] if len(one.worst) < len(one.bad) else [])
     known = [(ranked, way) for way in ways if (ranked := _ranked(view, way, good, queued))]
-    if not known and view.slowdown(one.start, one.stop) >= 1.03 and (first := head_of_chain(view, one)).bad != one.bad:
+    if (
+        not known
+        and view.slowdown(one.start, one.stop) >= c.LONGER_BARELY
+        and (first := head_of_chain(view, one)).bad != one.bad
+    ):
         known = [(ranked, first) for ranked in [_ranked(view, first, good, queued)] if ranked]
     if not known:
         return None
     ranked, one = max(known, key=lambda k: k[0][0].fit)
-    top = [v for v in ranked if v.fit >= ranked[0].fit - 0.05]
+    top = [v for v in ranked if v.fit >= ranked[0].fit - c.EQUAL_FIT]
     best = max(top, key=lambda v: (_queue_of(v.suspect, queued), v.fit, v.suspect.kind == "endpoint"))
     same = [v for v in top if v.suspect.kind == best.suspect.kind and v.fit == best.fit]
     if len(same) > 1 and _queue_of(best.suspect, queued) == 0.0:
@@ -149,10 +154,10 @@ def _ranked(view: View, one: Incident, good: Sequence[Pair], queued: Mapping[tup
     if 2 * len(one.good) < len(one.bad):
         return []  # if nearly all are bad, the cause cannot be located
     every = [seen_to_queue(v, queued) for v in verdicts(one.bad, good, view.paths)]
-    return sorted((v for v in every if v.coverage >= 0.7 and v.precision >= 0.6), key=lambda v: -v.fit)
+    return sorted((v for v in every if v.coverage >= c.EXPLAINS and v.precision >= c.EXCLUSIVE), key=lambda v: -v.fit)
 
 
-def _as_long(view: View, one: Incident, *, share: float = 0.25) -> list[Pair]:
+def _as_long(view: View, one: Incident, *, share: float = c.AS_LONG) -> list[Pair]:
     """Good edges of an incident whose bursts move at least a `share` of those of bad edges.
 
     Shapers and buffers pass short bursts at full rate: these do not show that long ones are fast.
@@ -232,18 +237,18 @@ def _finding(
     those = f"{len(one.bad)} of {len(one.bad) + len(one.good)} busy connections, those that use it,"
     what = _throughput(view, one, times) if how == "slow" else _sent_again(view, one, times)
     slowdown = view.slowdown(one.start, one.stop)
-    calm = slowdown < 1.03 and (times < 2 if how == "slow" else one.stop - one.start <= view.least)
+    calm = slowdown < c.LONGER_BARELY and (times < 2 if how == "slow" else one.stop - one.start <= view.least)
     return Finding(
         detector="slow_link" if how == "slow" else "lossy_link",
         kind="slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
-        severity=Severity.INFO if unsure or calm else Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING,
+        severity=Severity.INFO if unsure or calm else Severity.CRITICAL if slowdown >= c.CRITICAL else Severity.WARNING,
         subject=subject,
         ids=ids,
         start_ns=start,
         end_ns=end,
         slowdown=round(slowdown, 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=f"{those} {what}; the other connections are unchanged{delay}",
         evidence={
             "steps": view.numbers(one.start, one.stop),

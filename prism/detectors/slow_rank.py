@@ -38,7 +38,13 @@ from prism.model import Finding, Severity, SubjectType
 
 
 def slow_rank(
-    view: View, *, factor: float = 1.2, always: float = 1.1, sigmas: float = 6.0, apart: float = 2.0, share: float = 0.02
+    view: View,
+    *,
+    factor: float = c.SLOWER,
+    always: float = c.ALWAYS_SLOWER,
+    sigmas: float = c.SIGMAS,
+    apart: float = 2.0,
+    share: float = c.WORTH,
 ) -> list[Finding]:
     """Detect ranks slower by `factor` or more for three steps or longer, or slower than their peers by `always` in all steps.
 
@@ -46,7 +52,7 @@ def slow_rank(
     `share` of a step. If the steps took no longer, no rank waited: in a pipeline, whose bubbles may hide the delay, that is
     reported as information.
     """
-    if view.work[0].shape[1] < 4 or len(view.work[0]) < 2:
+    if view.work[0].shape[1] < c.LEAST_STEPS or len(view.work[0]) < 2:
         return []
     out = _slower(view, "typical", np.log(factor), sigmas, apart, share)
     if view.parallelism.piped:  # joined pieces are unreliable there, unless the total grew
@@ -149,7 +155,7 @@ def _always_slow(view: View, height: float, sigmas: float, apart: float, share: 
         for rank in _high(view, stage_peers, height / 2) if pairs is None else stage_peers.tolist():
             sure = pairs is None and not view.parallelism.piped
             for piece, lead, support in _ways(levels, ranks_elsewhere(view, stage_peers, rank), rank, pairs, sure, height):
-                if min(lead.over, support.over) < max(height, 1.5 * apart * lead.rest, sigmas * lead.noise):
+                if min(lead.over, support.over) < max(height, c.MORE_APART * apart * lead.rest, sigmas * lead.noise):
                     continue
                 lost = float(middle(view.work[2][rank]) * (1 - np.exp(-lead.over)))
                 if lead.steady(height / 2) and lost >= share * view.period:
@@ -199,7 +205,7 @@ class _Above(NamedTuple):
     noise: float
     rest: float
 
-    def steady(self, height: float, *, most: float = 0.9) -> bool:
+    def steady(self, height: float, *, most: float = c.NINE_IN_TEN) -> bool:
         """Whether it exceeds them by `height` in most steps."""
         known = self.above[np.isfinite(self.above)]
         return len(known) > 0 and bool(np.mean(known >= height) >= most)
@@ -238,7 +244,7 @@ def _moved_most(moved: Floats) -> float:
 
 def _nine_in_ten(values: Floats) -> float:
     """Quantile 0.9 of the known values; 0 if there are none."""
-    return quantile(np.sort(values[~np.isnan(values)]), 0.9)
+    return quantile(np.sort(values[~np.isnan(values)]), c.NINE_IN_TEN)
 
 
 def _peers(slow: Slow, others: float) -> str:
@@ -249,9 +255,9 @@ def _peers(slow: Slow, others: float) -> str:
 
 def severity(slowdown: float, lost: float) -> Severity:
     """Severity of a slow rank. Steps must have grown by at least an eighth of the share `lost`; bubbles may hide the rest."""
-    if slowdown < 1 + max(0.02, lost / 8):
+    if slowdown < 1 + max(c.WORTH, lost / 8):
         return Severity.INFO
-    return Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING
+    return Severity.CRITICAL if slowdown >= c.CRITICAL else Severity.WARNING
 
 
 def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
@@ -281,7 +287,7 @@ def _finding(view: View, slow: Slow, mates: list[int]) -> Finding:
         start_ns=start,
         end_ns=end,
         slowdown=round(max(slow.grew, 1.0), 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=(
             f"compute time before sending{where} is {beside(f'{now:.1f} ms', f'{now / factor:.1f} ms', factor, than=than)}; "
             f"{_peers(slow, others)} {'but steps take no longer' if level is Severity.INFO else 'and wait for it'}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism.detectors import constants as c
 from prism.findings.message_values import beside, duration, step_range, steps_take
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import Shift, middle, shifts, spread, usual
@@ -15,7 +16,7 @@ from prism.loops.arrays.group_sums import spans
 from prism.model import Finding, FindingKind, Severity, SubjectType
 
 
-def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Finding]:
+def slow_step(view: View, *, factor: float = c.SLOWER, sigmas: float = c.SIGMAS) -> list[Finding]:
     """Detect spans of steps `factor` times longer than the job's others."""
     return [
         _finding_of(
@@ -25,24 +26,24 @@ def slow_step(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[F
     ]
 
 
-def longer_steps(view: View, *, factor: float = 1.2, sigmas: float = 6.0) -> list[Shift]:
+def longer_steps(view: View, *, factor: float = c.SLOWER, sigmas: float = c.SIGMAS) -> list[Shift]:
     """Find spans of two steps or more, `factor` times longer than the job's others."""
-    if len(view.ends) < 6:
+    if len(view.ends) < c.COMPARED_STEPS:
         return []
     level = np.log(np.maximum(view.durations, 1.0) / view.period)
-    return shifts(level, spread(level, floor=0.02), least=2, height=np.log(factor), score=sigmas)
+    return shifts(level, spread(level, floor=c.VOLUME_NOISE), least=2, height=np.log(factor), score=sigmas)
 
 
-def slow_group(view: View, *, factor: float = 1.3, sigmas: float = 6.0) -> list[Finding]:
+def slow_group(view: View, *, factor: float = c.SLOWER_GROUP, sigmas: float = c.SIGMAS) -> list[Finding]:
     """Detect data-parallel groups whose reduction took `factor` times longer than usual, unlike that of other groups."""
     groups = [s for s in view.parallelism.streams if s.kind == "dp"]
-    if len(groups) < 3 or len(view.ends) < 4:
+    if len(groups) < c.LEAST_RANKS or len(view.ends) < c.LEAST_STEPS:
         return []
     level = np.stack([_spans(view, stream.rows) for stream in groups])
     spent = level
     level = level - usual(level)
     moved = level - middle(level, axis=0)
-    sigma = spread(moved, floor=0.02)
+    sigma = spread(moved, floor=c.VOLUME_NOISE)
     out = []
     for i, stream in enumerate(groups):
         for one in shifts(moved[i], sigma, least=view.least, height=np.log(factor), score=sigmas):
@@ -76,7 +77,7 @@ def _finding_of(view: View, one: Shift, kind: FindingKind, subject: SubjectType,
         start_ns=start,
         end_ns=end,
         slowdown=round(max(view.slowdown(one.start, one.stop), 1.0), 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=text,
         evidence={"steps": view.numbers(one.start, one.stop), "factor": round(float(np.exp(one.height)), 3)},
     )

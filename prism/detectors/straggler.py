@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.columns.record import Mask
+from prism.detectors import constants as c
 from prism.detectors.slow_rank import severity
 from prism.findings.message_values import steps_take
 from prism.graph.job_view import Floats, View
@@ -31,7 +32,7 @@ from prism.model import Finding, SubjectType
 
 
 def straggler(
-    view: View, *, factor: float = 1.05, sigmas: float = 6.0, share: float = 0.5, apart: float = 0.25
+    view: View, *, factor: float = c.LONGER, sigmas: float = c.SIGMAS, share: float = 0.5, apart: float = c.LEADS
 ) -> list[Finding]:
     """Detect the rank that worked longer by the `share` of the steps' excess, and by the share `apart` of it longer than any
     other.
@@ -41,11 +42,11 @@ def straggler(
     the rank that came last.
     """
     total = view.work[2]
-    if len(view.ends) < 6 or len(total) < 3 or waits_look_like_work(view):
+    if len(view.ends) < c.COMPARED_STEPS or len(total) < c.LEAST_RANKS or waits_look_like_work(view):
         return []
     level = np.log(np.maximum(view.durations, 1.0))
     level -= usual(level[None])[0]  # more than half of the steps may be slow, or evaluations
-    noise = min(spread(level, floor=0.005), max(-2 * float(np.nanmedian(level[level <= 0])), 0.005))
+    noise = min(spread(level, floor=c.STEP_NOISE), max(-2 * float(np.nanmedian(level[level <= 0])), c.STEP_NOISE))
     found = []
     for whole in shifts(level, noise, least=view.least, height=np.log(factor), score=sigmas):
         parts = (one for one in unbroken(level, whole, noise, least=view.least) if one.score >= sigmas)
@@ -74,7 +75,7 @@ def waits_look_like_work(view: View) -> bool:
     return view.one_sided and not view.parallelism.piped
 
 
-def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = 0.25) -> tuple[int, Floats, float]:
+def worked_longer(view: View, one: Shift, *, share: float = 0.5, apart: float = c.LEADS) -> tuple[int, Floats, float]:
     """Find the rank that worked longer in some steps as in `straggler`, or -1; the excess of each rank, ns; its lead, ns."""
     grown = longer(view, one.start, one.stop)
     lost = float(view.period * (np.exp(one.height) - 1))
@@ -99,7 +100,7 @@ def _ranks_elsewhere(view: View, rank: int) -> Ints:
     return np.array([r for r in range(len(host)) if r != rank and (host[rank] is None or host[r] != host[rank])], np.int64)
 
 
-def _subject_of(view: View, rank: int, grown: Floats, *, alike: float = 0.75) -> tuple[SubjectType, list[str]]:
+def _subject_of(view: View, rank: int, grown: Floats, *, alike: float = c.AS_SLOW) -> tuple[SubjectType, list[str]]:
     """The rank; or its host, if others of it work longer as well: waits inside a host are invisible."""
     address = view.job.endpoints[rank]
     host = view.topology.host(address) if view.topology is not None else None
@@ -126,7 +127,7 @@ def straggler_finding(view: View, rank: int, one: Shift, growth: Floats, score: 
         start_ns=start,
         end_ns=end,
         slowdown=round(slowdown, 3),
-        score=round(min(score, 999.0), 2),
+        score=round(min(score, c.MOST_SCORE), 2),
         message=(
             f"compute time per step is {grown / 1e6:.1f} ms longer than usual; "
             f"{steps_take(view, one.start, one.stop, slowdown)}; no other rank changed as much"

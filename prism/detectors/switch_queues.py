@@ -23,7 +23,9 @@ BEHIND = "queued_link"  # a queue has many causes: a more specific claim explain
 Hop = tuple[str, str]  # sender, receiver
 
 
-def queues(view: View, start: int, stop: int, *, times: float = c.QUEUE_FACTOR, share: float = 0.25) -> dict[Hop, float]:
+def queues(
+    view: View, start: int, stop: int, *, times: float = c.QUEUE_FACTOR, share: float = c.LONGEST_QUEUE
+) -> dict[Hop, float]:
     """Find hops whose packets took `times` longer in steps `start` to `stop` than before and after; with the delay, ns.
 
     Hops with less than `share` of the longest delay are behind a queue, or before one, not its cause. Clocks may disagree: if
@@ -55,7 +57,7 @@ def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
     )
 
 
-def queued_link(view: View, *, share: float = 0.2) -> list[Finding]:
+def queued_link(view: View, *, share: float = c.QUEUE_EXPLAINS) -> list[Finding]:
     """Detect links and switches where packets queue while steps take longer, long enough to explain the `share` of the excess.
 
     In the worst case each rank waits for as many transfers in sequence as a ring has, two for each member, or as it sends if
@@ -123,13 +125,13 @@ def _finding_of(
         detector=BEHIND,
         kind="slow_link" if link else "slow_switch",
         job=view.job.id,
-        severity=Severity.CRITICAL if slowdown >= 1.5 else Severity.WARNING,
+        severity=Severity.CRITICAL if slowdown >= c.CRITICAL else Severity.WARNING,
         subject="link" if link else "switch",
         ids=tuple(sorted(shared)),
         start_ns=start,
         end_ns=end,
         slowdown=round(slowdown, 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=(f"{waiting(queued, hop)}; {steps_take(view, one.start, one.stop, float(np.exp(one.height)))}"),
         evidence={
             "steps": view.numbers(one.start, one.stop),

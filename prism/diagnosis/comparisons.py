@@ -75,7 +75,7 @@ class Case:
     @cached_property
     def transfers(self) -> Transfers | None:
         """Transfers of the job; None if fewer than three steps are known."""
-        if len(self.view.ends) < 3:
+        if len(self.view.ends) < c.LEAST_STEPS:
             return None
         found = transfers_of(self.view)
         return found if len(found.rows) else None

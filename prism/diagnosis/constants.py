@@ -31,3 +31,5 @@ ROUGH = 0.02  # share of a usual step: largest error of a replay without new del
 LESS = 0.9  # factor on the confidence if this error is larger: the graph is incomplete
 UNLIKELY = 0.05  # probability: hosts below it are listed as candidates only, not in the isolation
 LITTLE = 1.05  # slowdown: a cause that costs less than a twentieth of a step becomes information
+LEAST_STEPS = 3  # steps: two do not show which one is unusual
+MOST_SCORE = 999.0  # largest score in reports

@@ -8,6 +8,7 @@ from dataclasses import replace
 from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, confidence
+from prism.diagnosis.assessment.constants import ISOLATED
 from prism.diagnosis.assessment.cost import Cost, costs
 from prism.diagnosis.assessment.isolation import isolation
 from prism.diagnosis.verdicts import GRAPH
@@ -16,7 +17,7 @@ from prism.model import Finding, Severity
 
 
 def assess_findings(
-    view: View, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = 0.9, least: float = 0.5
+    view: View, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = ISOLATED, least: float = c.CERTAIN
 ) -> list[Finding]:
     """Add cost, hosts to isolate and confidence to findings.
 

@@ -16,6 +16,7 @@ from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.arrays.intervals import union
+from prism.loops.arrays.medians import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -182,7 +183,7 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     if not other.any():
         return True
     more, each = comparison.delays.more, comparison.share * comparison.gone.total
-    scatter = 1.4826 * float(np.median(np.abs(more[other] - np.median(more[other]))))
+    scatter = MAD_TO_SIGMA * float(np.median(np.abs(more[other] - np.median(more[other]))))
     if np.median(more[during]) >= c.CLEAR * scatter:
         return True
     calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))

@@ -68,7 +68,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         start_ns=start,
         end_ns=end,
         slowdown=round(one.slowdown, 3),
-        score=round(min(one.score, 999.0), 2),
+        score=round(min(one.score, c.MOST_SCORE), 2),
         message=f"{texts}; {_cost(view, one)}",
         evidence={
             "steps": view.numbers(one.start, one.stop),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.detectors.observations import constants as c
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import RARE, Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
 from prism.loops.arrays.edges import Pair
@@ -39,8 +40,8 @@ def incidents(
     height: float,
     sigmas: float,
     *,
-    floor: float = 0.02,
-    least: int = 3,
+    floor: float = c.RATE_NOISE,
+    least: int = c.LEAST_SPAN,
     over: int | None = None,
 ) -> list[Incident]:
     """Find spans of `least` steps or more in which edges deviated together, the strongest first; an edge is in one at a time.
@@ -51,7 +52,7 @@ def incidents(
     sigma = spread(moved, floor=floor)
     rest, out = moved.copy(), []
     highest: dict[int, Shift | None] = {}
-    for _ in range(8):
+    for _ in range(c.MOST_INCIDENTS):
         for row in may_shift(rest, least=least, height=height):
             if row not in highest:
                 highest[row] = shift(rest[row], sigma, least=least, height=height)
@@ -66,7 +67,7 @@ def incidents(
         worst, top = max(own, key=lambda o: o[1].score)
         height_of = middle(rest[:, top.start : top.stop], axis=1)[:, 0]
         others = np.arange(len(keys)) != worst
-        bad = np.flatnonzero(~others | (height_of >= max(height * 0.8, top.height / 4))).tolist()
+        bad = np.flatnonzero(~others | (height_of >= max(height * c.NEARLY_AS_SLOW, top.height / 4))).tolist()
         good = np.flatnonzero(others & (height_of < height / 2)).tolist()
         chosen = set(bad)
         spans = [one for row, one in own if row in chosen and one.start < top.stop and top.start < one.stop] or [top]
@@ -96,20 +97,20 @@ def always_slow_edges(view: View, keys: list[Pair], level: Floats, height: float
     known: dict[str | None, list[int]] = defaultdict(list)
     for i in np.flatnonzero(np.isfinite(slowness)).tolist():
         known[view.kinds.get(keys[i])].append(i)
-    for own in (own for own in known.values() if len(own) >= 4):
+    for own in (own for own in known.values() if len(own) >= c.LEAST_ALIKE):
         rise = slowness[own] - np.median(slowness[own])
-        least = max(height, 4 * max(spread(slowness[own]), 0.05))
+        least = max(height, c.APART * max(spread(slowness[own]), c.EDGE_NOISE))
         above[own] = np.where(rise >= least, rise, np.minimum(rise, 0.0))
     top = float(np.nanmax(above)) if np.isfinite(above).any() else 0.0
     bad, good = (np.flatnonzero(which).tolist() for which in (above >= max(height, top / 2), above <= 0))
     if not bad or len(bad) > len(good):
         return []
-    score = top * np.sqrt(level.shape[1]) / max(spread(against_usual(level)), 0.02)
+    score = top * np.sqrt(level.shape[1]) / max(spread(against_usual(level)), c.RATE_NOISE)
     names = [[keys[i] for i in own] for own in (bad, good, bad)]
     return [Incident(0, level.shape[1], float(np.median(above[bad])), float(score), *names)]
 
 
-def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0, few: int = 6) -> bool:
+def erratic(one: Incident, moved: Mapping[Pair, Floats], *, sigmas: float = 2.0, few: int = c.OTHER_STEPS) -> bool:
     """Whether the edges of an incident vary as much in other steps: `sigmas` of their spread are as high as the incident.
 
     False with fewer than a `few` other steps.
@@ -128,7 +129,9 @@ def in_short_steps(view: View, one: Incident, moved: Mapping[Pair, Floats], *, l
     other = middle(np.array([moved[key] for key in one.bad]), axis=0)[0] < one.height / 2
     other[one.start : one.stop] = False
     durations = view.durations[other & np.isfinite(view.durations)]
-    return len(durations) > 0 and bool(np.quantile(durations, 0.25) > longer * middle(view.durations[one.start : one.stop]))
+    return len(durations) > 0 and bool(
+        np.quantile(durations, c.NEARLY_ALL_LONGER) > longer * middle(view.durations[one.start : one.stop])
+    )
 
 
 def without_fed_edges(one: Incident, moved: Mapping[Pair, Floats], less: float) -> Incident:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.losses import DISCARDS, ERRORS, Losses
 from collectors.exports.evidence import REASONS
+from prism.detectors.observations import constants as c
 from prism.graph.job_view import View
 from prism.model import Finding
 
@@ -39,7 +40,7 @@ class Lost(NamedTuple):
     @property
     def stands_out(self) -> bool:
         """Whether the number exceeds chance."""
-        return self.packets >= 10 and self.packets >= 4 * self.usual
+        return self.packets >= c.LEAST_PACKETS and self.packets >= c.MORE_LOSSES * self.usual
 
     @property
     def why(self) -> str:
@@ -60,7 +61,7 @@ class Lost(NamedTuple):
         return f"{self.switch} counted {self.packets:,} {self.why} {where}, usually {self.usual:,.0f}"
 
 
-def with_switch_losses(view: View, finding: Finding, *, most: int = 8) -> Finding:
+def with_switch_losses(view: View, finding: Finding, *, most: int = c.LISTED_LOSSES) -> Finding:
     """Add queue depths and up to `most` losses to a finding on a link or switch.
 
     A slow link with damaged packets at its ends becomes a lossy one.
@@ -99,7 +100,9 @@ def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
     return out
 
 
-def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = 4.0) -> int | None:
+def likeliest(
+    view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = c.MORE_LOSSES
+) -> int | None:
     """The one of several suspects, each a set of names, that lost `times` more than any other for reasons that slow a link."""
     each = [lost(view, ids, start_ns, end_ns) for ids in suspects]
     sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in each]

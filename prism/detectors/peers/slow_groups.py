@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 import networkx as nx
 import numpy as np
 
+from prism.detectors.peers import constants as c
 from prism.detectors.peers.peer_ranks import ranks_elsewhere
 from prism.graph.job_view import View
 from prism.graph.record_dependencies import COLLECTIVES
@@ -49,7 +50,7 @@ def partner(view: View, rank: int, along: Ints) -> int:
     return int(along[0]) if group and (a, b) in view.edges and (b, a) in view.edges else -1
 
 
-def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slow]:
+def one_of_two(view: View, found: list[Slow], *, clear: float = c.CLEARLY_SLOWER) -> list[Slow]:
     """Join two ranks of one pipeline that were equally slow in the same steps: one of the two was slow, the other waited.
 
     Their spans may begin or end a step apart. A rank that is slower by `clear` is reported alone.
@@ -75,7 +76,7 @@ def one_of_two(view: View, found: list[Slow], *, clear: float = 1.5) -> list[Slo
     return out
 
 
-def by_host(view: View, found: list[Slow], *, clear: float = 1.5) -> list[tuple[Slow, list[int]]]:
+def by_host(view: View, found: list[Slow], *, clear: float = c.CLEARLY_SLOWER) -> list[tuple[Slow, list[int]]]:
     """Select the slowest rank of each host and time, with other slow ranks there, unless it is slower by `clear`."""
     out: list[tuple[Slow, list[int]]] = []
     for slow in sorted(found, key=lambda f: -f.one.height):

@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import Flows, Ints
+from prism.diagnosis.assessment import constants as c
 from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
+from prism.loops.arrays.medians import MAD_TO_SIGMA
 from prism.loops.detection.record_density import weights
 from prism.loops.detection.volume_evenness import varied
 from prism.model import Finding
@@ -23,7 +25,9 @@ class Completeness(NamedTuple):
     reasons: tuple[str, ...] = ()
 
 
-def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5, unknown_rate: float = 100) -> Completeness:
+def completeness(
+    view: View, *, slack: float = c.SLACK, dense: float = 0.5, unknown_rate: float = c.UNKNOWN_RATE
+) -> Completeness:
     """Compute how complete records are: sampling, records that span several steps, aggregates, missing records.
 
     Parameters
@@ -62,11 +66,11 @@ def completeness(view: View, *, slack: float = 0.005, dense: float = 0.5, unknow
         lasted, octets, busy = _lasted(flows)
         known = np.flatnonzero((busy > 0) & (lasted > 0))
         usual = weighted_median(np.minimum(busy[known] / lasted[known], 1.0), octets[known])
-        share *= usual**0.25
+        share *= usual**c.AGGREGATED
         reasons.append(f"flow records are aggregates: they carry traffic during {usual:.0%} of their duration")
     varies = _varies(view)
     if varies > slack:
-        share *= float(np.exp(-8 * (varies - slack)))
+        share *= float(np.exp(-c.MISSING * (varies - slack)))
         reasons.append(f"volumes that should be equal differ by {varies:.1%}: records may be missing")
     return Completeness(float(share), tuple(reasons))
 
@@ -97,7 +101,7 @@ def _varies(view: View) -> float:
     by_edge, *others = varied(moved, np.searchsorted(group[at], np.arange(len(alike) + 1)))
     if not len(by_edge):
         return 0.0
-    between = 1.4826 * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
+    between = MAD_TO_SIGMA * float(np.median(np.abs(by_edge)) * np.sqrt(len(view.ends)))
     return min(max(float(np.median(np.abs(other))) for other in others), between)
 
 
@@ -108,7 +112,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     the confidence. Slowness in all steps, against peers, is no surer than the layout, which defines the peers.
     """
     first, stop = steps_of(view, finding)
-    chance = float(np.exp(-max(finding.score, 0.0) / 4))
+    chance = float(np.exp(-max(finding.score, 0.0) / c.CHANCE))
     if finding.kind not in ("hang", "crash"):
         chance = max(chance, 0.5 ** max(stop - first + 1, 1))
     fit = 1.0

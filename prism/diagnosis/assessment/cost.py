@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.diagnosis.assessment import constants as c
 from prism.graph.job_view import View
 from prism.graph.what_if import DONE, MOVE, WORK, Floats, Graph, ends, graph_of, replay
 from prism.model import Finding, Severity
@@ -92,7 +93,9 @@ def _observed(view: View, finding: Finding, why: str) -> Cost:
     return Cost(finding.slowdown, took * (1 - 1 / max(finding.slowdown, 1.0)), None, why)
 
 
-def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Finding], *, tolerance: float = 0.05) -> Cost:
+def _replayed(
+    view: View, graph: Graph, finding: Finding, claims: Sequence[Finding], *, tolerance: float = c.REPLAY_ERROR
+) -> Cost:
     """Cost from a replay of the finding's steps with and without the fault. The replay with the fault must match within
     `tolerance`.
 
@@ -120,7 +123,7 @@ def _replayed(view: View, graph: Graph, finding: Finding, claims: Sequence[Findi
     if abs(again / seen - 1) > tolerance or ideal <= 0:
         return _observed(view, finding, f"the replay of the observed steps takes {again / seen:.2f}× the observed time")
     slowdown = max(again / ideal, 1.0)
-    if healthy.sum() >= 3:
+    if healthy.sum() >= c.HEALTHY_STEPS:
         usual = float(np.nanmedian(view.durations[healthy])) * (stop - first)
         for other in claims:
             if other is not finding and other.severity is not Severity.INFO and _meet(view, finding, other):
@@ -150,7 +153,7 @@ def _without_fault(view: View, graph: Graph, finding: Finding, inside: Mask, hea
     at = moved & (graph.step < n)
     total = np.zeros((int(key.max(initial=0)) + 1, n))
     np.add.at(total, (key[at], graph.step[at]), graph.gap[at])
-    permanent = healthy.sum() < 3
+    permanent = healthy.sum() < c.HEALTHY_STEPS
     gap = graph.gap.copy()
     for one in keys:
         if one >= len(total):

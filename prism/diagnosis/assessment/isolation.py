@@ -12,6 +12,7 @@ import numpy as np
 
 from prism.detectors.observations.switch_losses import likeliest
 from prism.detectors.straggler import longer
+from prism.diagnosis.assessment import constants as c
 from prism.diagnosis.assessment.cost import ranks_of, steps_of
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.change_points import middle, spread
@@ -21,7 +22,14 @@ from prism.model import Finding, Isolation
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
 
 
-def isolation(view: View, finding: Finding, *, min_probability: float = 0.9, most: int = 8, doubt: float = 0.02) -> Isolation:
+def isolation(
+    view: View,
+    finding: Finding,
+    *,
+    min_probability: float = c.ISOLATED,
+    most: int = c.LISTED_HOSTS,
+    doubt: float = c.NO_SUSPECT,
+) -> Isolation:
     """Select the hosts to isolate for a finding.
 
     Parameters
@@ -112,7 +120,7 @@ def _by_edges(view: View, finding: Finding) -> Weights:
     good = set(view.edges) - bad
     if not bad:
         return {tuple(finding.ids): 0.0}
-    each = float(np.clip(finding.score / 4, 1.0, 5.0))
+    each = float(np.clip(finding.score / c.CHANCE, 1.0, c.CLEAR_EDGE))
     out: dict[tuple[str, ...], float] = {}
     hops = [tuple(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
     queued = [set(hop) for hop in hops]
@@ -138,13 +146,15 @@ def _by_work(view: View, finding: Finding) -> Weights:
     own = ranks_of(view, finding)
     if finding.detector == "late_rank" or finding.evidence.get("alone") or not own:
         others = len(place) - len(own)
-        return {(a,): float(np.log(0.95 if i in own else 0.05 / max(others, 1))) for a, i in place.items()}
+        return {
+            (a,): float(np.log(1 - c.NAMED_WRONGLY if i in own else c.NAMED_WRONGLY / max(others, 1))) for a, i in place.items()
+        }
     first, stop = steps_of(view, finding)
     piece = "all" if finding.detector in ("laggard", "lately") else finding.evidence.get("piece")
     rise = longer(view, first, stop) if piece == "all" else _risen(view, view.work[piece == "largest"], first, stop)
     rise = np.clip(np.nan_to_num(rise), 0.0, None)
     top = float(rise.max(initial=0.0))
-    apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, 0.01)
+    apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, c.LEAST_SPREAD)
     suspects = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited
     return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in suspects}
 
@@ -158,7 +168,7 @@ def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
     other = np.ones(level.shape[1], np.bool_)
     other[first:stop] = False
     now = middle(level[:, first:stop], axis=1)[:, 0]
-    if other.sum() >= 3:
+    if other.sum() >= c.HEALTHY_STEPS:
         return now - middle(level[:, other], axis=1)[:, 0]
     stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
     rest = np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
@@ -175,5 +185,5 @@ def _by_silence(finding: Finding) -> Weights:
 def _by_connection_end(finding: Finding) -> Weights:
     """Log-likelihood of suspects of a crash by the time each closed its connections, in eighths of the median time."""
     closed = finding.evidence.get("closed_ms", {})
-    scale = max(float(np.median(list(closed.values()))) / 8, 1e-6) if len(closed) > 1 else 1.0
+    scale = max(float(np.median(list(closed.values()))) / 8, c.LEAST_TIME) if len(closed) > 1 else 1.0
     return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}

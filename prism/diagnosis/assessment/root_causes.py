@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from prism.detectors.switch_queues import BEHIND
+from prism.diagnosis.assessment import constants as c
 from prism.model import Event, Finding, Severity
 
 RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
@@ -64,7 +65,7 @@ def merge_by_cause(
     claims, notes = _replace_by_clearer(claims, notes, findings)
     out, rest = list(claims), []
     for note in notes:
-        i = next((i for i, claim in enumerate(claims) if _overlap(claim, note, share=0.25)), None)
+        i = next((i for i, claim in enumerate(claims) if _overlap(claim, note, share=c.SHARED_TIME)), None)
         if i is not None:
             symptoms = [*out[i].evidence.get("symptoms", []), quote(note)]
             out[i] = replace(out[i], evidence={**out[i].evidence, "symptoms": symptoms})
@@ -95,7 +96,7 @@ def _replace_by_clearer(
     return merged, notes
 
 
-def _leaves_no_other(finding: Finding, findings: Sequence[Finding], *, times: float = 10.0) -> bool:
+def _leaves_no_other(finding: Finding, findings: Sequence[Finding], *, times: float = c.FAR_CLEARER) -> bool:
     """Whether a finding leaves no other cause; false if a link deviates far more, or if its queues explain all of the loss."""
     links = (f for f in findings if f.kind in ("slow_link", "slow_switch") and f.severity is not Severity.INFO)
     known = (f for f in links if _overlap(f, finding))
@@ -122,7 +123,7 @@ def _is_clearer(finding: Finding, claim: Finding) -> bool:
     return same and claim.detector == DECIDED != finding.detector and finding.score > claim.score
 
 
-def _explains(claim: Finding, other: Finding, *, times: float = 4.0, more: float = 2.0) -> bool:
+def _explains(claim: Finding, other: Finding, *, times: float = c.CLEARER, more: float = 2.0) -> bool:
     """Whether a claim explains another finding.
 
     Behind a slow link all ranks wait at unusual times, so that a rank may seem to work longer, but less clearly or for a

@@ -1,0 +1,18 @@
+"""Constants of this folder: unit, meaning and source of each number."""
+
+SLACK = 0.005  # share: difference of volumes that should be equal, from retransmissions and step borders
+UNKNOWN_RATE = 100  # packets per sample, if the exporter does not say: a low rate of data-center switches
+AGGREGATED = 0.25  # power of the share of time with traffic: records that carry it half of the time are 84 % complete
+MISSING = 8  # factor on the share of missing records: 1 % of them leave 92 % of the confidence
+CHANCE = 4  # score, robust standard deviations: one this much higher is e times less often by chance
+REPLAY_ERROR = 0.05  # share of a step: largest error of a replay of the observed steps
+HEALTHY_STEPS = 3  # steps: fewer do not define the usual duration
+ISOLATED = 0.9  # probability that the isolated hosts contain the cause
+LISTED_HOSTS = 8  # alternatives that a finding lists
+NO_SUSPECT = 0.02  # probability that the cause is none of the suspects: traffic outside the network misled the evidence
+CLEAR_EDGE = 5.0  # log-likelihood of one edge at most: a suspect may be wrong about one edge of many
+NAMED_WRONGLY = 0.05  # probability that a rank is named although another is the cause
+LEAST_SPREAD = 0.01  # logarithm of work: least spread between ranks; medians of healthy steps vary as much
+LEAST_TIME = 1e-6  # ms: least distance of closes
+SHARED_TIME = 0.25  # share of the shorter of two findings in which they overlap
+FAR_CLEARER, CLEARER = 10.0, 4.0  # ratio of scores at which one finding outdoes all others; another one
