@@ -1,18 +1,21 @@
 """List the numbers of the constants tables, scale one temporarily, and record which are read.
 
-The tables are the modules `prism/*/constants.py`. Each number of a table or tuple is scaled separately. Whole numbers stay
-whole, positive ones at least 1. A number between 0 and 1 stays in that range (its odds are scaled if necessary): most are
-probabilities or shares. Modules must read a table as `from prism.layout import constants as c`; a number copied at import does
-not change.
+The tables are the modules `constants.py` in the folders of `prism`. Each number of a table or tuple is scaled separately. Whole
+numbers stay whole, positive ones at least 1. A number between 0 and 1 stays in that range (its odds are scaled if necessary):
+most are probabilities or shares. Modules must read a table as `from prism.layout import constants as c`. The number may be the
+default of a keyword-only argument (`share: float = c.SHARE`); other copies made at import do not change.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
-import importlib.util
-import pkgutil
+import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -32,9 +35,10 @@ class Constant(NamedTuple):
 
 
 def modules() -> list[ModuleType]:
-    """List the tables of constants: `prism/*/constants.py`."""
-    names = [f"prism.{one.name}.constants" for one in pkgutil.iter_modules(prism.__path__) if one.ispkg]
-    return [importlib.import_module(name) for name in names if importlib.util.find_spec(name)]
+    """List the tables of constants: `constants.py` in `prism` and its folders."""
+    root = Path(prism.__path__[0])
+    names = sorted(".".join(path.relative_to(root.parent).with_suffix("").parts) for path in root.rglob("constants.py"))
+    return [importlib.import_module(name) for name in names]
 
 
 def constants(module: ModuleType) -> Iterator[Constant]:
@@ -68,11 +72,42 @@ def times(value: float, factor: float) -> float:
 def scaled(constant: Constant, factor: float) -> Iterator[None]:
     """Replace a number in its table while the context lasts."""
     before = getattr(constant.module, constant.name)
-    setattr(constant.module, constant.name, _with(before, constant.keys, times(constant.value, factor)))
+    _set(constant, _with(before, constant.keys, times(constant.value, factor)))
     try:
         yield
     finally:
-        setattr(constant.module, constant.name, before)
+        _set(constant, before)
+
+
+def _set(constant: Constant, value: Any) -> None:
+    """Set a constant in its table, and in the loaded functions that have it as a default."""
+    setattr(constant.module, constant.name, value)
+    for function, argument in defaults(constant):
+        function.__kwdefaults__[argument] = value
+
+
+def defaults(constant: Constant) -> list[tuple[Any, str]]:
+    """List the functions of loaded modules, and their keyword-only arguments, that have a constant as a default."""
+    found = []
+    for module in [one for name, one in sys.modules.items() if name.startswith("prism.")]:
+        aliases = {name for name, value in vars(module).items() if value is constant.module}
+        for name, argument, alias, default in _defaults(module) if aliases else ():
+            function = inspect.unwrap(getattr(module, name))
+            if alias in aliases and default == constant.name and argument in (getattr(function, "__kwdefaults__", None) or ()):
+                found.append((function, argument))
+    return found
+
+
+@cache
+def _defaults(module: ModuleType) -> list[tuple[str, str, str, str]]:
+    """List function, argument, table and constant of the defaults of a module's functions that read a table."""
+    return [
+        (node.name, argument.arg, default.value.id, default.attr)
+        for node in ast.parse(inspect.getsource(module)).body
+        if isinstance(node, ast.FunctionDef)
+        for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if isinstance(default, ast.Attribute) and isinstance(default.value, ast.Name)
+    ]
 
 
 def _with(value: Any, keys: tuple[Any, ...], number: float) -> Any:

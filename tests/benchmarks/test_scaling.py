@@ -2,7 +2,9 @@ from types import ModuleType
 
 import pytest
 
-from benchmarks.scaling import constants, modules, reading, scaled, times
+from benchmarks.scaling import constants, defaults, modules, reading, scaled, times
+from prism.detectors.observations import constants as observations
+from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.layout import constants as c
 
 
@@ -28,6 +30,7 @@ def test_every_number_is_found_and_named(table):
 def test_the_tables_of_the_analysis_are_found():
     assert c in modules()
     assert {"layout.BEAM", "layout.FORMS['dp']['one cycle']"} <= {str(one) for one in constants(c)}
+    assert observations in modules()
 
 
 def test_one_number_is_scaled_and_comes_back(table):
@@ -40,6 +43,14 @@ def test_one_number_is_scaled_and_comes_back(table):
     with pytest.raises(ZeroDivisionError), scaled(one, 2):
         raise ZeroDivisionError
     assert table.NESTED is before
+
+
+def test_defaults_that_read_a_table_are_scaled_with_it():
+    one = next(one for one in constants(observations) if one.name == "LISTED_LOSSES")
+    assert defaults(one) == [(with_switch_losses, "most")]
+    with scaled(one, 2):
+        assert with_switch_losses.__kwdefaults__ == {"most": 16}
+    assert with_switch_losses.__kwdefaults__ == {"most": 8}
 
 
 @pytest.mark.parametrize(
