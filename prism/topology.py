@@ -219,12 +219,12 @@ def _endpoints(rows: Iterator[_Row], name: str) -> dict[str, Endpoint]:
     return found
 
 
-def normal_address(written: str, where: str) -> str:
+def normal_address(written: str, context: str) -> str:
     """Normalise an address as `ipaddress` spells it. Raises ValueError with the position."""
     try:
         address = ipaddress.ip_address(written if isinstance(written, str) else "")
     except ValueError:
-        raise ValueError(f"{where}: {written!r} is not an IPv4 or IPv6 address") from None
+        raise ValueError(f"{context}: {written!r} is not an IPv4 or IPv6 address") from None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return str(mapped or address)
 

@@ -205,11 +205,11 @@ class FlowTable:
         """Mark a switch as complete."""
         self.sightings.close(exporter)
 
-    def build(self, seen: Seen | None) -> None:
+    def build(self, unique: Seen | None) -> None:
         """Follow unique packets."""
-        if seen is not None and len(seen.packets):
+        if unique is not None and len(unique.packets):
             self.clock = -FAR
-            self.follow(rows_of(seen.packets), seen.exporter, seen.path.astype(np.int32))
+            self.follow(rows_of(unique.packets), unique.exporter, unique.path.astype(np.int32))
 
     def follow(self, rows: Rows, exporter: NDArray[np.int32], path: NDArray[np.int32]) -> int:
         """Follow rows of unique packets while time does not go back; return their number."""

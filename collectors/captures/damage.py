@@ -30,13 +30,13 @@ class Damage:
         """Format file and offset for messages."""
         return f"{self.name}: offset {offset}{' of the uncompressed data' if self.packed else ''}"
 
-    def say(self, offset: int, what: str) -> None:
+    def say(self, offset: int, message: str) -> None:
         """Add a warning about damage at an offset in the file."""
-        self.lines.append(f"{self.place(offset)}: {what}")
+        self.lines.append(f"{self.place(offset)}: {message}")
 
-    def end(self, offset: int, what: str, error: Exception | None) -> None:
-        """Warn that the file ends inside the `what` at an offset."""
-        self.say(offset, f"the file ends inside this {what}{_why(error)}; the records before it were read")
+    def end(self, offset: int, part: str, error: Exception | None) -> None:
+        """Warn that the file ends inside the `part` at an offset."""
+        self.say(offset, f"the file ends inside this {part}{_why(error)}; the records before it were read")
 
     def stop(self, offset: int, error: Exception) -> None:
         """Warn that the file cannot be read from an offset on."""
@@ -47,20 +47,22 @@ class Damage:
         self.say(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
         self.skipped[reason] += 1
 
-    def skip(self, offset: int, until: int, what: str) -> None:
+    def skip(self, offset: int, until: int, reason: str) -> None:
         """Count damage and the octets skipped because of it."""
-        self.skipped[what] += 1
+        self.skipped[reason] += 1
         self._places += 1
         if self._places <= MAX_LINES:
-            self.say(offset, f"{what}; {until - offset:,} octets skipped, reading continues at offset {until}")
+            self.say(offset, f"{reason}; {until - offset:,} octets skipped, reading continues at offset {until}")
         else:
             self._octets += until - offset
 
-    def cut(self, offset: int, claimed: int, kept: int) -> None:
+    def cut(self, offset: int, claimed: int, kept_octets: int) -> None:
         """Count a packet whose length was corrected."""
         self._cuts += 1
         if self._cuts <= MAX_LINES:
-            self.say(offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept:,}")
+            self.say(
+                offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept_octets:,}"
+            )
 
     def mend(self, reason: str, packets: int) -> None:
         """Count packets whose time was corrected."""

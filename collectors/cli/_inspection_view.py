@@ -25,20 +25,27 @@ def console() -> Console:
     return made
 
 
-def show_capture(path: str, seen: Dissected, decoded: Decoded, hints: Sequence[str], out: Console, *, most: int) -> None:
-    """Print the content of a capture, from its first `most` packets."""
-    cut = f", the first {seen.packets:,} packets" if seen.packets >= most else ""
+def show_capture(
+    path: str, dissected: Dissected, decoded: Decoded, hints: Sequence[str], out: Console, *, max_packets: int
+) -> None:
+    """Print the content of a capture, from its first `max_packets` packets."""
+    cut = f", the first {dissected.packets:,} packets" if dissected.packets >= max_packets else ""
     out.print(_line(f"{path}: a capture{cut}", "bold"))
-    out.print(_line(f"{seen.packets:,} packets, {_octets(seen.octets)} on the wire, {_span(seen.first_ns, seen.last_ns)}"))
-    out.print(_line("link types: " + (", ".join(f"{name} ({n:,})" for name, n in seen.links.most_common()) or "none")))
-    for warning in (*decoded.warnings, *([f"tshark: {seen.fault}"] if seen.fault else [])):
+    out.print(
+        _line(
+            f"{dissected.packets:,} packets, {_octets(dissected.octets)} on the wire, "
+            f"{_span(dissected.first_ns, dissected.last_ns)}"
+        )
+    )
+    out.print(_line("link types: " + (", ".join(f"{name} ({n:,})" for name, n in dissected.links.most_common()) or "none")))
+    for warning in (*decoded.warnings, *([f"tshark: {dissected.fault}"] if dissected.fault else [])):
         out.print(_line(warning, "yellow"))
-    if seen.packets:
+    if dissected.packets:
         out.print()
-        out.print(_hierarchy(seen))
+        out.print(_hierarchy(dissected))
     out.print()
     out.print(_used(decoded))
-    _talkers(seen.talkers, out)
+    _talkers(dissected.talkers, out)
     _hints(hints, out)
 
 

@@ -113,7 +113,7 @@ def inspect(
             seen = inspection.dissect(file, packets)
             decoded = inspection.decode(file, packets)
             _inspection_view.show_capture(
-                file, seen, decoded, inspection.hints(seen, decoded), _inspection_view.console(), most=packets
+                file, seen, decoded, inspection.hints(seen, decoded), _inspection_view.console(), max_packets=packets
             )
 
 

@@ -242,23 +242,23 @@ def read_records(path: str, kind: Kind, rows: int) -> Records:
     return Records(count, octets, first or 0, last, talkers, names, dict(source.skipped), whole is not False)
 
 
-def hints(seen: Dissected, decoded: Decoded) -> list[str]:
+def hints(dissected: Dissected, decoded: Decoded) -> list[str]:
     """List hints for the user, most important first."""
-    protocols = seen.protocols
+    protocols = dissected.protocols
     there = [text for names, text in HINTS if any(name in protocols for name in names)]
     found = (
         ["Prism cannot read this format; convert it: editcap -F pcap FILE FILE.pcap"]
-        if decoded.refused and seen.packets
+        if decoded.refused and dissected.packets
         else []
     )
-    if not seen.packets and not decoded.used:
+    if not dissected.packets and not decoded.used:
         return ["the capture contains no packets"]
     if set(protocols) <= LINK_ONLY:
         found.append(f"only {', '.join(sorted(set(protocols) - {'eth', 'sll', 'vlan'}))}: this port sees no host traffic")
     if "infiniband" in protocols and not decoded.rdma:
         found.append("RDMA that Prism does not decode: it reads RoCE, InfiniBand (link types 247 and 197) and Ultra Ethernet")
-    if seen.snapped:
-        share = seen.snapped / max(1, seen.packets)
+    if dissected.snapped:
+        share = dissected.snapped / max(1, dissected.packets)
         found.append(
             f"{share:.0%} of the packets are cut off by the snap length; keep the headers (54 octets for TCP, 96 for RoCEv2)"
         )

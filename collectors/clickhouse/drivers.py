@@ -49,19 +49,19 @@ class Database(Protocol):
         """Close it."""
 
 
-def opened(where: str, *, make: bool = True) -> Database:
+def opened(store: str, *, make: bool = True) -> Database:
     """Open a folder (`DIR` or `chdb:DIR`: embedded) or a server (`clickhouse://user:password@host:port/database`).
 
     Raises StoreError with the process that uses the folder, the server's refusal, or the missing package; AbsentError without
     `make` if the database does not exist. With `make`, a folder with other content is refused.
     """
-    if "://" in where:
+    if "://" in store:
         from collectors.clickhouse.server import Server
 
-        return Server(where, make=make)
+        return Server(store, make=make)
     from collectors.clickhouse.embedded import Embedded
 
-    folder = folder_of(where)
+    folder = folder_of(store)
     if not store_folders.is_stored(folder):
         if not make:
             raise store_folders.absent(folder)
@@ -69,9 +69,9 @@ def opened(where: str, *, make: bool = True) -> Database:
     return Embedded(folder)
 
 
-def folder_of(where: str) -> str:
+def folder_of(store: str) -> str:
     """Return the folder of an embedded store. Raises StoreError for an empty name, which would be the current folder."""
-    folder = where.removeprefix("chdb:")
+    folder = store.removeprefix("chdb:")
     if not folder:
-        raise StoreError(f"{where!r}: the folder is missing; is a shell variable not set?")
+        raise StoreError(f"{store!r}: the folder is missing; is a shell variable not set?")
     return folder

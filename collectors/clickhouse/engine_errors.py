@@ -15,7 +15,7 @@ CODE = re.compile(r"Code: (\d+)")
 WORDS = re.compile(r"DB::(?:\w+)?Exception: (.*?)(?:\. Stack trace|,? ?Stack trace|\. \([A-Z_]+\)|\n|$)", re.DOTALL)
 
 
-def store_error(error: Exception, where: str, code: int | None = None) -> StoreError:
+def store_error(error: Exception, store: str, code: int | None = None) -> StoreError:
     """Convert an error to StoreError with one line. `code`: ClickHouse's, if the driver knows it."""
     text = str(error)
     found = CODE.search(text)
@@ -23,10 +23,10 @@ def store_error(error: Exception, where: str, code: int | None = None) -> StoreE
     words = WORDS.search(text)
     said = " ".join((words[1] if words else text.split("Stack trace")[0]).split())[:400].rstrip(" :.,")
     if number in CREDENTIALS:
-        return StoreError(f"{where}: wrong user or password: {said}")
-    return StoreError(f"{where}: {said or 'refused'} (code {number})", transient=number in TRANSIENT)
+        return StoreError(f"{store}: wrong user or password: {said}")
+    return StoreError(f"{store}: {said or 'refused'} (code {number})", transient=number in TRANSIENT)
 
 
-def absent_error(where: str) -> AbsentError:
+def absent_error(store: str) -> AbsentError:
     """Make the error for a database that does not exist on a server."""
-    return AbsentError(f"{where}: no store exists here; create it with prism store init")
+    return AbsentError(f"{store}: no store exists here; create it with prism store init")

@@ -102,18 +102,18 @@ def plain_form(version: tuple[int, ...]) -> bool:
     return version < FULL_VERSION
 
 
-def refuse_newer(table: Table, version: int, where: str) -> None:
+def refuse_newer(table: Table, version: int, store: str) -> None:
     """Raise StoreError if a table has a newer schema than this program."""
     if version > table.version:
         known_here = f"has schema {version}, this version knows {table.version}; use a newer Prism"
-        raise StoreError(f"{where}: table {table.name} {known_here}")
+        raise StoreError(f"{store}: table {table.name} {known_here}")
 
 
-def refuse_unparted(table: Table, partition_ns: int, where: str) -> None:
+def refuse_unparted(table: Table, partition_ns: int, store: str) -> None:
     """Raise StoreError if the recorded partitions of a table have no length."""
     if table.partition_ns and partition_ns <= 0:
         noted = f"the partition of table {table.name} has an invalid length of {partition_ns} ns"
-        raise StoreError(f"{where}: {noted}: it was changed from outside")
+        raise StoreError(f"{store}: {noted}: it was changed from outside")
 
 
 def create(table: Table, *, plain: bool, cluster: Cluster | None = None, settings: Mapping[str, int] = {}) -> tuple[str, ...]:

@@ -31,11 +31,11 @@ def encode(kind: Any) -> Json:
     raise ValueError(f"{kind}: unknown type")
 
 
-def decode(told: Json) -> Any:
+def decode(encoded: Json) -> Any:
     """Decode the numba type that `encode` wrote."""
-    if isinstance(told, str):
-        return getattr(types, told)
-    kind, *rest = told
+    if isinstance(encoded, str):
+        return getattr(types, encoded)
+    kind, *rest = encoded
     if kind == "array":
         dtype, ndim, layout, readonly, aligned = rest
         return types.Array(decode(dtype), ndim, layout, readonly=readonly, aligned=aligned)

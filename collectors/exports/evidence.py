@@ -211,9 +211,9 @@ class Evidence:
     drops: list[Drops] = field(default_factory=list)
     notices: list[Notices] = field(default_factory=list)
 
-    def add(self, rows: Rows, most: int) -> int:
-        """Add rows, unless the total would exceed `most`; return the number of refused rows."""
-        if len(self) + len(rows) > most:
+    def add(self, rows: Rows, max_rows: int) -> int:
+        """Add rows, unless the total would exceed `max_rows`; return the number of refused rows."""
+        if len(self) + len(rows) > max_rows:
             return len(rows)
         kinds: dict[type, list[Any]] = {
             Counters: self.counters,

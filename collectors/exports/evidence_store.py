@@ -59,10 +59,10 @@ class EvidenceConverter:
         self._exporters: list[str] = []
         self._growth = Growth()
 
-    def transits(self, told: Evidence) -> Transits:
+    def transits(self, evidence: Evidence) -> Transits:
         """Compute delays and losses in switches from new evidence."""
-        losses = [*map(drop_losses, told.drops), *map(self._growth.losses, told.counters)]
-        return replace(switch_delays(told.delays, self._exporters), losses=concatenate_losses(losses))
+        losses = [*map(drop_losses, evidence.drops), *map(self._growth.losses, evidence.counters)]
+        return replace(switch_delays(evidence.delays, self._exporters), losses=concatenate_losses(losses))
 
 
 def merge_transits(parts: Iterable[Transits]) -> Transits:

@@ -237,10 +237,10 @@ class Gathered(ABC):
         return self._gatherer.flows()
 
 
-def describe_missing(missing: Sequence[str], there: Sequence[str]) -> str:
+def describe_missing(missing: Sequence[str], present: Sequence[str]) -> str:
     """Describe missing required columns: which are missing, which exist, and the remedy."""
-    names = ", ".join(name for name in there[:MAX_NAMES] if name) or "none"
-    more = f" and {len(there) - MAX_NAMES:,} more" if len(there) > MAX_NAMES else ""
+    names = ", ".join(name for name in present[:MAX_NAMES] if name) or "none"
+    more = f" and {len(present) - MAX_NAMES:,} more" if len(present) > MAX_NAMES else ""
     return f"missing column {', '.join(missing)}; its columns: {names}{more}; map them with --columns"
 
 

@@ -62,10 +62,10 @@ class Objects:
             return None
         return {name: _combined(table.column(name)) for name in self.kinds}
 
-    def array_parts(self, blocks: Iterator[tuple[int, bytes]], *, most: int = 1 << 20) -> Iterator[Part]:
+    def array_parts(self, blocks: Iterator[tuple[int, bytes]], *, max_octets: int = 1 << 20) -> Iterator[Part]:
         """Parse the objects of one or more JSON arrays, as parts with their start lines.
 
-        Memory is bounded: text that is no object within `most` octets is skipped, up to the next line that starts with a brace.
+        Memory is bounded: text that is no object within `max_octets` is skipped, up to the next line that starts with a brace.
         """
         held, line = b"", 1
         for _, block in blocks:
@@ -77,7 +77,7 @@ class Objects:
                 line, held = line + held.count(b"\n", 0, end), held[end:]
                 continue
             text = held.decode("utf-8", "surrogateescape")
-            found, used, lines = _decoded(text, line, most)
+            found, used, lines = _decoded(text, line, max_octets)
             line, held = line + lines, text[used:].encode("utf-8", "surrogateescape")
             yield self.rows(found)
         yield self.rows(_decoded(held.decode("utf-8", "surrogateescape"), line, 0)[0])

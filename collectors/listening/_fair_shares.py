@@ -60,11 +60,11 @@ class Shares:
             self._waiting = np.r_[self._waiting, np.zeros(size - len(self._waiting), np.int64)]
 
 
-def fair_limit(wanted: NDArray[np.int64], most: int) -> int:
-    """Compute the largest common limit such that the sum of min(wanted, limit) is at most `most`."""
-    ordered = np.sort(wanted[wanted > 0])
-    if int(ordered.sum()) <= most:
+def fair_limit(requested: NDArray[np.int64], total: int) -> int:
+    """Compute the largest common limit such that the sum of min(wanted, limit) is at most `total`."""
+    ordered = np.sort(requested[requested > 0])
+    if int(ordered.sum()) <= total:
         return int(ordered.max(initial=0))
     before = np.cumsum(ordered) - ordered
-    fair = (most - before) // np.arange(len(ordered), 0, -1)  # if all from here on get the same
+    fair = (total - before) // np.arange(len(ordered), 0, -1)  # if all from here on get the same
     return int(fair[np.argmax(ordered > fair)])

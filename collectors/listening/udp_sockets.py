@@ -64,22 +64,22 @@ def parse_endpoint(kind: str, text: str) -> Endpoint:
         ) from None
 
 
-def open_socket(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
+def open_socket(endpoint: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True) -> tuple[socket.socket, int]:
     """Open a socket; return it with the granted size of the receive buffer (`buffer` requested). Raises OSError.
 
     `joined`: the kernel may join consecutive datagrams of one sender and size to one message (UDP_GRO, udp(7)), which saves
     most of the cost of receiving.
     """
-    family = socket.AF_INET6 if ":" in where.host or not where.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in endpoint.host or not endpoint.host else socket.AF_INET
     try:
         sock = socket.socket(family, socket.SOCK_DGRAM)
     except OSError as error:
-        if where.host or error.errno != errno.EAFNOSUPPORT:
+        if endpoint.host or error.errno != errno.EAFNOSUPPORT:
             raise
         sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)  # a kernel without IPv6
     try:
         if sock.family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not where.host else 1)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not endpoint.host else 1)
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         if joined:
             with contextlib.suppress(OSError):  # before Linux 5.0
@@ -88,10 +88,10 @@ def open_socket(where: Endpoint, *, buffer: int = 32 * MIB, joined: bool = True)
         with contextlib.suppress(PermissionError):  # above net.core.rmem_max, with CAP_NET_ADMIN
             sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, buffer)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@qq", 0, int(PAUSE_S * 1e6)))
-        sock.bind((where.host, where.port))
+        sock.bind((endpoint.host, endpoint.port))
     except OSError as error:
         sock.close()
-        raise OSError(error.errno, error.strerror, str(where)) from None
+        raise OSError(error.errno, error.strerror, str(endpoint)) from None
     return sock, sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2  # the kernel doubles the requested size
 
 

@@ -58,8 +58,8 @@ def decoders(kinds: Collection[str], state: Any = None) -> dict[str, Decoder]:
     return made
 
 
-def run_listener(wish: ListenOptions, again: Callable[[], dict[str, Any]] = dict) -> None:
-    """Listen until SIGTERM or SIGINT. `again` reads the settings file.
+def run_listener(wish: ListenOptions, reload: Callable[[], dict[str, Any]] = dict) -> None:
+    """Listen until SIGTERM or SIGINT. `reload` reads the settings file.
 
     Raises OSError and ValueError at the start.
     """
@@ -81,7 +81,7 @@ def run_listener(wish: ListenOptions, again: Callable[[], dict[str, Any]] = dict
         def between() -> None:
             if asked.reload.is_set():
                 asked.reload.clear()
-                _reload(wish, again, admission)
+                _reload(wish, reload, admission)
             if keeper:
                 keeper.tick()
 

@@ -125,7 +125,7 @@ def carrier_notes(extractor: captured_exports.Extractor) -> Iterator[str]:
         yield f"datagrams reassembled from IP fragments ({extractor.joined:,}, of {extractor.fragments:,} fragments)"
 
 
-def decoder_notes(exporters: Mapping[str, Counter[str]], whole: Counter[str]) -> Iterator[str]:
+def decoder_notes(exporters: Mapping[str, Counter[str]], total: Counter[str]) -> Iterator[str]:
     """Yield notes for the user about the decoding of records, from the tally of each exporter and of all exporters."""
     for name, tally in sorted(exporters.items()):
         if n := tally[counter_names.UNRATED]:
@@ -136,7 +136,7 @@ def decoder_notes(exporters: Mapping[str, Counter[str]], whole: Counter[str]) ->
                 yield f"exporter {name}: {corrected} ({n:,}), recognised over many records"
         if n := tally[counter_names.TOTALS_RESTARTED]:
             yield f"exporter {name}: running totals restarted from 0 ({n:,} times)"
-    if n := whole[counter_names.FORGOTTEN_TOTALS]:
+    if n := total[counter_names.FORGOTTEN_TOTALS]:
         yield f"running totals forgotten ({n:,} flows, more than {MOST_FLOWS:,} at once): their next totals count in full"
 
 

@@ -86,12 +86,12 @@ def describe_duration(case: Case, started_ns: int) -> str:
     return f"Resolved: lasted {format_duration(case.closed_ns - started_ns)}, from {begin} to {format_time(case.closed_ns)}."
 
 
-def describe_job(found: JobDiagnosis) -> str:
+def describe_job(job: JobDiagnosis) -> str:
     """Describe a job in one line: its size and its layout."""
-    ranks, hosts, layout = len(found.job.endpoints), len(found.job.hosts), found.parallelism.layout
+    ranks, hosts, layout = len(job.job.endpoints), len(job.job.hosts), job.parallelism.layout
     where = f" on {hosts} host{'s' if hosts != 1 else ''}" if hosts else ""
     sizes = [f"{kind.upper()} {getattr(layout, kind)}" for kind in ("dp", "pp", "tp", "ep", "cp") if getattr(layout, kind) > 1]
-    return f"Job {found.job.title}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
+    return f"Job {job.job.title}: {ranks} ranks{where}" + (f", {' × '.join(sizes)}." if sizes else ".")
 
 
 def format_time(time_ns: int) -> str:

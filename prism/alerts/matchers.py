@@ -70,13 +70,13 @@ def parse_matcher(text: str) -> Matcher:
     return Matcher(label, cast(Sign, sign), value)
 
 
-def check_labels(matchers: Sequence[Matcher], known: Sequence[str]) -> None:
+def check_labels(matchers: Sequence[Matcher], known_labels: Sequence[str]) -> None:
     """Refuse matchers of unknown labels: such a silence would match nothing or everything. Raises ValueError."""
     for matcher in matchers:
-        if matcher.label not in known:
-            near = get_close_matches(matcher.label, known, 1, 0.5)
+        if matcher.label not in known_labels:
+            near = get_close_matches(matcher.label, known_labels, 1, 0.5)
             hint = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(f"{matcher}: no alert has a label {matcher.label!r}{hint} (labels: {', '.join(known)})")
+            raise ValueError(f"{matcher}: no alert has a label {matcher.label!r}{hint} (labels: {', '.join(known_labels)})")
 
 
 def parse_silence(fields: Any) -> Silence:

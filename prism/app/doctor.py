@@ -93,9 +93,9 @@ class Check:
     advice: str = ""
 
 
-def examine(facts: Facts, needs: Requirements) -> tuple[Check, ...]:
+def examine(facts: Facts, requirements: Requirements) -> tuple[Check, ...]:
     """Run all checks, in order."""
-    return tuple(check(facts, needs) for check in CHECKS)
+    return tuple(check(facts, requirements) for check in CHECKS)
 
 
 def worst(checks: tuple[Check, ...]) -> Level:
@@ -103,28 +103,28 @@ def worst(checks: tuple[Check, ...]) -> Level:
     return max((c.level for c in checks if c.level != "unknown"), key=LEVELS.index, default="fine")
 
 
-def receive_buffer(facts: Facts, needs: Requirements) -> Check:
+def receive_buffer(facts: Facts, requirements: Requirements) -> Check:
     """Check whether the receive buffer holds the datagrams of a pause in reading."""
     name = "receive buffer"
     if facts.granted is None:
         return Check(name, "unknown", "no socket could be tested")
-    datagrams = needs.rate / DATAGRAM_RECORDS
-    need = int(datagrams * needs.pause_s * DATAGRAM_OCTETS)
+    datagrams = requirements.rate / DATAGRAM_RECORDS
+    need = int(datagrams * requirements.pause_s * DATAGRAM_OCTETS)
     holds = 2 * facts.granted / DATAGRAM_OCTETS / datagrams if datagrams else float("inf")
     said = (
-        f"the kernel grants {_mib(facts.granted)} of {needs.buffer_mib} MiB requested, enough for {holds:.2g} s of "
-        f"{needs.rate:,.0f} records/s ({datagrams:,.0f} datagrams/s); its default is {_mib(facts.rmem_default)}"
+        f"the kernel grants {_mib(facts.granted)} of {requirements.buffer_mib} MiB requested, enough for {holds:.2g} s of "
+        f"{requirements.rate:,.0f} records/s ({datagrams:,.0f} datagrams/s); its default is {_mib(facts.rmem_default)}"
     )
     if 2 * facts.granted >= need:
         return Check(name, "fine", said)
-    wanted = max(needs.buffer_mib * MIB, -(-need // 2))
+    wanted = max(requirements.buffer_mib * MIB, -(-need // 2))
     advice = f"run sysctl -w net.core.rmem_max={wanted}, and add it to /etc/sysctl.d/90-prism.conf"
-    if wanted > needs.buffer_mib * MIB:
+    if wanted > requirements.buffer_mib * MIB:
         advice += f"; set buffer = {-(-wanted // MIB)} in the settings"
     return Check(name, "warning", said, advice)
 
 
-def clock(facts: Facts, needs: Requirements) -> Check:  # noqa: ARG001 - all checks are called alike
+def clock(facts: Facts, requirements: Requirements) -> Check:  # noqa: ARG001 - all checks are called alike
     """Check whether the clock is synchronised, and its error."""
     name = "clock"
     if facts.clock is None:
@@ -138,27 +138,27 @@ def clock(facts: Facts, needs: Requirements) -> Check:  # noqa: ARG001 - all che
     return Check(name, "fine", said)
 
 
-def packet_capture(facts: Facts, needs: Requirements) -> Check:
+def packet_capture(facts: Facts, requirements: Requirements) -> Check:
     """Check whether packets can be captured; a problem only if an interface was given."""
     name = "capture"
-    bad: Level = "error" if needs.interface else "fine"
-    only = "" if needs.interface else "; only prism-collect capture and erspan need it"
+    bad: Level = "error" if requirements.interface else "fine"
+    only = "" if requirements.interface else "; only prism-collect capture and erspan need it"
     if facts.interface == "missing":
-        return Check(name, "error", f"interface {needs.interface} does not exist", "list the interfaces with ip link")
+        return Check(name, "error", f"interface {requirements.interface} does not exist", "list the interfaces with ip link")
     if facts.interface == "down":
-        return Check(name, "warning", f"{needs.interface} is down", f"run ip link set {needs.interface} up")
+        return Check(name, "warning", f"{requirements.interface} is down", f"run ip link set {requirements.interface} up")
     if facts.capabilities is not None and not facts.capabilities >> CAP_NET_RAW & 1:
         advice = "start it with deploy/prism-collect-capture.service, which grants only CAP_NET_RAW"
-        return Check(name, bad, f"the capability CAP_NET_RAW is missing{only}", advice if needs.interface else "")
+        return Check(name, bad, f"the capability CAP_NET_RAW is missing{only}", advice if requirements.interface else "")
     if facts.packet_sockets is None:
         return Check(name, "unknown", "packet sockets could not be tested")
     if facts.packet_sockets:
-        advice = "use a kernel with CONFIG_PACKET, outside a sandbox that forbids AF_PACKET" if needs.interface else ""
+        advice = "use a kernel with CONFIG_PACKET, outside a sandbox that forbids AF_PACKET" if requirements.interface else ""
         return Check(name, bad, f"packet sockets are not available: {facts.packet_sockets}{only}", advice)
     return Check(name, "fine", "packet sockets (AF_PACKET) are available")
 
 
-def store(facts: Facts, needs: Requirements) -> Check:
+def store(facts: Facts, requirements: Requirements) -> Check:
     """Check whether the store answers and accepts rows."""
     name = "store"
     if facts.store is None:
@@ -166,7 +166,7 @@ def store(facts: Facts, needs: Requirements) -> Check:
     if facts.store.through:
         return Check(name, "fine", f"{facts.store.through} uses it: {facts.store.rows:,} flow records")
     if facts.store.absent:
-        advice = f"create it with prism store init {needs.store}; prism serve creates its own at its first start"
+        advice = f"create it with prism store init {requirements.store}; prism serve creates its own at its first start"
         return Check(name, "warning", facts.store.error, advice)
     if facts.store.error:
         level: Level = "warning" if facts.store.transient else "error"
@@ -177,41 +177,46 @@ def store(facts: Facts, needs: Requirements) -> Check:
         )
         return Check(name, level, facts.store.error, advice)
     if not facts.store.wrote:
-        return Check(name, "error", f"ClickHouse {facts.store.version} did not return the test row", f"check {needs.store}")
+        return Check(
+            name, "error", f"ClickHouse {facts.store.version} did not return the test row", f"check {requirements.store}"
+        )
     return Check(name, "fine", f"ClickHouse {facts.store.version}: the test row was written and read")
 
 
-def disk(facts: Facts, needs: Requirements) -> Check:
+def disk(facts: Facts, requirements: Requirements) -> Check:
     """Check whether the disk holds the records for the requested time."""
     name = "disk"
     if facts.disk_writable is False:
         return Check(
-            name, "error", f"{needs.folder} is not writable", f"run chown for the user that runs Prism: {needs.folder}"
+            name,
+            "error",
+            f"{requirements.folder} is not writable",
+            f"run chown for the user that runs Prism: {requirements.folder}",
         )
     if facts.disk_free is None:
-        return Check(name, "unknown", f"the free space of {needs.folder} is not known")
-    need = needs.rate * 86_400 * needs.days * ROW_OCTETS
-    said = f"{_gib(facts.disk_free)} free; {needs.days:g} days of {needs.rate:,.0f} records/s need {_gib(need)}"
+        return Check(name, "unknown", f"the free space of {requirements.folder} is not known")
+    need = requirements.rate * 86_400 * requirements.days * ROW_OCTETS
+    said = f"{_gib(facts.disk_free)} free; {requirements.days:g} days of {requirements.rate:,.0f} records/s need {_gib(need)}"
     if facts.disk_free >= need * 1.2:  # merges need space
         return Check(name, "fine", said)
-    fits = facts.disk_free / 1.2 / (needs.rate * 86_400 * ROW_OCTETS)
+    fits = facts.disk_free / 1.2 / (requirements.rate * 86_400 * ROW_OCTETS)
     return Check(
         name, "warning", said, f"the disk holds {fits:.2g} days; keep fewer days, sample at the exporters, or use a larger disk"
     )
 
 
-def ports(facts: Facts, needs: Requirements) -> Check:
+def ports(facts: Facts, requirements: Requirements) -> Check:
     """Check whether the ports are free."""
     name = "ports"
     taken = {place: why for place, why in facts.ports.items() if why}
     if not taken:
-        shown = ", ".join(f"{number}/{kind}" for kind, number in needs.ports)
+        shown = ", ".join(f"{number}/{kind}" for kind, number in requirements.ports)
         return Check(name, "fine", f"free: {shown}" if shown else "no port was given")
     shown = ", ".join(f"{number}/{kind} ({why})" for (kind, number), why in taken.items())
     return Check(name, "warning", f"in use: {shown}", "unless this is Prism itself, find the process with ss -lunpt")
 
 
-def open_files(facts: Facts, needs: Requirements, *, least: int = 4096) -> Check:  # noqa: ARG001
+def open_files(facts: Facts, requirements: Requirements, *, least: int = 4096) -> Check:  # noqa: ARG001
     """Check the limit of open files: the engine opens several per part and column."""
     name = "open files"
     if facts.files is None:
@@ -226,19 +231,19 @@ def open_files(facts: Facts, needs: Requirements, *, least: int = 4096) -> Check
     )
 
 
-def memory(facts: Facts, needs: Requirements) -> Check:
+def memory(facts: Facts, requirements: Requirements) -> Check:
     """Check whether a window fits into memory with the rest of the program."""
     name = "memory"
     if facts.memory is None:
         return Check(name, "unknown", "the available memory could not be read")
-    need = ENGINE_OCTETS + needs.rate * needs.window_s * WINDOW_OCTETS
-    said = f"{_gib(facts.memory)} available; windows of {needs.window_s:g} s need {_gib(need)}"
+    need = ENGINE_OCTETS + requirements.rate * requirements.window_s * WINDOW_OCTETS
+    said = f"{_gib(facts.memory)} available; windows of {requirements.window_s:g} s need {_gib(need)}"
     if facts.memory >= need:
         return Check(name, "fine", said)
     return Check(name, "error" if facts.memory < need / 2 else "warning", said, "use shorter windows, sampling, or more memory")
 
 
-def compiled_code(facts: Facts, needs: Requirements) -> Check:  # noqa: ARG001
+def compiled_code(facts: Facts, requirements: Requirements) -> Check:  # noqa: ARG001
     """Check whether compiled code can be stored: else every start compiles for half a minute."""
     name = "compiled code"
     if facts.python and facts.python < (3, 11):

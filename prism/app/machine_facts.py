@@ -21,21 +21,21 @@ TIMEX = "@iqqqqiqqqqqq"  # struct timex of Linux up to `tick`; adjtimex(2)
 UNSYNCHRONISED = 0x40  # STA_UNSYNC
 
 
-def read(needs: Requirements) -> Facts:
+def read(requirements: Requirements) -> Facts:
     """Read all facts; None for unknown ones."""
-    folder = _existing_folder(needs.folder)
+    folder = _existing_folder(requirements.folder)
     return Facts(
-        granted=_granted(needs.buffer_mib * MIB),
+        granted=_granted(requirements.buffer_mib * MIB),
         rmem_max=_number("/proc/sys/net/core/rmem_max"),
         rmem_default=_number("/proc/sys/net/core/rmem_default"),
         clock=_clock(),
         capabilities=_capabilities(),
         packet_sockets=_packet_sockets(),
-        interface=_interface(needs.interface) if needs.interface else None,
-        store=_store(needs.store) if needs.store else None,
+        interface=_interface(requirements.interface) if requirements.interface else None,
+        store=_store(requirements.store) if requirements.store else None,
         disk_free=_free(folder),
         disk_writable=os.access(folder, os.W_OK),
-        ports={(kind, port): _taken(kind, port) for kind, port in needs.ports},
+        ports={(kind, port): _taken(kind, port) for kind, port in requirements.ports},
         files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         memory=_memory(),
         python=tuple(sys.version_info[:3]),

@@ -28,17 +28,17 @@ class StoreTables:
     through: Running | None = None
 
 
-def place(where: str) -> str:
+def place(store: str) -> str:
     """Return the store's address; for the folder of `prism serve --data`, the store inside. Raises StoreError."""
-    return where if "://" in where else store_folders.resolved(folder_of(where))
+    return store if "://" in store else store_folders.resolved(folder_of(store))
 
 
-def tables_of(where: str) -> StoreTables:
+def tables_of(store: str) -> StoreTables:
     """Read the tables of a store, directly or from the service that has it. Creates nothing.
 
     Raises AbsentError if there is none, InUseError if a process has it that does not answer, StoreError.
     """
-    at = place(where)
+    at = place(store)
     try:
         with closing(opened(at, make=False)) as database:
             return StoreTables(at, tuple(retention.status(database)))

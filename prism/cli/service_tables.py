@@ -52,13 +52,13 @@ def _open(counts: Json) -> str:
     return ", ".join(f"{n} {severity}" for severity, n in counts.items() if n) or "none"
 
 
-def show_results(found: Sequence[Json], out: Console) -> None:
+def show_results(results: Sequence[Json], out: Console) -> None:
     """Print a row per search result."""
-    if not found:
+    if not results:
         out.print(clean_text("Nothing has such a name.", "bold"))
         return
     table = _table("type", "name", "about", "jobs", "findings")
-    for one in found:
+    for one in results:
         named = one["title"] if one["title"] == one["id"] or one["type"] == "link" else f"{one['title']} ({one['id']})"
         ids = (", ".join(one[name][:4]) for name in ("jobs", "findings"))
         table.add_row(*map(clean_text, (one["type"], named, one["detail"], *ids)))

@@ -189,27 +189,35 @@ def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared
     return alike or (same and one.octets < c.HARDLY_ANY * other.octets)
 
 
-def formed(one: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
+def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Add the form: whether both directions are used, and the shape of the graph."""
-    pairs = _undirected(one.edges)
-    unequal = c.TWO_WAYS if one.bursts or one.equal else c.TWO_WAYS_VARYING
-    both = [p for p in pairs if p in one.edges and p[::-1] in one.edges and _within(one.edges[p], one.edges[p[::-1]], unequal)]
+    pairs = _undirected(communicator.edges)
+    unequal = c.TWO_WAYS if communicator.bursts or communicator.equal else c.TWO_WAYS_VARYING
+    both = [
+        p
+        for p in pairs
+        if p in communicator.edges
+        and p[::-1] in communicator.edges
+        and _within(communicator.edges[p], communicator.edges[p[::-1]], unequal)
+    ]
     by: dict[Pair, list[Stream]] = defaultdict(list)
-    for s in one.streams:
+    for s in communicator.streams:
         by[s.pair].append(s)
-    everywhere = len(one.members) > c.TRIANGLE and len(one.edges) > _across(one, hosts)  # more than half of all directed pairs
-    if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not one.equal):
-        both = both or [pair for pair in pairs if pair in one.edges and pair[::-1] in one.edges]
+    everywhere = len(communicator.members) > c.TRIANGLE and len(communicator.edges) > _across(
+        communicator, hosts
+    )  # more than half of all directed pairs
+    if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not communicator.equal):
+        both = both or [pair for pair in pairs if pair in communicator.edges and pair[::-1] in communicator.edges]
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         overlaps = float(np.median([overlap(by[p], by[p[::-1]]) for p in sample]))
         ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample]))
-        one = replace(one, way="two", overlap=overlaps, lead=ahead)
-    shape = _shape(one, pairs, hosts)
-    hidden = _closing_hop(one, hosts) if shape == "path" and one.way == "one" else None
+        communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
+    shape = _shape(communicator, pairs, hosts)
+    hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None
     if hidden is not None:
-        edges = {**one.edges, hidden: float(np.median(list(one.edges.values())))}
-        return replace(one, shape="cycle", edges=edges)
-    return replace(one, shape=shape)
+        edges = {**communicator.edges, hidden: float(np.median(list(communicator.edges.values())))}
+        return replace(communicator, shape="cycle", edges=edges)
+    return replace(communicator, shape=shape)
 
 
 def _closing_hop(one: Communicator, hosts: Sequence[int]) -> Pair | None:

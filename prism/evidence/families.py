@@ -63,12 +63,12 @@ class Family(tuple[Communicator, ...]):
         return out
 
 
-def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
+def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
     """Group communicators into families, largest first.
 
     Parameters
     ----------
-    found : sequence of Communicator
+    communicators : sequence of Communicator
         Communicators of one job.
     steps : Steps
         Steps of the job.
@@ -80,7 +80,7 @@ def families(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) 
     list of Family
     """
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
-    for one in found:
+    for one in communicators:
         short = one.shape in ("pair", "path")
         by[one.way if short else one.form, one.equal, 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]

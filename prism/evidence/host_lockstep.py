@@ -36,10 +36,10 @@ class Lockstep(NamedTuple):
     peers: float
 
 
-def lockstep_of(found: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
+def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
     """Compare the k-th messages of members of one host; `period` is the step duration, ns."""
     sent: dict[tuple[int, int, int], dict[int, list[Stream]]] = defaultdict(lambda: defaultdict(list))
-    for one in found:
+    for one in communicators:
         for s in one.streams:
             if s.equal and len(s.rows) >= c.FEW_SENDS:
                 sent[hosts[s.src], round(float(np.log(s.size)) / c.ONE_CLASS_SIZE), len(s.rows)][s.src].append(s)
@@ -53,7 +53,7 @@ def lockstep_of(found: Sequence[Communicator], hosts: Sequence[int], period: flo
                     furthest[a, b] = max(furthest.get((a, b), (0.0, 0.0)), _apart(times[a], times[b], period))
     pairs = np.array(list(furthest), np.int64).reshape(-1, 2)
     apart = np.array(list(furthest.values()), np.float64).reshape(-1, 2)
-    near = [_apart(a, b, period)[1] for one in _some(list(found), c.HOSTS_TRIED) for a, b in _neighbours(one, hosts)]
+    near = [_apart(a, b, period)[1] for one in _some(list(communicators), c.HOSTS_TRIED) for a, b in _neighbours(one, hosts)]
     return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], float(np.median(near)) if near else np.nan)
 
 

@@ -51,9 +51,9 @@ class SilentExporter:
         )
 
 
-def job_exporters(flows: Flows, one: Followed) -> frozenset[str]:
+def job_exporters(flows: Flows, followed: Followed) -> frozenset[str]:
     """List the exporters that report payload between members of a job."""
-    counts = np.bincount(flows.exporter[_payload(flows, one)], minlength=len(flows.exporters))
+    counts = np.bincount(flows.exporter[_payload(flows, followed)], minlength=len(flows.exporters))
     return frozenset(name for name, count in zip(flows.exporters, counts.tolist(), strict=False) if count)
 
 
@@ -117,7 +117,15 @@ def silent_now(
 
 
 def seen_until(
-    flows: Flows, by: Collection[str], one: Followed, ended_ns: int, now_ns: int, *, heard_ns: int, sent_ns: int, near: bool
+    flows: Flows,
+    by: Collection[str],
+    followed: Followed,
+    ended_ns: int,
+    now_ns: int,
+    *,
+    heard_ns: int,
+    sent_ns: int,
+    near: bool,
 ) -> tuple[int, int]:
     """Return the time until which a job would have been seen, and `blind_ns` for `weighed`, ns.
 
@@ -125,14 +133,14 @@ def seen_until(
     exporters at `heard_ns`. If only the job itself shows that its exporters work (no other traffic is more frequent than its
     steps, and no other job is `near`), silence is ambiguous. A hang is urgent, so it is reported with lower confidence.
     """
-    if not one.trusted or now_ns - ended_ns <= one.step_ns:
+    if not followed.trusted or now_ns - ended_ns <= followed.step_ns:
         return heard_ns, 0
     own = records_of(flows, by)
     heard_ns = min(now_ns, max(int(own.end_ns.max()), sent_ns))
-    alive = sent_ns >= ended_ns + 1.5 * one.step_ns
-    if alive or near or pause_bound(own.take(own.start_ns < heard_ns), one.job) <= 0.75 * one.step_ns:
+    alive = sent_ns >= ended_ns + 1.5 * followed.step_ns
+    if alive or near or pause_bound(own.take(own.start_ns < heard_ns), followed.job) <= 0.75 * followed.step_ns:
         return heard_ns, 0
-    return now_ns, heard_ns if now_ns > heard_ns + one.step_ns else 0
+    return now_ns, heard_ns if now_ns > heard_ns + followed.step_ns else 0
 
 
 def weaken(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:

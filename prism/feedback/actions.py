@@ -87,9 +87,9 @@ def post(action: Action, hook: Hook, now_ns: int) -> Post:
     return Post(str(hook.url), tuple(headers), body)
 
 
-def after_post(action: Action, went: Delivery, now_ns: int) -> Action:
+def after_post(action: Action, delivery: Delivery, now_ns: int) -> Action:
     """Update the action after its hook answered or failed."""
-    return action.changed("done" if went.ok else "failed", now_ns, "hook", went.why)
+    return action.changed("done" if delivery.ok else "failed", now_ns, "hook", delivery.why)
 
 
 def from_rows(rows: Sequence[tuple[str, str]]) -> dict[str, Action]:

@@ -55,9 +55,9 @@ def clean_note(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text.strip()[:MAX_CHARACTERS])
 
 
-def to_json(one: Remark) -> dict[str, Any]:
+def to_json(remark: Remark) -> dict[str, Any]:
     """Convert a remark to plain values for REST."""
-    return {"id": one.id, "act": one.act, "at_ns": str(one.at_ns), "by": one.by, "text": one.text}
+    return {"id": remark.id, "act": remark.act, "at_ns": str(remark.at_ns), "by": remark.by, "text": remark.text}
 
 
 def labelled_findings(remarks: Iterable[Remark]) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ def _listed(value: Any, where: str) -> list[tuple[str, Any]]:
     return [(f"{where}[{i}]", one) for i, one in enumerate(value)]
 
 
-def moment(value: Any, where: str) -> int:
+def moment(value: Any, context: str) -> int:
     """Parse a time, ns: RFC 3339 text or seconds since the epoch; 0 if none is given. Raises ValueError."""
     if value in (None, "", 0, "0", "null"):
         return 0
@@ -130,15 +130,17 @@ def moment(value: Any, where: str) -> int:
         if not 0 <= seconds < 2**33:
             raise ValueError
     except (ValueError, TypeError, OverflowError):
-        raise ValueError(f"{where}: must be a time such as 2026-11-20T22:42:00Z, not {shown(value)}") from None
+        raise ValueError(f"{context}: must be a time such as 2026-11-20T22:42:00Z, not {shown(value)}") from None
     return round(seconds * 1e6) * 1000
 
 
 def merged(
-    known: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, max_bookings: int = MOST
+    earlier: Sequence[Booking], newest: Sequence[Booking], now_ns: int, *, max_bookings: int = MOST
 ) -> tuple[Booking, ...]:
     """Merge earlier and new bookings of a source: jobs that are no longer listed have ended; keep the newest `max_bookings`."""
     listed = {one.id for one in newest}
-    ended = [one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in known if one.id not in listed]
+    ended = [
+        one if one.end_ns else replace(one, end_ns=max(now_ns, one.start_ns + 1)) for one in earlier if one.id not in listed
+    ]
     every = sorted([*ended, *newest], key=lambda one: (one.end_ns == 0, one.start_ns, one.id))
     return tuple(every[-max_bookings:])

@@ -11,14 +11,14 @@ MOST = 100_000  # maximum hosts of a list
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
-def expanded(text: str, where: str) -> tuple[str, ...]:
-    """Expand a list to its hosts in order, each once. Raises ValueError with `where` if it is invalid or too long."""
+def expanded(text: str, context: str) -> tuple[str, ...]:
+    """Expand a list to its hosts in order, each once. Raises ValueError with `context` if it is invalid or too long."""
     found: dict[str, None] = {}
-    for part in _parts(text, where):
-        for host in _hosts(part, where):
+    for part in _parts(text, context):
+        for host in _hosts(part, context):
             found[host] = None
             if len(found) > MOST:
-                raise ValueError(f"{where}: more than {MOST:,} hosts")
+                raise ValueError(f"{context}: more than {MOST:,} hosts")
     return tuple(found)
 
 

@@ -126,15 +126,15 @@ def _with_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10 else value
 
 
-def check_keys(value: Any, where: str, known: Sequence[str]) -> None:
-    """Check that a value is an object with only `known` keys, each once. Raises ValueError with `where`."""
+def check_keys(value: Any, context: str, allowed: Sequence[str]) -> None:
+    """Check that a value is an object with only `allowed` keys, each once. Raises ValueError that begins with `context`."""
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: must be an object, not {shown(value)}")
+        raise ValueError(f"{context}: must be an object, not {shown(value)}")
     if isinstance(value, Object) and value.twice is not None:
-        raise ValueError(f"{where}: {value.twice!r} is given twice")
-    stray = next((key for key in value if key not in known), None)
+        raise ValueError(f"{context}: {value.twice!r} is given twice")
+    stray = next((key for key in value if key not in allowed), None)
     if stray is not None:
-        raise ValueError(f"{where}: unknown key {stray!r}; known keys: {', '.join(known)}")
+        raise ValueError(f"{context}: unknown key {stray!r}; known keys: {', '.join(allowed)}")
 
 
 def _listed(value: Any, where: str) -> Iterator[tuple[str, Any]]:
@@ -162,19 +162,19 @@ def named(job: Job, hints: Hints) -> Job:
 
 
 def contradictions(
-    hints: Hints, found: Sequence[JobDiagnosis], talkers: Collection[str], topology: Topology | None
+    hints: Hints, jobs: Sequence[JobDiagnosis], talkers: Collection[str], topology: Topology | None
 ) -> Iterator[str]:
     """Yield messages about contradictions between hints and traffic. `talkers`: all endpoints with records."""
     heard = frozenset(talkers)
     for hinted in hints.jobs:
-        own = next((one for one in found if hints.job(one.job.endpoints) is hinted), None)
+        own = next((one for one in jobs if hints.job(one.job.endpoints) is hinted), None)
         if own is None:
             seen = f"{len(hinted.endpoints & heard)} of its {len(hinted.endpoints)} endpoints have traffic"
             yield f"hints: no training job was found at the endpoints of {_called(hinted)}; {seen}"
         else:
             yield from _other_members(hinted, own)
             yield from _other_sizes(hinted, own)
-    for one in found:
+    for one in jobs:
         layout, given = one.parallelism.layout, hints.job(one.job.endpoints)
         if hints.tp and layout.tp not in hints.tp and layout.confidence >= SURE and not (given and "tp" in given.sizes):
             usual = " or ".join(map(str, hints.tp))

@@ -49,13 +49,13 @@ def from_json(fields: Mapping[str, Any]) -> Run:
     return Run(str(fields["job"]), int(fields["start_ns"]), int(fields["end_ns"]), dict(print_), own)
 
 
-def summarise_run(found: JobDiagnosis) -> Run | None:
+def summarise_run(job: JobDiagnosis) -> Run | None:
     """Summarise a job as a run; None with too few steps with transfers. Computed once per timeline."""
     with _working:
-        if found.timeline not in _known:
-            _known[found.timeline] = _run_of(found)
-        run = _known[found.timeline]
-    return replace(run, job=found.job.id) if run is not None else None
+        if job.timeline not in _known:
+            _known[job.timeline] = _run_of(job)
+        run = _known[job.timeline]
+    return replace(run, job=job.job.id) if run is not None else None
 
 
 def _run_of(found: JobDiagnosis) -> Run | None:
@@ -70,14 +70,14 @@ def _run_of(found: JobDiagnosis) -> Run | None:
     return Run(found.job.id, found.job.start_ns, found.job.end_ns, fingerprint(own), figures(own))
 
 
-def compare_history(found: JobDiagnosis, runs: Sequence[Run]) -> dict[str, Any]:
+def compare_history(job: JobDiagnosis, runs: Sequence[Run]) -> dict[str, Any]:
     """Compare a job with earlier runs of the same fingerprint, and its last steps with its first.
 
     `changed`: figures that differ by more than chance, worse ones first; `drift`: None if the steps did not change.
     """
-    now = summarise_run(found)
-    moved = drift(np.diff(step_ends(found)) / 1e9)
-    told: dict[str, Any] = {"job": found.job.id, "drift": vars(moved) if moved else None, "runs": [], "changed": []}
+    now = summarise_run(job)
+    moved = drift(np.diff(step_ends(job)) / 1e9)
+    told: dict[str, Any] = {"job": job.job.id, "drift": vars(moved) if moved else None, "runs": [], "changed": []}
     if now is None:
         return told | {"known": False}
     before = (one for one in runs if one.job != now.job and one.end_ns <= now.start_ns)

@@ -15,18 +15,18 @@ SCHEMA = "prism-metrics/1"
 REASONS = ("warm-up", "hang", "crash", "restart", "repeated")
 
 
-def job(own: JobMetrics, ratio: Ettr, changed: Sequence[Regression], guessed: Sequence[Estimate] = ()) -> dict[str, Any]:
+def job(metrics: JobMetrics, ratio: Ettr, changed: Sequence[Regression], guessed: Sequence[Estimate] = ()) -> dict[str, Any]:
     """Convert one job."""
     return {
-        "id": own.job,
-        "fingerprint": fingerprint(own),
-        "step_s": _spread(own.step_s),
-        "micro_batches": own.micro_batches,
-        "transfers_per_step": dict(own.transfers),
+        "id": metrics.job,
+        "fingerprint": fingerprint(metrics),
+        "step_s": _spread(metrics.step_s),
+        "micro_batches": metrics.micro_batches,
+        "transfers_per_step": dict(metrics.transfers),
         "lateness_s": [
-            {"kind": one.kind, **_spread(one.seconds), "worst": one.worst, "worst_s": one.worst_s} for one in own.lateness
+            {"kind": one.kind, **_spread(one.seconds), "worst": one.worst, "worst_s": one.worst_s} for one in metrics.lateness
         ],
-        "void_share": _spread(own.void),
+        "void_share": _spread(metrics.void),
         "bus_bandwidth": [
             {
                 "kind": one.kind,
@@ -35,9 +35,9 @@ def job(own: JobMetrics, ratio: Ettr, changed: Sequence[Regression], guessed: Se
                 "octets_per_step": round(one.octets),
                 "bits_per_s": _spread(one.bits_per_s),
             }
-            for one in own.bandwidth
+            for one in metrics.bandwidth
         ],
-        "work_s": [{"stage": stage, **_spread(one), **_per_micro(one, own)} for stage, one in sorted(own.work.items())],
+        "work_s": [{"stage": stage, **_spread(one), **_per_micro(one, metrics)} for stage, one in sorted(metrics.work.items())],
         "estimates": [vars(one) for one in guessed],
         "ettr": {
             "ratio": _number(ratio.ratio),
@@ -48,7 +48,7 @@ def job(own: JobMetrics, ratio: Ettr, changed: Sequence[Regression], guessed: Se
             "at_ns": ratio.at_ns.tolist(),
             "sliding": [round(one, 4) for one in ratio.sliding.tolist()],
         },
-        "figures": [vars(one) for one in figures(own)],
+        "figures": [vars(one) for one in figures(metrics)],
         "changed": [
             {
                 "name": one.name,

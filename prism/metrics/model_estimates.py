@@ -44,7 +44,7 @@ class Estimate:
 
 
 def estimate_model(
-    own: JobMetrics,
+    metrics: JobMetrics,
     *,
     activation_octets: float = 0.0,
     sharded: bool | None = None,
@@ -57,7 +57,7 @@ def estimate_model(
 
     Parameters
     ----------
-    own : JobMetrics
+    metrics : JobMetrics
         Metrics of the job.
     activation_octets : float
         Octets of a message between pipeline stages; 0 if unknown.
@@ -82,12 +82,12 @@ def estimate_model(
     """
     if gpu and gpu.lower() not in PEAKS:
         raise ValueError(f"GPU {gpu!r} is not known; known: {', '.join(PEAKS)}")
-    out = [_parameters(own, sharded, gradient_octets)]
+    out = [_parameters(metrics, sharded, gradient_octets)]
     out += [_activation(activation_octets), _tokens(activation_octets, hidden)] if activation_octets else []
     known = [one for one in out if one is not None]
-    known += _bandwidth(own, link_bits_per_s)
+    known += _bandwidth(metrics, link_bits_per_s)
     by_name = {one.name: one for one in known}
-    flops = _flops(own, by_name, gpu)
+    flops = _flops(metrics, by_name, gpu)
     return (*known, *flops)
 
 

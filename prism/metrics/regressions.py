@@ -46,20 +46,24 @@ class Regression:
     worse: bool
 
 
-def figures(own: JobMetrics) -> tuple[Figure, ...]:
+def figures(metrics: JobMetrics) -> tuple[Figure, ...]:
     """List the figures to compare: step time first, then the parts that explain it."""
-    out = [Figure(STEP, own.step_s.median, own.step_s.error, True)]
-    out += [Figure(f"work of stage {stage}", one.median, one.error, True) for stage, one in sorted(own.work.items())]
+    out = [Figure(STEP, metrics.step_s.median, metrics.step_s.error, True)]
+    out += [Figure(f"work of stage {stage}", one.median, one.error, True) for stage, one in sorted(metrics.work.items())]
     out += [
         Figure(f"bus bandwidth {one.kind} {one.members}", one.bits_per_s.median, one.bits_per_s.error, False)
-        for one in own.bandwidth
+        for one in metrics.bandwidth
     ]
     return tuple(one for one in out if np.isfinite(one.value) and one.value > 0)
 
 
-def fingerprint(own: JobMetrics) -> dict[str, Any]:
+def fingerprint(metrics: JobMetrics) -> dict[str, Any]:
     """Build the fingerprint that makes runs comparable: ranks, layout, octets per rank and step by kind."""
-    return {"ranks": own.ranks, "layout": dict(own.layout), "volumes": {kind: round(v) for kind, v in own.volumes.items()}}
+    return {
+        "ranks": metrics.ranks,
+        "layout": dict(metrics.layout),
+        "volumes": {kind: round(v) for kind, v in metrics.volumes.items()},
+    }
 
 
 def same_job(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -85,13 +89,13 @@ def drift(durations: NDArray[np.float64]) -> Regression | None:
     return told[0] if told else None
 
 
-def compare(now: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[Regression, ...]:
+def compare(current: Sequence[Figure], before: Sequence[Sequence[Figure]]) -> tuple[Regression, ...]:
     """List the figures that differ from the median of the earlier runs, worse ones first; none if the step time is unchanged.
 
     Parts alone are no regression: the ranks of one stage are few, and their GPUs make them differ by some per cent.
     """
     out = []
-    for own in now:
+    for own in current:
         past = [one for run in before for one in run if one.name == own.name]
         if not past:
             continue

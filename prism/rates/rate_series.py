@@ -32,12 +32,12 @@ class Series:
     ways: tuple[Way, ...]
     gbit_s: Floats
 
-    def largest(self, most: int) -> Series:
-        """Select the `most` names with most octets, with both directions of each."""
+    def largest(self, max_names: int) -> Series:
+        """Select the `max_names` names with most octets, with both directions of each."""
         total: dict[str, float] = {}
         for name, own in zip(self.names, self.gbit_s.sum(axis=1).tolist(), strict=True):
             total[name] = max(total.get(name, 0.0), own)
-        kept = sorted(total, key=lambda name: (-total[name], name))[:most]
+        kept = sorted(total, key=lambda name: (-total[name], name))[:max_names]
         return self.of(kept)
 
     def of(self, names: Collection[str]) -> Series:

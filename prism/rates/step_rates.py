@@ -32,19 +32,19 @@ class Step(NamedTuple):
     end_ns: int
 
 
-def step_of(found: JobDiagnosis, finding: Finding) -> Step | None:
+def step_of(job: JobDiagnosis, finding: Finding) -> Step | None:
     """Return the step of a finding whose duration is nearest to the median; None if no complete step was observed."""
-    known = sums(found)
+    known = sums(job)
     inside = (known.end_ns > finding.start_ns) & (known.start_ns < max(finding.end_ns, finding.start_ns + 1))
     rows = np.flatnonzero(inside & np.isfinite(known.duration_ms))
     if not len(rows):
         return None
     own = known.duration_ms[rows]
     row = int(rows[np.argmin(np.abs(own - np.median(own)))])
-    return Step(found.timeline.first + row, int(known.start_ns[row]), int(known.end_ns[row]))
+    return Step(job.timeline.first + row, int(known.start_ns[row]), int(known.end_ns[row]))
 
 
-def one_step(flows: Flows, found: JobDiagnosis, finding: Finding, step: Step, topology: Topology | None) -> Json | None:
+def one_step(flows: Flows, job: JobDiagnosis, finding: Finding, step: Step, topology: Topology | None) -> Json | None:
     """Compute both endpoints' lanes in the step; None if no record shows the blamed part. `flows`: records of the step."""
     by, names = culprit_of(finding, topology)
     suspect = moving(flows, by, names, topology)
@@ -54,10 +54,10 @@ def one_step(flows: Flows, found: JobDiagnosis, finding: Finding, step: Step, to
         return None
     speed = {int(code): _speed(flows, suspect & (flows.src == code)) for code in uses_blamed}
     culprit = min(speed, key=lambda code: (speed[code], code))
-    others = _peers(flows, found, sent, culprit, uses_blamed)
-    lanes = [_lane(flows, found, step, culprit, suspect, topology)]
+    others = _peers(flows, job, sent, culprit, uses_blamed)
+    lanes = [_lane(flows, job, step, culprit, suspect, topology)]
     if others is not None:
-        lanes.append(_lane(flows, found, step, others, suspect & False, topology))
+        lanes.append(_lane(flows, job, step, others, suspect & False, topology))
     return {
         "step": step.number,
         "start_ns": ns(step.start_ns),

@@ -29,29 +29,29 @@ MOST = 1_000_000  # flow records in memory at once
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def spec_of(what: str, settings: Sequence[str] = ()) -> Spec:
+def spec_of(preset_or_path: str, settings: Sequence[str] = ()) -> Spec:
     """Return the preset, or read the spec from a YAML or JSON file, with settings such as jobs.0.dp=16.
 
     Raises ValueError, one line, if there is neither or a value is invalid; OSError if a file cannot be read.
     """
-    if what in PRESETS:
-        return apply_settings(PRESETS[what], settings)
-    path = Path(what)
+    if preset_or_path in PRESETS:
+        return apply_settings(PRESETS[preset_or_path], settings)
+    path = Path(preset_or_path)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
-        raise ValueError(f"{what}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
+        raise ValueError(f"{preset_or_path}: neither a file nor a preset; presets: {', '.join(PRESETS)}")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{what}: offset {error.start}: not UTF-8 text") from None
-    return apply_settings(parse(text, what), settings)
+        raise ValueError(f"{preset_or_path}: offset {error.start}: not UTF-8 text") from None
+    return apply_settings(parse(text, preset_or_path), settings)
 
 
-def write(spec: Spec, folder: str | Path, seed: int = 0, *, most: int = MOST) -> int:
+def write(spec: Spec, folder: str | Path, seed: int = 0, *, max_records: int = MOST) -> int:
     """Simulate into a folder, which is created if needed; return the number of flow records.
 
-    `most`: records in memory at once. With less than all, sampled and lost records differ from those of `simulate`.
+    `max_records`: records in memory at once. With less than all, sampled and lost records differ from those of `simulate`.
     """
-    play, ways = EndlessRun(spec, seed, most=most), dict[tuple[str, ...], int]()
+    play, ways = EndlessRun(spec, seed, most=max_records), dict[tuple[str, ...], int]()
     folder, collection = _made(folder), None
     with Writer(folder / "flows.csv.gz", level=1) as file:
         for parts, _ in play.pieces():
@@ -73,14 +73,14 @@ def write_packets(
     erspan: bool = False,
     ends_only: bool = False,
     snaplen: int = SNAPLEN,
-    most: int = MOST,
+    max_records: int = MOST,
 ) -> int:
     """Simulate into captures: one per switch, named after it, as from its mirror port or its ERSPAN session.
 
     Returns the number of frames. `ends_only`: only the first and the last packet of RDMA messages. `snaplen`: octets kept per
     frame.
     """
-    play, packets = EndlessRun(spec, seed, packets=True, most=most), Packets(ends_only=ends_only)
+    play, packets = EndlessRun(spec, seed, packets=True, most=max_records), Packets(ends_only=ends_only)
     rng = np.random.default_rng([seed, 1 << 21])
     mirrors = Mirrors(play.plant, spec.start_ns, rng, asked=spec.degradation, erspan=erspan, snaplen=snaplen)
 

@@ -12,8 +12,8 @@ from collectors.store import flow_rows
 from prism.storage.stored_flows import StoredRecords
 
 
-def through(where: str, flows: Flows) -> Flows:
-    """Write records to the store `where` (see `clickhouse.opened`), and return its records of that time, by start.
+def through(store: str, flows: Flows) -> Flows:
+    """Write records to a `store` (see `clickhouse.opened`), and return its records of that time, by start.
 
     Identical records are stored once. A new store keeps records as long as possible, because recordings may be old. Raises
     StoreError; ValueError if a record has an end that is no address, or is older than the store's retention.
@@ -23,7 +23,7 @@ def through(where: str, flows: Flows) -> Flows:
     if not flow_rows.have_addresses(flows).all():
         raise ValueError("records between names instead of IP addresses cannot be written to a store")
     first, last = int(flows.start_ns.min()), int(flows.start_ns.max())
-    database = drivers.opened(where)
+    database = drivers.opened(store)
     try:
         tables = flow_rows.tables_kept_for(flow_rows.MAX_KEEP_S)
         for table in tables:
@@ -31,7 +31,7 @@ def through(where: str, flows: Flows) -> Flows:
         known, rolled = (database.registered(table.name) or {} for table in tables)
         if first < time.time_ns() - known["keep_s"] * 10**9:
             raise ValueError(
-                f"{where}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
+                f"{store}: keeps records for {known['keep_s'] / 86_400:.0f} days, and these are older; "
                 "use a longer --keep or another store"
             )
         for number, rows in flow_rows.split_partitions(flows.start_ns, known["partition_ns"]).items():

@@ -187,9 +187,9 @@ def _add_waits(process: _Process, found: JobDiagnosis, phases: Mapping[int, int]
     return len(known)
 
 
-def track(found: JobDiagnosis, rank: int, topology: Topology | None) -> str:
+def track(job: JobDiagnosis, rank: int, topology: Topology | None) -> str:
     """Name a rank's tracks: rank · host · GPU; by address if its host is unknown."""
-    endpoint = found.job.endpoints[rank]
+    endpoint = job.job.endpoints[rank]
     place = topology.endpoints.get(endpoint) if topology is not None else None
     if place is None or place.host is None:
         return f"rank {rank} · {endpoint}"

@@ -54,9 +54,9 @@ def dumps(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Mapp
     return _text(_report(diagnosis, topology, bookings or {}), "\n") + "\n"
 
 
-def step_ms(found: JobDiagnosis) -> dict[str, float | None]:
+def step_ms(job: JobDiagnosis) -> dict[str, float | None]:
     """Compute median and 95th percentile of a job's step durations, ms; None with fewer than two steps."""
-    durations = found.timeline.durations_ms()
+    durations = job.timeline.durations_ms()
     if not len(durations):
         return {"median": None, "p95": None}
     return {"median": float(np.median(durations)), "p95": float(np.percentile(durations, 95))}
@@ -139,9 +139,9 @@ def _shares(time: NDArray[np.float64]) -> list[dict[Phase, float]]:
     return [{phase: round(part, 4) for phase, part in zip(PHASES, row, strict=True) if part > 0} for row in parts.tolist()]
 
 
-def finding_json(found: Finding, topology: Topology | None = None) -> dict[str, Any]:
+def finding_json(finding: Finding, topology: Topology | None = None) -> dict[str, Any]:
     """Convert one finding as in the report."""
-    told: dict[str, Any] = _plain(_finding(found, topology))
+    told: dict[str, Any] = _plain(_finding(finding, topology))
     return told
 
 

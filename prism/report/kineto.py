@@ -35,9 +35,9 @@ FIRST_LAUNCH = 1_000_000_000  # launch numbers exceed positions in a file: Holis
 STREAMS = {kind: WORK_STREAM + 1 + i for i, kind in enumerate(COLLECTIVES)}
 
 
-def files(found: JobDiagnosis) -> Iterator[tuple[str, str]]:
+def files(job: JobDiagnosis) -> Iterator[tuple[str, str]]:
     """Yield name and text of the file of each rank; none for a job without steps."""
-    worked, ranks = found.timeline.phases, len(found.job.endpoints)
+    worked, ranks = job.timeline.phases, len(job.job.endpoints)
     if not len(worked):
         return
     zero = int(worked.start_ns.min())
@@ -45,13 +45,13 @@ def files(found: JobDiagnosis) -> Iterator[tuple[str, str]]:
     wide = len(str(ranks - 1))
     for rank in range(ranks):
         own = slice(int(bounds[rank]), int(bounds[rank + 1]))
-        events = [*_names(found.job.endpoints[rank]), *_steps(found, rank, zero), *_kernels(found, rank, own, zero)]
+        events = [*_names(job.job.endpoints[rank]), *_steps(job, rank, zero), *_kernels(job, rank, own, zero)]
         about = {
             "schemaVersion": 1,
-            "distributedInfo": _distributed(found, rank),
+            "distributedInfo": _distributed(job, rank),
             "displayTimeUnit": "ms",
             "baseTimeNanoseconds": zero,
-            "traceName": f"job {found.job.id}, {found.job.endpoints[rank]}",
+            "traceName": f"job {job.job.id}, {job.job.endpoints[rank]}",
         }
         head = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in about.items())
         lines = ",\n".join(json.dumps(event) for event in events)

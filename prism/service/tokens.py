@@ -66,12 +66,12 @@ class Tokens:
         self._write([*known, Token(secrets.token_hex(4), name, scope, digest(secret), time.time_ns())])
         return secret
 
-    def revoke(self, which: str) -> None:
+    def revoke(self, name_or_id: str) -> None:
         """Remove the token with a name or id. Raises ValueError if there is none, OSError."""
         known = self.all()
-        kept = [token for token in known if which not in (token.name, token.id)]
+        kept = [token for token in known if name_or_id not in (token.name, token.id)]
         if len(kept) == len(known):
-            raise ValueError(f"no token has the name or id {which!r}; see prism token list")
+            raise ValueError(f"no token has the name or id {name_or_id!r}; see prism token list")
         self._write(kept)
 
     def scope(self, secret: str) -> Scope | None:

@@ -34,11 +34,11 @@ class Action:
         }
 
 
-def due(before: Board, now: Board, done: Mapping[str, object]) -> Iterator[Action]:
+def due(before: Board, current: Board, done: Mapping[str, object]) -> Iterator[Action]:
     """Yield actions for hangs that opened between two boards, or were open before; each case once (`done`)."""
     known = {case.id for case in before.cases if case.state == "open"} & set(done)
-    jobs = {status.id: status.found.job for status in now.jobs}
-    for case in now.cases:
+    jobs = {status.id: status.found.job for status in current.jobs}
+    for case in current.cases:
         finding = case.finding
         if case.state != "open" or case.id in known or case.id in done:
             continue

@@ -37,16 +37,16 @@ def command_of(text: str) -> list[str]:
     return words
 
 
-def act(action: Action, words: list[str], folder: Path, *, dry: bool) -> str:
+def act(action: Action, command: list[str], folder: Path, *, dry: bool) -> str:
     """Run the command for one hang, or describe it if `dry`; return the result as a message. Raises nothing."""
     where = folder / action.case
     if dry:
-        return f"dry run: would run {shlex.join(words)} for job {action.job}, hosts {' '.join(action.hosts) or '?'}"
+        return f"dry run: would run {shlex.join(command)} for job {action.job}, hosts {' '.join(action.hosts) or '?'}"
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         environment = {**os.environ, **action.environment(str(where))}
         done = subprocess.run(
-            words, env=environment, timeout=LIMIT_S, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            command, env=environment, timeout=LIMIT_S, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except subprocess.TimeoutExpired:
         return f"the command took longer than {LIMIT_S:g} s and was ended"

@@ -54,16 +54,16 @@ def load(path: str | Path) -> Replayed:
     return Replayed(found.board, Memory(found.flows))
 
 
-def bare(found: JobDiagnosis) -> JobDiagnosis:
+def bare(job: JobDiagnosis) -> JobDiagnosis:
     """Return a job without the rows of its streams, which only the analysis needs."""
     none = np.zeros(0, np.intp)
-    streams = tuple(replace(stream, rows=none) for stream in found.parallelism.streams)
-    return replace(found, parallelism=replace(found.parallelism, streams=streams))
+    streams = tuple(replace(stream, rows=none) for stream in job.parallelism.streams)
+    return replace(job, parallelism=replace(job.parallelism, streams=streams))
 
 
-def check_job(found: JobDiagnosis) -> None:
+def check_job(job: JobDiagnosis) -> None:
     """Check that arrays of a job fit each other and its endpoints. Raises ValueError."""
-    ranks, timeline = len(found.job.endpoints), found.timeline
+    ranks, timeline = len(job.job.endpoints), job.timeline
     if len(timeline.steps) != ranks or any(own.ndim != 2 or own.shape[1] != 2 for own in timeline.steps):
         raise ValueError("the steps of a job are not those of its ranks")
     spans, phases = timeline.spans, timeline.phases
@@ -87,8 +87,8 @@ def check_job(found: JobDiagnosis) -> None:
         raise ValueError("the first step of a job has a number that none can have")
     if np.any(np.diff(phases.rank) < 0):
         raise ValueError("phases are not in order of rank")
-    members = set(found.job.endpoints)
-    named = {end for pair in found.parallelism.pairs for end in pair[:2]}.union(*(g.members for g in found.parallelism.groups))
+    members = set(job.job.endpoints)
+    named = {end for pair in job.parallelism.pairs for end in pair[:2]}.union(*(g.members for g in job.parallelism.groups))
     if not named <= members:
         raise ValueError("a group or a pair of a job names none of its endpoints")
 

@@ -120,15 +120,17 @@ class Histories:
         self._room -= octets
         self.octets += octets
 
-    def load(self, one: Followed) -> Followed:
+    def load(self, followed: Followed) -> Followed:
         """Restore the past of a job if it can be read and has the same members."""
         heads = [
-            head for text in self._texts(one.id, newest=1, parts=False) if (head := self._read(job_history.read_head, text))
+            head
+            for text in self._texts(followed.id, newest=1, parts=False)
+            if (head := self._read(job_history.read_head, text))
         ]
-        if not heads or heads[0].found.job.endpoints != one.job.endpoints:
-            return one
+        if not heads or heads[0].found.job.endpoints != followed.job.endpoints:
+            return followed
         (head,), octets, parts = heads, 0, list[job_history.Part]()
-        for text in self._texts(one.id, newest=SLOTS, parts=True):
+        for text in self._texts(followed.id, newest=SLOTS, parts=True):
             part = self._read(job_history.read_part, text)
             octets += part.octets if part else 0
             if octets > job_history.OCTETS:
@@ -138,14 +140,14 @@ class Histories:
             found = job_history.joined(head, parts)
         except ValueError:
             self.unread += 1
-            return one
-        self._known[one.id] = _Known(
+            return followed
+        self._known[followed.id] = _Known(
             members=job_history.members(found),
             width_ns=head.width_ns,
             parts={part.block: part.digest() for part in job_history.own(head, parts)},
         )
-        job = replace(one.job, end_ns=found.job.end_ns)
-        return replace(one, job=job, found=replace(found, job=job), talked_ns=found.job.end_ns)
+        job = replace(followed.job, end_ns=found.job.end_ns)
+        return replace(followed, job=job, found=replace(found, job=job), talked_ns=found.job.end_ns)
 
     def _texts(self, name: str, *, newest: int, parts: bool) -> Iterator[str]:
         """Yield the head of a job, or its parts from the newest, one at a time: they may be large."""

@@ -71,9 +71,9 @@ class Part:
         return out.digest()
 
 
-def members(found: JobDiagnosis) -> str:
+def members(job: JobDiagnosis) -> str:
     """Identify the endpoints of a job and their order."""
-    return hashlib.blake2s("\n".join(found.job.endpoints).encode(), digest_size=8).hexdigest()
+    return hashlib.blake2s("\n".join(job.job.endpoints).encode(), digest_size=8).hexdigest()
 
 
 def width(step_ns: float, known_ns: int = 0) -> int:
@@ -82,12 +82,12 @@ def width(step_ns: float, known_ns: int = 0) -> int:
     return known_ns if wanted <= 2 * known_ns <= 16 * wanted else 1 << math.ceil(math.log2(wanted))
 
 
-def head(found: JobDiagnosis, width_ns: int) -> Head:
+def head(job: JobDiagnosis, width_ns: int) -> Head:
     """Build the head of a job's history."""
-    line, found = found.timeline, bare(found)
+    line, job = job.timeline, bare(job)
     nothing = tuple(np.zeros((0, 2), np.int64) for _ in line.steps)
     rest = replace(line, steps=nothing, spans=NO_SPANS, phases=NO_PHASES)
-    return Head(replace(found, timeline=rest), width_ns, min((int(own[0, 0]) for own in line.steps if len(own)), default=0))
+    return Head(replace(job, timeline=rest), width_ns, min((int(own[0, 0]) for own in line.steps if len(own)), default=0))
 
 
 def blocks(line: Timeline, width_ns: int) -> range:
@@ -98,9 +98,9 @@ def blocks(line: Timeline, width_ns: int) -> range:
     return range(min(low for low, _ in ends) // width_ns, max(high for _, high in ends) // width_ns + 1)
 
 
-def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS) -> Part:
+def part(job: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS) -> Part:
     """Build a part of a job's timeline; above the limit of `octets` without spans, then also without phases."""
-    line, edges = found.timeline, (block * width_ns, (block + 1) * width_ns)
+    line, edges = job.timeline, (block * width_ns, (block + 1) * width_ns)
     places = np.array([np.searchsorted(own[:, 1], edges) for own in line.steps], np.int64).reshape(-1, 2)
     steps = tuple(own[low:high] for own, (low, high) in zip(line.steps, places.tolist(), strict=True))
     spans, phases = line.spans, line.phases
@@ -109,7 +109,7 @@ def part(found: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS
     step = (phases.step[own] - places[phases.rank[own], 0]).astype(np.int32)
     kept_phases = replace(_rows(phases, own), step=step)
     first = line.first + int(np.searchsorted(job_ends(line), edges[0]))
-    whole = Part(members(found), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), kept_phases)
+    whole = Part(members(job), width_ns, block, first, steps, _rows(spans, np.flatnonzero(inside)), kept_phases)
     for smaller in (whole, replace(whole, spans=NO_SPANS)):
         if smaller.octets <= octets:
             return smaller
@@ -160,10 +160,10 @@ def _together(tables: list[Any]) -> Any:
     return type(tables[0])(**{name: np.concatenate([getattr(one, name) for one in tables]) for name in names})
 
 
-def written(one: Head | Part) -> str:
+def written(document: Head | Part) -> str:
     """Convert a head or a part to text. Raises ValueError if it has too many names."""
     pressed = zlib.compressobj(1)
-    pieces = [pressed.compress(piece) for piece in packed(one, type(one), SCHEMA)]
+    pieces = [pressed.compress(piece) for piece in packed(document, type(document), SCHEMA)]
     return base64.b64encode(b"".join([*pieces, pressed.flush()])).decode("ascii")
 
 

@@ -189,16 +189,16 @@ def _partitions(table: Table, times: list[int]) -> list[list[int]]:
     return list(out.values())
 
 
-def job_json(one: Followed) -> dict[str, Any]:
+def job_json(followed: Followed) -> dict[str, Any]:
     """Convert a tracked job to JSON, without what records show again."""
-    job = one.job
+    job = followed.job
     return {
         "job": {"id": job.id, "endpoints": job.endpoints, "hosts": job.hosts, "start_ns": job.start_ns, "name": job.name},
-        "met_ns": one.met_ns,
-        "step_ns": _roughly(one.step_ns),
-        "state": one.state,
-        "layouts": _agreed(one),
-        "told_by": one.told_by,
+        "met_ns": followed.met_ns,
+        "step_ns": _roughly(followed.step_ns),
+        "state": followed.state,
+        "layouts": _agreed(followed),
+        "told_by": followed.told_by,
     }
 
 

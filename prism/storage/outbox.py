@@ -50,12 +50,12 @@ class Outbox:
                 self.unread += 1
         return sorted(found, key=lambda one: (one.made_ns, one.number, one.id))
 
-    def newest(self, most: int) -> list[Notification]:
-        """Return the newest notifications, at most `most`, newest first."""
+    def newest(self, max_notifications: int) -> list[Notification]:
+        """Return the newest notifications, at most `max_notifications`, newest first."""
         sql = "SELECT argMax(told, version) AS newest, max(made_ns) AS made FROM outbox GROUP BY id"
         sql += " ORDER BY made DESC, id LIMIT {most:UInt64}"
         found = []
-        for text in self._database.query(sql, {"most": most}).get("newest", ()):
+        for text in self._database.query(sql, {"most": max_notifications}).get("newest", ()):
             try:
                 found.append(from_json(json.loads(text)))
             except (ValueError, TypeError, KeyError, AttributeError):

@@ -158,8 +158,8 @@ def job_attempts(spec: Spec, number: int, plant: Plant, seed: int, windows: list
         yield run
 
 
-def simulate_attempts(spec: Spec, plant: Plant, seed: int, most: float = np.inf) -> list[Attempt] | None:
-    """Simulate all attempts of all jobs with their transfers; None if they make more than `most` records."""
+def simulate_attempts(spec: Spec, plant: Plant, seed: int, max_records: float = np.inf) -> list[Attempt] | None:
+    """Simulate all attempts of all jobs with their transfers; None if they make more than `max_records` records."""
     attempts: list[Attempt] = []
     count = 0
     for number, job in in_order(spec):
@@ -170,7 +170,7 @@ def simulate_attempts(spec: Spec, plant: Plant, seed: int, most: float = np.inf)
                 fresh = run.fabric.sent[known:]
                 known += len(fresh)
                 count += sum(max(len(b.start), int(b.octets.sum()) // job.message_octets) for b in fresh)
-                if count > most:
+                if count > max_records:
                     return None
             attempts.append(run.finish())
     return attempts

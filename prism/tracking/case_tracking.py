@@ -146,10 +146,10 @@ def reset_baselines(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Tra
     return tuple(replace(trail, usual_ns=0.0) if trail.case.finding.job in jobs else trail for trail in kept)
 
 
-def with_unconfirmed(before: Sequence[Trail], now: Iterable[Trail]) -> tuple[Trail, ...]:
+def with_unconfirmed(before: Sequence[Trail], newest: Iterable[Trail]) -> tuple[Trail, ...]:
     """Add the new, unopened trails of a repeated analysis to the trails as they were before."""
     known = {trail.case.id for trail in before}
-    return (*before, *(trail for trail in now if not trail.told and trail.case.id not in known))
+    return (*before, *(trail for trail in newest if not trail.told and trail.case.id not in known))
 
 
 def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
@@ -158,9 +158,9 @@ def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
     return tuple(t for t in trails if t.case.state == "open" or not surplus or t.case.closed_ns > surplus[0])
 
 
-def awaits_confirmation(trail: Trail, *, most: int = 6) -> bool:
-    """Check whether a claim of the newest window waits for another window; after `most` windows it waits for time to pass."""
-    return is_claim(trail.case.finding) and not trail.told and not trail.missed and trail.windows < most
+def awaits_confirmation(trail: Trail, *, max_windows: int = 6) -> bool:
+    """Check whether a claim of the newest window waits for another window; after `max_windows` it waits for time to pass."""
+    return is_claim(trail.case.finding) and not trail.told and not trail.missed and trail.windows < max_windows
 
 
 def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:

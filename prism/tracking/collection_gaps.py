@@ -41,9 +41,9 @@ class CollectionGap:
         """Whether no record has arrived since."""
         return self.since_ns > 0 and not self.until_ns
 
-    def over(self, taken: Flows) -> CollectionGap:
+    def over(self, flows: Flows) -> CollectionGap:
         """Return the gap after these records have arrived."""
-        new = taken.end_ns[taken.end_ns > self.since_ns] if self.still else taken.end_ns[:0]
+        new = flows.end_ns[flows.end_ns > self.since_ns] if self.still else flows.end_ns[:0]
         return replace(self, until_ns=int(new.min())) if len(new) else self
 
     def with_window(self, now_ns: int) -> CollectionGap:
@@ -57,46 +57,50 @@ class CollectionGap:
         missed = end - max(self.since_ns, talked_ns) if self.since_ns else 0
         return now_ns - max(missed, 0)
 
-    def without_gaps(self, one: Followed, gaps: Sequence[Gap]) -> Followed:
+    def without_gaps(self, followed: Followed, gaps: Sequence[Gap]) -> Followed:
         """Remove the `hidden_intervals` from a job's timeline."""
-        if one.found is None or not gaps:
-            return one
-        line = without_gaps(one.found.timeline, self.hidden_intervals(one, gaps), one.step_ns)
-        return one if line is one.found.timeline else replace(one, found=replace(one.found, timeline=line))
+        if followed.found is None or not gaps:
+            return followed
+        line = without_gaps(followed.found.timeline, self.hidden_intervals(followed, gaps), followed.step_ns)
+        return followed if line is followed.found.timeline else replace(followed, found=replace(followed.found, timeline=line))
 
-    def hidden_intervals(self, one: Followed, gaps: Iterable[Gap]) -> Iterator[tuple[int, int]]:
+    def hidden_intervals(self, followed: Followed, gaps: Iterable[Gap]) -> Iterator[tuple[int, int]]:
         """Yield the intervals in which a job was not observed: gaps in collection, the newest with its incomplete steps.
 
         The step after the gap is complete; its ranks begin it at slightly different times.
         """
         yield from ((gap.begin_ns, gap.end_ns) for gap in gaps if gap.end_ns)
-        low, high = self.unseen.get(one.id, (0, 0))
+        low, high = self.unseen.get(followed.id, (0, 0))
         if low:
-            yield low, max(self.until_ns, high - round(one.step_ns / 2))
+            yield low, max(self.until_ns, high - round(followed.step_ns / 2))
 
-    def since(self, one: Followed, now_ns: int, *, steps: float = AGREE + 1.5) -> int:
+    def since(self, followed: Followed, now_ns: int, *, steps: float = AGREE + 1.5) -> int:
         """Earliest begin of a job's window that ends at `now_ns`, ns.
 
         It is the end of the gap if the gap is longer than windows are, or after `steps` steps until they show when the first of
         them ended.
         """
-        long = self.until_ns - self.since_ns > steps_back(one.step_ns) * one.step_ns
-        alone = not any(self.unseen.get(one.id, ())) and now_ns - self.until_ns > steps * one.step_ns
+        long = self.until_ns - self.since_ns > steps_back(followed.step_ns) * followed.step_ns
+        alone = not any(self.unseen.get(followed.id, ())) and now_ns - self.until_ns > steps * followed.step_ns
         return self.until_ns if long or alone else 0
 
-    def with_steps(self, one: Followed, found: JobDiagnosis, since_ns: int) -> CollectionGap:
+    def with_steps(self, followed: Followed, job: JobDiagnosis, since_ns: int) -> CollectionGap:
         """Return the gap after a job's window, with what the window shows.
 
         A window that begins at the end of the gap shows when its first steps ended. One that begins before it, and has another
         layout than agreed, shows that steps on both sides do not fit together.
         """
-        if not self.until_ns or one.found is None or not one.trusted:
+        if not self.until_ns or followed.found is None or not followed.trusted:
             return self
-        known = one.id in self.unseen
-        if since_ns == self.until_ns and not known and (unseen := self._unseen(one, one.found.timeline, found.timeline)):
-            return replace(self, unseen={**self.unseen, one.id: unseen})
-        if since_ns < self.until_ns and known and marks(found).layout != favoured(one.layouts):
-            return replace(self, unseen={**self.unseen, one.id: (0, 0)})
+        known = followed.id in self.unseen
+        if (
+            since_ns == self.until_ns
+            and not known
+            and (unseen := self._unseen(followed, followed.found.timeline, job.timeline))
+        ):
+            return replace(self, unseen={**self.unseen, followed.id: unseen})
+        if since_ns < self.until_ns and known and marks(job).layout != favoured(followed.layouts):
+            return replace(self, unseen={**self.unseen, followed.id: (0, 0)})
         return self
 
     def _unseen(
@@ -115,9 +119,9 @@ class CollectionGap:
         done = known[1:][np.diff(known) >= part * np.median(np.diff(known))]
         return _latest(before, int(done[-1]), one.step_ns / 4), _latest(after, int(new[1]), one.step_ns / 4)
 
-    def whole(self, one: Followed, flows: Flows) -> Flows:
+    def whole(self, followed: Followed, flows: Flows) -> Flows:
         """Remove the records of incomplete steps of a job."""
-        low, high = self.unseen.get(one.id, (0, 0))
+        low, high = self.unseen.get(followed.id, (0, 0))
         if not len(flows) or flows.start_ns[0] >= high:  # records of a window are in order of start
             return flows
         return flows.take((flows.start_ns <= low) | (flows.end_ns > high))

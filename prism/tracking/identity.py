@@ -33,11 +33,11 @@ class Marks:
     layout: tuple[int, ...] = ()  # sizes in the order of `KINDS`
 
 
-def marks(found: JobDiagnosis) -> Marks:
+def marks(job: JobDiagnosis) -> Marks:
     """Return the features of a diagnosed job."""
-    parallelism = found.parallelism
+    parallelism = job.parallelism
     moved = {(pair.src, pair.dst): pair.octets for pair in parallelism.pairs}
-    return Marks(frozenset(found.job.endpoints), moved, tuple(getattr(parallelism.layout, kind) for kind in KINDS))
+    return Marks(frozenset(job.job.endpoints), moved, tuple(getattr(parallelism.layout, kind) for kind in KINDS))
 
 
 def known(text: str, name: str) -> dict[str, Marks]:
@@ -84,9 +84,9 @@ def _alike(job: Marks, earlier: Marks, both: int) -> float:
     return endpoints + octets_moved + (job.layout == earlier.layout != ())
 
 
-def distinct(jobs: Sequence[Job], taken: Sequence[str] = ()) -> tuple[Job, ...]:
-    """Give each job an id of its own that is not `taken`: jobs on the same endpoints have the same hash."""
-    used, out = set(taken), []
+def distinct(jobs: Sequence[Job], used_ids: Sequence[str] = ()) -> tuple[Job, ...]:
+    """Give each job an id of its own that is none of `used_ids`: jobs on the same endpoints have the same hash."""
+    used, out = set(used_ids), []
     for job in jobs:
         name, attempt = job.id, 0
         while name in used:

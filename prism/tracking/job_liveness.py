@@ -16,12 +16,12 @@ from prism.tracking.substeps import completed
 from prism.tracking.timeline_stitching import job_ends
 
 
-def aged(one: Followed, now_ns: int, *, gone_s: float = 1800.0) -> Followed:
+def aged(followed: Followed, now_ns: int, *, gone_s: float = 1800.0) -> Followed:
     """Update the state of a job: `silent` after some steps without payload, `ended` after `gone_s`."""
-    quiet = now_ns - one.talked_ns
-    if not is_silent(one, one.talked_ns, now_ns):
-        return replace(one, state="running")
-    return replace(one, state="ended" if quiet > gone_s * SECOND else "silent")
+    quiet = now_ns - followed.talked_ns
+    if not is_silent(followed, followed.talked_ns, now_ns):
+        return replace(followed, state="running")
+    return replace(followed, state="ended" if quiet > gone_s * SECOND else "silent")
 
 
 def pause_bound(flows: Flows, job: Job, *, share: float = 0.95) -> float:
@@ -55,32 +55,32 @@ def collection_silence(newest: int, followed: Iterable[Followed], now_ns: int) -
         )
 
 
-def is_silent(one: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0) -> bool:
+def is_silent(followed: Followed, talked_ns: int, now_ns: int, *, steps: float = 3.0, least_s: float = 2.0) -> bool:
     """Check whether a job's last activity was so long ago that it counts as silent."""
-    return now_ns - talked_ns > max(steps * one.step_ns, least_s * SECOND)
+    return now_ns - talked_ns > max(steps * followed.step_ns, least_s * SECOND)
 
 
-def needs_window(one: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
+def needs_window(followed: Followed, now_ns: int, *, silent: tuple[float, float] = (1.5, 4.0), slow: float = 1.15) -> bool:
     """Check whether a job may have a problem, so that it needs another window soon.
 
     Either it had no payload for `silent` steps, or no step ended for `slow` steps (after the upper bound of `silent` nothing
     new can be learned), or one of its two newest steps took `slow` times the usual step or longer.
     """
-    step = max(one.step_ns, 1.0)
-    if silent[0] <= (now_ns - one.talked_ns) / step <= silent[1]:
+    step = max(followed.step_ns, 1.0)
+    if silent[0] <= (now_ns - followed.talked_ns) / step <= silent[1]:
         return True
-    ends = job_ends(one.found.timeline) if one.found is not None else np.zeros(0, np.int64)
+    ends = job_ends(followed.found.timeline) if followed.found is not None else np.zeros(0, np.int64)
     if len(ends) <= AGREE:
         return False
-    ends = completed(ends, step, one.talked_ns, late=slow)
+    ends = completed(ends, step, followed.talked_ns, late=slow)
     return slow <= (now_ns - int(ends[-1])) / step <= silent[1] or bool(np.diff(ends[-3:]).max() >= slow * step)
 
 
-def step_is_due(one: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05) -> bool:
+def step_is_due(followed: Followed, since_ns: int, now_ns: int, *, settled: float = 0.05) -> bool:
     """Check whether a step should have ended after a time, by the share `settled` of a step: then new data can be seen."""
-    ends = job_ends(one.found.timeline) if one.found is not None and one.trusted else np.zeros(0, np.int64)
+    ends = job_ends(followed.found.timeline) if followed.found is not None and followed.trusted else np.zeros(0, np.int64)
     if not len(ends):
         return False
-    last = int(completed(ends, one.step_ns, one.talked_ns)[-1])
-    due = int((now_ns - last) / one.step_ns - settled)  # steps that should have ended since the newest that has
-    return due > 0 and last + due * one.step_ns > since_ns - settled * one.step_ns
+    last = int(completed(ends, followed.step_ns, followed.talked_ns)[-1])
+    due = int((now_ns - last) / followed.step_ns - settled)  # steps that should have ended since the newest that has
+    return due > 0 and last + due * followed.step_ns > since_ns - settled * followed.step_ns

@@ -122,10 +122,10 @@ def active_jobs(followed: Iterable[Followed]) -> tuple[Followed, ...]:
     return tuple(one for one in followed if one.state != "ended")
 
 
-def recently_ended(followed: Iterable[Followed], *, most: int = 200) -> tuple[Followed, ...]:
-    """Select the jobs that ended last, at most `most`."""
+def recently_ended(followed: Iterable[Followed], *, max_jobs: int = 200) -> tuple[Followed, ...]:
+    """Select the jobs that ended last, at most `max_jobs`."""
     over = sorted((one for one in followed if one.state == "ended"), key=lambda one: one.talked_ns)
-    return tuple(over[-most:])
+    return tuple(over[-max_jobs:])
 
 
 def with_recognized(
@@ -168,9 +168,9 @@ def analysed(jobs: Iterable[Followed]) -> dict[str, JobDiagnosis]:
     return {one.id: one.found for one in jobs if one.found is not None and one.trusted}
 
 
-def placed(timeline: Timeline, before: Job, now: Job) -> Timeline:
+def placed(timeline: Timeline, before: Job, current: Job) -> Timeline:
     """Reorder a timeline by the ranks of a job whose members changed; new ranks have no steps yet."""
-    place = {address: i for i, address in enumerate(now.endpoints)}
+    place = {address: i for i, address in enumerate(current.endpoints)}
     to = np.array([place.get(address, -1) for address in before.endpoints] or [-1], np.int32)
     steps = [np.zeros((0, 2), np.int64)] * len(place)
     for i, own in enumerate(timeline.steps):
@@ -202,7 +202,7 @@ def sighted(job: Job, flows: Flows) -> Job | None:
 
 
 def after(
-    one: Followed,
+    followed: Followed,
     found: JobDiagnosis,
     now_ns: int,
     *,
@@ -224,41 +224,45 @@ def after(
     """
     ends = job_ends(found.timeline)
     step = float(np.median(np.diff(ends))) if len(ends) > 2 else 0.0
-    lately = (*one.lately, step)[-AGREE:]
-    talked = max(one.talked_ns, found.job.end_ns)
+    lately = (*followed.lately, step)[-AGREE:]
+    talked = max(followed.talked_ns, found.job.end_ns)
     agreed = len(lately) == AGREE and min(lately) > 0 and np.ptp(np.log(lately)) < apart and len(ends) > AGREE
-    agreed = agreed and now_ns - one.met_ns >= known_s * SECOND and (one.trusted or not may_be_pausing(ends, talked, now_ns))
-    if last and not one.trusted and step > 0 and len(ends) > AGREE:
-        agreed, one, lately = True, replace(one, layouts=(), told_by=0), (step,)
-    strange = step <= 0 or (one.trusted and abs(float(np.log(step / one.step_ns))) > apart)
+    agreed = (
+        agreed
+        and now_ns - followed.met_ns >= known_s * SECOND
+        and (followed.trusted or not may_be_pausing(ends, talked, now_ns))
+    )
+    if last and not followed.trusted and step > 0 and len(ends) > AGREE:
+        agreed, followed, lately = True, replace(followed, layouts=(), told_by=0), (step,)
+    strange = step <= 0 or (followed.trusted and abs(float(np.log(step / followed.step_ns))) > apart)
     if strange and agreed:  # layouts with other steps do not apply; a window has fewer of these steps
-        one = replace(one, layouts=(), told_by=0)
+        followed = replace(followed, layouts=(), told_by=0)
     layout = marks(found).layout
-    layouts = one.layouts
-    if len(ends) >= whole * one.told_by or layout == favoured(layouts):
+    layouts = followed.layouts
+    if len(ends) >= whole * followed.told_by or layout == favoured(layouts):
         layouts = (*layouts, (layout, max(found.parallelism.layout.confidence, 0.05)))[-LAYOUTS:]
-    if one.trusted and not strange:
-        known = checked_period(ends, now_ns - found.job.start_ns, one.asked_ns)
-        one = replace(one, told_by=min(max(one.told_by, len(ends)), FULL), asked_ns=known)
+    if followed.trusted and not strange:
+        known = checked_period(ends, now_ns - found.job.start_ns, followed.asked_ns)
+        followed = replace(followed, told_by=min(max(followed.told_by, len(ends)), FULL), asked_ns=known)
     sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
     unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
-    if unsure and one.trusted and not strange and not one.doubted_ns:
-        return replace(one, job=_lasting(one, found), layouts=layouts, talked_ns=talked, doubtful=True)
+    if unsure and followed.trusted and not strange and not followed.doubted_ns:
+        return replace(followed, job=_lasting(followed, found), layouts=layouts, talked_ns=talked, doubtful=True)
     if (strange and not agreed) or favoured(layouts) != layout:
-        unknown_yet = None if one.trusted else found  # the state before a restart is better than a doubted one
-        kept_as = replace(one.found, job=_lasting(one, found)) if one.found else unknown_yet
-        job = _lasting(one, found)
-        return doubted(replace(one, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, job=job), now_ns)
+        unknown_yet = None if followed.trusted else found  # the state before a restart is better than a doubted one
+        kept_as = replace(followed.found, job=_lasting(followed, found)) if followed.found else unknown_yet
+        job = _lasting(followed, found)
+        return doubted(replace(followed, found=kept_as, lately=lately, layouts=layouts, talked_ns=talked, job=job), now_ns)
     timeline = found.timeline
-    before = one.found.timeline if one.found is not None and one.trusted else None
+    before = followed.found.timeline if followed.found is not None and followed.trusted else None
     if before is not None and strange and steps_differ(job_ends(before), ends, apart):
-        one = replace(one, anew_ns=now_ns, asked_ns=0.0)  # the earlier steps are no past of these
+        followed = replace(followed, anew_ns=now_ns, asked_ns=0.0)  # the earlier steps are no past of these
     elif before is not None:
         timeline = stitched(before, timeline, kept=kept)
-    trusted = float(np.median([s for s in lately if s > 0])) if agreed else one.step_ns
-    job = _lasting(one, found)
+    trusted = float(np.median([s for s in lately if s > 0])) if agreed else followed.step_ns
+    job = _lasting(followed, found)
     return replace(
-        one,
+        followed,
         job=job,
         found=replace(found, job=job, timeline=timeline),
         step_ns=trusted,
@@ -266,14 +270,14 @@ def after(
         layouts=layouts,
         talked_ns=talked,
         doubtful=False,
-        doubted_ns=one.doubted_ns if one.sure + 1 < AGREE else 0,
-        sure=one.sure + 1,
+        doubted_ns=followed.doubted_ns if followed.sure + 1 < AGREE else 0,
+        sure=followed.sure + 1,
     )
 
 
-def doubted(one: Followed, now_ns: int) -> Followed:
+def doubted(followed: Followed, now_ns: int) -> Followed:
     """Mark a job as doubted after a window."""
-    return replace(one, doubtful=True, doubted_ns=one.doubted_ns or now_ns, sure=0)
+    return replace(followed, doubtful=True, doubted_ns=followed.doubted_ns or now_ns, sure=0)
 
 
 def favoured(layouts: Sequence[tuple[tuple[int, ...], float]]) -> tuple[int, ...]:

@@ -33,11 +33,11 @@ def with_gap(gaps: Sequence[Gap], at_ns: int, reason: GapReason) -> tuple[Gap, .
     return (Gap(at_ns, 0, reason), *gaps)[:MOST]
 
 
-def with_end(gaps: tuple[Gap, ...], taken: Flows) -> tuple[Gap, ...]:
+def with_end(gaps: tuple[Gap, ...], flows: Flows) -> tuple[Gap, ...]:
     """Return the gaps after these records arrived: an unfinished one ends with the first record newer than its begin."""
     if not gaps or gaps[0].end_ns:
         return gaps
-    newer = taken.end_ns[taken.end_ns > gaps[0].begin_ns]
+    newer = flows.end_ns[flows.end_ns > gaps[0].begin_ns]
     return (replace(gaps[0], end_ns=int(newer.min())), *gaps[1:]) if len(newer) else gaps
 
 

@@ -174,9 +174,9 @@ def newest(flows: Flows) -> Ints:
     return out
 
 
-def steps_back(step_ns: float, *, steps: int = 24, most: int = 64, least_s: float = 10.0) -> int:
-    """Number of steps in a window: `steps`, more if that is less than `least_s`, at most `most`."""
-    return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, most))
+def steps_back(step_ns: float, *, steps: int = 24, max_steps: int = 64, least_s: float = 10.0) -> int:
+    """Number of steps in a window: `steps`, more if that is less than `least_s`, at most `max_steps`."""
+    return int(np.clip(np.ceil(least_s * SECOND / max(step_ns, 1.0)), steps, max_steps))
 
 
 def hop_ns(steps_ns: Iterable[float], *, urgent: bool = False, least_s: float = 1.0, most_s: float = 4.0) -> int:

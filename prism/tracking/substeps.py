@@ -135,16 +135,16 @@ def checked_period(ends: Ints, lasted_ns: int, before_ns: float, *, nearly: floa
     return max(before_ns, apart if lasted_ns >= (WHOLE - nearly) * apart else 0.0)
 
 
-def steps_differ(before: Ints, now: Ints, apart: float) -> bool:
+def steps_differ(before: Ints, current: Ints, max_ratio: float) -> bool:
     """Check whether step ends differ from the known ones in the common time: far more, or far fewer.
 
     A job that became slower has equal ends.
     """
-    if not len(before) or not len(now):
+    if not len(before) or not len(current):
         return False
-    since, until = now[0], min(before[-1], now[-1])
-    counts = [np.count_nonzero((since < ends) & (ends <= until)) for ends in (before, now)]
-    return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > apart)
+    since, until = current[0], min(before[-1], current[-1])
+    counts = [np.count_nonzero((since < ends) & (ends <= until)) for ends in (before, current)]
+    return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > max_ratio)
 
 
 def completed(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:

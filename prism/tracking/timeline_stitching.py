@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Steps = tuple[Ints, ...]
 
 
-def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, float]:
+def joint(before: Ints, ends: Ints, *, max_distance: float = 0.25) -> tuple[int, int, float]:
     """Find where the step ends of a window join the known ones, ns each.
 
     Returns the number of known ends that remain, the number of the window's ends that are known already (0 to 2), and the
@@ -24,31 +24,39 @@ def joint(before: Ints, ends: Ints, *, near: float = 0.25) -> tuple[int, int, fl
     """
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
     for at in range(min(len(ends), 2)):
-        count = int(np.searchsorted(before, int(ends[at]) + near * period, "right"))
-        if count > at and abs(int(before[count - 1]) - int(ends[at])) <= near * period:
+        count = int(np.searchsorted(before, int(ends[at]) + max_distance * period, "right"))
+        if count > at and abs(int(before[count - 1]) - int(ends[at])) <= max_distance * period:
             return count, at + 1, period
-    return int(np.searchsorted(before, int(ends[0]) + near * period, "right")), 0, period
+    return int(np.searchsorted(before, int(ends[0]) + max_distance * period, "right")), 0, period
 
 
-def ahead(before: Ints, ends: Ints, *, near: float = 0.25) -> int:
+def ahead(before: Ints, ends: Ints, *, max_distance: float = 0.25) -> int:
     """Number of steps of a window whose ends precede all known ones; ns each."""
     period = float(np.median(np.diff(ends))) if len(ends) > 1 else 0.0
-    return int(np.searchsorted(ends, before[0] - near * period)) if len(before) else 0
+    return int(np.searchsorted(ends, before[0] - max_distance * period)) if len(before) else 0
 
 
 def stitched(
-    old: Timeline, new: Timeline, *, kept: int = 4096, spans: int = 200_000, intervals: int = 200_000, near: float = 0.25
+    old: Timeline,
+    new: Timeline,
+    *,
+    kept: int = 4096,
+    spans: int = 200_000,
+    intervals: int = 200_000,
+    max_distance: float = 0.25,
 ) -> Timeline:
     """Stitch the known timeline and that of a later window, of the same ranks. The later one is right in its own time.
 
-    The step in which a window begins is incomplete, so the old one remains. Ends within the share `near` of a step are the
-    same. The newest steps of every rank (`kept`), `spans` and `intervals` of phases are kept.
+    The step in which a window begins is incomplete, so the old one remains. Ends within the share `max_distance` of a step are
+    the same. The newest steps of every rank (`kept`), `spans` and `intervals` of phases are kept.
     """
     ends = job_ends(new)
     if not len(ends):
         return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
     before = job_ends(old)
-    count, fresh, period = joint(before, ends, near=near)  # `fresh`: steps of the new window that the old one knows better
+    count, fresh, period = joint(
+        before, ends, max_distance=max_distance
+    )  # `fresh`: steps of the new window that the old one knows better
     seam = int(ends[max(fresh - 1, 0)])
     back = len(before) - count
     steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
@@ -60,7 +68,7 @@ def stitched(
         _spans(old.spans, new.spans, seam if fresh else _since(new), spans),
         _phases(old.phases, new.phases, count, fresh, gone, intervals),
         tuple(stretch for stretch in old.unseen if stretch[1] > first),
-        max(old.first - ahead(before, ends, near=near), 0) + gone,
+        max(old.first - ahead(before, ends, max_distance=max_distance), 0) + gone,
     )
     both = np.concatenate([before[:count], ends[fresh:]])[-kept:]
     if len(both) == max(map(len, steps)):

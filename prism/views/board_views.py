@@ -76,10 +76,10 @@ def severities(cases: Iterable[Case]) -> dict[str, int]:
     return {severity.value: open_[severity] for severity in reversed(Severity)}
 
 
-def jobs(shown: Board, some: Iterable[JobStatus] | None = None) -> list[Json]:
-    """Summarise every job, or `some` jobs, in order of start and id."""
+def jobs(shown: Board, selected: Iterable[JobStatus] | None = None) -> list[Json]:
+    """Summarise every job, or `selected` jobs, in order of start and id."""
     by_job = _cases(shown)
-    asked = sorted(shown.jobs, key=job_key) if some is None else some
+    asked = sorted(shown.jobs, key=job_key) if selected is None else selected
     return [job_summary(job, by_job.get(job.id, ()), shown.bookings.get(job.id)) for job in asked]
 
 

@@ -35,7 +35,7 @@ class _Row(NamedTuple):
 
 
 def arrange_rows(
-    found: JobDiagnosis,
+    job: JobDiagnosis,
     begin_ns: int,
     selection: CellRange,
     *,
@@ -47,23 +47,23 @@ def arrange_rows(
 
     `value`: a row per row of `rows`, a column per step, or per `binned` steps with the largest deviation.
     """
-    many = len(found.job.endpoints)
-    grid = step_grid(found.timeline, range(many), selection)
-    values = cell_values(found.timeline, 0, many, grid, measure)
+    many = len(job.job.endpoints)
+    grid = step_grid(job.timeline, range(many), selection)
+    values = cell_values(job.timeline, 0, many, grid, measure)
     begins = np.where(grid.there, grid.begin, np.iinfo(np.int64).max).min(axis=0, initial=np.iinfo(np.int64).max)
     since = begins >= begin_ns
-    stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
+    stages = np.array([job.parallelism.stages.get(endpoint, 0) for endpoint in job.job.endpoints])
     usual, now = row_medians(values[:, ~since]), row_medians(values[:, since])
     base = np.where(np.isfinite(usual), usual, _of_stage(now if since.any() else row_medians(values), stages))
     off = values - base[:, None]
     more = now - base
-    rows = _rows(found, more, set(blamed))
+    rows = _rows(job, more, set(blamed))
     shown = np.stack([_median(off[row.ranks]) for row in rows]) if rows else np.zeros((0, off.shape[1]))
     by_step = max(-(-off.shape[1] // COLUMNS), 1)
     return {
-        "zero_ns": ns(max(int(found.job.start_ns), selection.start_ns)),
+        "zero_ns": ns(max(int(job.job.start_ns), selection.start_ns)),
         "measure": measure,
-        "rows": [_row_json(found, row, more, topology) for row in rows],
+        "rows": [_row_json(job, row, more, topology) for row in rows],
         "steps": [
             [grid.first + at, grid.first + min(at + by_step, off.shape[1]) - 1] for at in range(0, off.shape[1], by_step)
         ],

@@ -23,7 +23,7 @@ MS = 1e6
 
 
 def shares(
-    found: JobDiagnosis,
+    job: JobDiagnosis,
     selection: CellRange,
     *,
     singles: Sequence[int] = (),
@@ -36,12 +36,12 @@ def shares(
     `singles`: ranks with their own row, the first `MAX_SINGLES` of them; with `alone` there are no other rows. `share`: by row
     and bin the phases that occur, as [index into `phases`, share], largest first; the rest up to 1 is unknown.
     """
-    worked = found.timeline.phases
-    start = max(selection.start_ns, found.job.start_ns)
-    end = min(selection.end_ns, max(found.job.end_ns, int(worked.end_ns.max(initial=0))))
+    worked = job.timeline.phases
+    start = max(selection.start_ns, job.job.start_ns)
+    end = min(selection.end_ns, max(job.job.end_ns, int(worked.end_ns.max(initial=0))))
     end = max(end, start + 1)
     edges = np.linspace(0, end - start, bins + 1)
-    own, rows = _rows(found, [rank for rank in singles if rank < len(found.job.endpoints)][:MAX_SINGLES], alone)
+    own, rows = _rows(job, [rank for rank in singles if rank < len(job.job.endpoints)][:MAX_SINGLES], alone)
     inside = np.flatnonzero((worked.end_ns > start) & (worked.start_ns < end))
     inside = inside[own[worked.rank[inside]] >= 0]
     begins, ends = worked.start_ns[inside] - start, worked.end_ns[inside] - start
@@ -52,8 +52,8 @@ def shares(
         "zero_ns": ns(start),
         "bin_ms": (end - start) / bins / MS,
         "phases": list(PHASES),
-        "ranks_total": len(found.job.endpoints),
-        "rows": [_placed(row, found, topology) for row in rows],
+        "ranks_total": len(job.job.endpoints),
+        "rows": [_placed(row, job, topology) for row in rows],
         "share": [[_bin(one) for one in row] for row in part.transpose(0, 2, 1)],
     }
 

@@ -17,7 +17,7 @@ SPARKS = 60  # steps of a row's picture
 
 
 def deviations(
-    found: JobDiagnosis,
+    job: JobDiagnosis,
     begin_ns: int,
     end_ns: int,
     *,
@@ -29,21 +29,21 @@ def deviations(
 
     Raises ValueError for an unknown measure.
     """
-    many = len(found.job.endpoints)
-    before = row_medians(_values(found, CellRange(found.job.start_ns, max(begin_ns, 1)), measure))
-    values = _values(found, CellRange(begin_ns, max(end_ns, begin_ns + 1)), measure)
+    many = len(job.job.endpoints)
+    before = row_medians(_values(job, CellRange(job.job.start_ns, max(begin_ns, 1)), measure))
+    values = _values(job, CellRange(begin_ns, max(end_ns, begin_ns + 1)), measure)
     now = row_medians(values)
-    stages = np.array([found.parallelism.stages.get(endpoint, 0) for endpoint in found.job.endpoints])
+    stages = np.array([job.parallelism.stages.get(endpoint, 0) for endpoint in job.job.endpoints])
     peers = np.full(many, np.nan)
     for stage in np.unique(stages):
         own = stages == stage
         peers[own] = np.nanmedian(now[own]) if np.isfinite(now[own]).any() else np.nan
     more = np.fmin(now - before, now - peers) if np.isfinite(before).any() else now - peers
     order = np.argsort(np.where(np.isfinite(more), -more, np.inf), kind="stable")[:limit]
-    member, shown = membership(found), _values(found, CellRange(), measure)[:, -SPARKS:]
+    member, shown = membership(job), _values(job, CellRange(), measure)[:, -SPARKS:]
     rows = []
     for rank in order.tolist():
-        endpoint = found.job.endpoints[rank]
+        endpoint = job.job.endpoints[rank]
         place = (topology.endpoints.get(endpoint) if topology else None) or NOWHERE
         numbers = {"usual_ms": before[rank], "now_ms": now[rank], "peers_ms": peers[rank], "deviation_ms": more[rank]}
         rows.append(
@@ -51,7 +51,7 @@ def deviations(
                 "rank": rank,
                 "endpoint": endpoint,
                 "host": place.host,
-                "stage": int(stages[rank]) if found.parallelism.stages else None,
+                "stage": int(stages[rank]) if job.parallelism.stages else None,
                 "group": member.get(endpoint, {}).get("dp"),
                 **{name: finite(float(value)) for name, value in numbers.items()},
                 "values_ms": [finite(one) for one in shown[rank].tolist()],

@@ -36,12 +36,12 @@ _working = threading.Lock()
 _known: WeakKeyDictionary[Timeline, Sums] = WeakKeyDictionary()  # a timeline never changes
 
 
-def sums(found: JobDiagnosis) -> Sums:
+def sums(job: JobDiagnosis) -> Sums:
     """Compute the sums of a job, from a cache if possible."""
     with _working:  # concurrent callers wait for one computation
-        known = _known.get(found.timeline)
+        known = _known.get(job.timeline)
         if known is None:
-            known = _known[found.timeline] = _sums(found.timeline, len(found.job.endpoints))
+            known = _known[job.timeline] = _sums(job.timeline, len(job.job.endpoints))
         return known
 
 

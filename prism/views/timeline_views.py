@@ -25,7 +25,7 @@ MAX_CELLS, MAX_SPANS = 40_000, 20_000
 
 
 def steps(
-    found: JobDiagnosis,
+    job: JobDiagnosis,
     selection: CellRange = ALL,
     *,
     max_cells: int = MAX_CELLS,
@@ -37,7 +37,7 @@ def steps(
 
     Parameters
     ----------
-    found : JobDiagnosis
+    job : JobDiagnosis
         The job.
     selection : CellRange
         Time and ranks to show.
@@ -61,14 +61,14 @@ def steps(
     ValueError
         The measure is unknown.
     """
-    first, last = _ranks(found, selection)
-    grid = step_grid(found.timeline, range(first, last), selection)
+    first, last = _ranks(job, selection)
+    grid = step_grid(job.timeline, range(first, last), selection)
     many, wide = grid.there.shape
-    values = cell_values(found.timeline, first, last, grid, measure)
+    values = cell_values(job.timeline, first, last, grid, measure)
     by_rank, by_step = _bins(many, wide, max_cells)
-    zero = _zero(found, selection)
-    number, starts, durations = _job_steps(found, selection)
-    usual = usual_step_times.usual_times(found, cases, measure, finding)
+    zero = _zero(job, selection)
+    number, starts, durations = _job_steps(job, selection)
+    usual = usual_step_times.usual_times(job, cases, measure, finding)
     return {
         "zero_ns": ns(zero),
         "measure": measure,
@@ -136,7 +136,7 @@ def _job_steps(found: JobDiagnosis, selection: CellRange) -> tuple[int, Ints, Fl
 
 
 def timeline(
-    found: JobDiagnosis,
+    job: JobDiagnosis,
     selection: CellRange = ALL,
     *,
     topology: Topology | None = None,
@@ -147,7 +147,7 @@ def timeline(
 
     Parameters
     ----------
-    found : JobDiagnosis
+    job : JobDiagnosis
         The job.
     selection : CellRange
         Time and ranks to show.
@@ -165,20 +165,20 @@ def timeline(
         Rows and bars. If even steps are too many, neighbours in time are joined, and of neighbouring ranks the one with the
         longest steps is shown (`truncated`).
     """
-    first, last = _ranks(found, selection)
+    first, last = _ranks(job, selection)
     rows = np.arange(first, last)
-    cut = _chosen(found, selection, first, last, max_spans, level)
+    cut = _chosen(job, selection, first, last, max_spans, level)
     truncated = cut is None
     if cut is None:
-        rows, cut = _reduced(found, selection, first, last, max_spans)
-    zero = _zero(found, selection)
+        rows, cut = _reduced(job, selection, first, last, max_spans)
+    zero = _zero(job, selection)
     row = np.searchsorted(rows, cut.rank)
     return {
         "zero_ns": ns(zero),
         "level": cut.level,
         "phases": list(PHASES),
-        "rows": _rows(found, topology, rows),
-        "ranks_total": len(found.job.endpoints),
+        "rows": _rows(job, topology, rows),
+        "ranks_total": len(job.job.endpoints),
         "spans": {
             "row": row.tolist(),
             "start_ms": _ms(cut.start - zero),

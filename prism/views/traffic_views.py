@@ -22,17 +22,17 @@ MAX_NODES = 500  # readable number of nodes of a graph
 
 
 def graph(
-    found: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, max_nodes: int = MAX_NODES
+    job: JobDiagnosis, topology: Topology | None, *, by: By = "endpoint", kind: str | None = None, max_nodes: int = MAX_NODES
 ) -> Json:
     """Build nodes and edges of a job's traffic by endpoint, host or leaf; above `max_nodes` by the next coarser level."""
-    pairs = [pair for pair in found.parallelism.pairs if kind in (None, pair.kind)]
+    pairs = [pair for pair in job.parallelism.pairs if kind in (None, pair.kind)]
     ways: tuple[By, ...] = ("endpoint", "host", "leaf")
     for way in ways[ways.index(by) :]:
         name = _named(topology, way)
-        names = sorted({name(address) for address in found.job.endpoints})
+        names = sorted({name(address) for address in job.job.endpoints})
         if len(names) <= max_nodes:
             break
-    nodes = [_node(one, found, topology) for one in found.job.endpoints] if way == "endpoint" else [_plain(n) for n in names]
+    nodes = [_node(one, job, topology) for one in job.job.endpoints] if way == "endpoint" else [_plain(n) for n in names]
     return {"by": way, "nodes": nodes, "edges": _edges(pairs, name)}
 
 

@@ -46,7 +46,7 @@ def with_usual(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tup
     )
 
 
-def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, case_id: str | None = None) -> Usual:
+def usual_times(job: JobDiagnosis, cases: Collection[Case], measure: str, case_id: str | None = None) -> Usual:
     """Choose the usual times of a job for a measure: before the case `case_id`, else before a claim, else of all steps.
 
     Of the job's `cases`, the first open claim counts, else the newest closed one.
@@ -55,27 +55,27 @@ def usual_times(found: JobDiagnosis, cases: Collection[Case], measure: str, case
     going = [case for case in claims if case.state == "open"]
     chosen = next((case for case in cases if case.id == case_id), going[0] if going else claims[-1] if claims else None)
     if chosen is None:
-        values = _medians(found, np.arange(1, len(sums(found).start_ns)), (measure,))
+        values = _medians(job, np.arange(1, len(sums(job).start_ns)), (measure,))
     else:
-        values = dict(chosen.usual) or usual_before(found, chosen, claims, (measure,))
+        values = dict(chosen.usual) or usual_before(job, chosen, claims, (measure,))
     return Usual(values.get(STEP), values.get(measure), chosen.id if chosen else None)
 
 
 def usual_before(
-    found: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Iterable[str] | None = None
+    job: JobDiagnosis, case: Case, cases: Iterable[Case], measures: Iterable[str] | None = None
 ) -> dict[str, float]:
     """Compute the usual times before a case, by measure (default: all of the job's); empty with too few known steps.
 
     Ranks end a step at slightly different times, so a step is before a time if three quarters of it are.
     """
-    known, finding = sums(found), case.finding
+    known, finding = sums(job), case.finding
     most = known.start_ns + 0.75e6 * known.duration_ms
     quiet: NDArray[np.bool_] = most <= _begin(finding)
     quiet[:1] = False  # its start was not visible
     for other in cases:
         if other.id != case.id and other.finding.job == finding.job and is_claim(other.finding):
             quiet &= (most <= _begin(other.finding)) | (most > other.finding.end_ns + 0.5e6 * known.duration_ms)
-    return _medians(found, np.flatnonzero(quiet)[-MAX_STEPS:], measures)
+    return _medians(job, np.flatnonzero(quiet)[-MAX_STEPS:], measures)
 
 
 def _begin(finding: Finding) -> float:

@@ -233,13 +233,13 @@ def reverse_columns(numbers: Numbers, columns: dict[str, Column], context: Conte
     return back
 
 
-def rates(numbers: Numbers, told: Ints) -> Ints:
+def rates(numbers: Numbers, announced: Ints) -> Ints:
     """Return the sampling rate from the record itself, else the announced one."""
     size, population = numbers.count("sampling_size"), numbers.count("sampling_population")
     space, interval = numbers.count("sampling_space"), numbers.count("sampling_interval")
     probability, plain = numbers.get("sampling_probability"), numbers.count("sampling_rate")
     if plain is None and interval is None and size is None and probability is None:
-        return told
+        return announced
     rate = np.zeros(numbers.n, np.int64)
     if plain is not None:
         rate = plain
@@ -251,7 +251,7 @@ def rates(numbers: Numbers, told: Ints) -> Ints:
     elif probability is not None:
         chance = _reals(probability[0])
         rate = np.rint(1 / np.where(chance > 1e-9, np.minimum(chance, 1), np.inf)).astype(np.int64)
-    return np.where(rate > 0, np.minimum(rate, 1 << 32), told)
+    return np.where(rate > 0, np.minimum(rate, 1 << 32), announced)
 
 
 def _reals(raw: Raw) -> NDArray[np.float64]:

@@ -165,10 +165,10 @@ def status(notification: Notification) -> str:
     return "firing" if notification.firing else "resolved"
 
 
-def shared_entries(many: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def shared_entries(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Select the entries that all mappings share."""
-    first = many[0] if many else {}
-    return {name: value for name, value in first.items() if all(one.get(name) == value for one in many)}
+    first = mappings[0] if mappings else {}
+    return {name: value for name, value in first.items() if all(one.get(name) == value for one in mappings)}
 
 
 def rfc3339(time_ns: int) -> str:

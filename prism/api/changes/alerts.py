@@ -39,20 +39,20 @@ def notifications(request: Request, service: ServiceParameter, limit: Annotated[
     return uncached_list(request, [notification_json(one) for one in found])
 
 
-def notification_json(told: Notification) -> Json:
+def notification_json(notification: Notification) -> Json:
     """Convert a notification to plain values."""
     return {
-        "id": told.id,
-        "receiver": told.receiver,
-        "state": told.state,
-        "summary": headline(told),
-        "reason": told.reason,
-        "findings": [alert.case for alert in told.alerts],
-        "tries": told.tries,
-        "made_ns": str(told.made_ns),
-        "next_ns": str(told.next_ns) if told.state == "waiting" else None,
-        "done_ns": str(told.done_ns) if told.done_ns else None,
-        "error": told.error,
+        "id": notification.id,
+        "receiver": notification.receiver,
+        "state": notification.state,
+        "summary": headline(notification),
+        "reason": notification.reason,
+        "findings": [alert.case for alert in notification.alerts],
+        "tries": notification.tries,
+        "made_ns": str(notification.made_ns),
+        "next_ns": str(notification.next_ns) if notification.state == "waiting" else None,
+        "done_ns": str(notification.done_ns) if notification.done_ns else None,
+        "error": notification.error,
     }
 
 

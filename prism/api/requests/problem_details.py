@@ -22,11 +22,11 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None, **m
     return Response(encode_json(body), status, headers, PROBLEM)
 
 
-def not_found(kind: str, asked: str, known: Sequence[str], path: str) -> HTTPException:
+def not_found(kind: str, requested_id: str, known_ids: Sequence[str], path: str) -> HTTPException:
     """Make the 404 for an unknown id: the id, the known ones, and the `path` that lists them."""
-    more = f" and {len(known) - MAX_NAMES:,} more" if len(known) > MAX_NAMES else ""
-    there = f"known: {', '.join(known[:MAX_NAMES])}{more}" if known else f"there is no {kind} now"
-    return HTTPException(404, f"no {kind} has the id {asked!r}; {there}; GET {path} lists them")
+    more = f" and {len(known_ids) - MAX_NAMES:,} more" if len(known_ids) > MAX_NAMES else ""
+    there = f"known: {', '.join(known_ids[:MAX_NAMES])}{more}" if known_ids else f"there is no {kind} now"
+    return HTTPException(404, f"no {kind} has the id {requested_id!r}; {there}; GET {path} lists them")
 
 
 def add_to(app: FastAPI) -> None:

@@ -53,13 +53,13 @@ def departures(done: Attempt) -> list[Rows]:
     return [_queued(_transfers(b, lane), b, np.arange(len(b.src)), lane), _said(done.job, done.messages), connections(done)]
 
 
-def rdma_departures(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+def rdma_departures(job: Job, sent: Sequence[Batch], control: Sequence[Batch]) -> list[Rows]:
     """Convert some RDMA transfers of a job in the same way."""
     b, lane = merge_batches(sent)
     row, place = split_messages(b, job.message_octets)
     rows = _queued(messages(b, lane, job, row, place), b, row, lane)
     back = connection_number(b.src[row], b.dst[row], queue_of(b, lane, job, row, place))
-    said, (t, spoke) = _said(job, told), merge_batches(told)
+    said, (t, spoke) = _said(job, control), merge_batches(control)
     beside = spoke * 64 + 63  # credits have their own QPs, so that they do not split messages
     ends = {"dst_qp": connection_number(t.dst, t.src, beside), "back_qp": connection_number(t.src, t.dst, beside)}
     return [Rows(rows.columns | {"back_qp": back}), Rows(said.columns | ends)]

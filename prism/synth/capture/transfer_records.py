@@ -37,10 +37,10 @@ def attempt_records(done: Attempt) -> list[Rows]:
     return rdma_records(done.job, done.sent, done.messages)
 
 
-def rdma_records(job: Job, sent: Sequence[Batch], told: Sequence[Batch]) -> list[Rows]:
+def rdma_records(job: Job, sent: Sequence[Batch], control: Sequence[Batch]) -> list[Rows]:
     """Make the records of some RDMA transfers of a job. Each message is one record, independent of earlier ones."""
     b, lane = merge_batches(sent)
-    return [messages(b, lane, job, *split_messages(b, job.message_octets)), control_records(job, told)]
+    return [messages(b, lane, job, *split_messages(b, job.message_octets)), control_records(job, control)]
 
 
 def merge_batches(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
@@ -54,9 +54,9 @@ def merge_batches(batches: Sequence[Batch]) -> tuple[Batch, Ints]:
     return Batch(lane=0, **whole), lanes
 
 
-def split_messages(b: Batch, most: int) -> tuple[Ints, Ints]:
-    """Split transfers into messages of at most `most` octets; return the transfer of each message, and its position in it."""
-    count = np.maximum(-(-b.octets // most), 1)
+def split_messages(b: Batch, max_octets: int) -> tuple[Ints, Ints]:
+    """Split transfers into messages of at most `max_octets`; return the transfer of each message, and its position in it."""
+    count = np.maximum(-(-b.octets // max_octets), 1)
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
 
@@ -139,9 +139,9 @@ def _bursts(done: Attempt) -> Rows:
     )
 
 
-def control_records(job: Job, told: Sequence[Batch]) -> Rows:
+def control_records(job: Job, control: Sequence[Batch]) -> Rows:
     """Make one record per control message."""
-    b, lane = merge_batches(told)
+    b, lane = merge_batches(control)
     tcp = job.transport == "tcp"
     ports = ports_of(b.src, b.dst, lane)
     zero = np.zeros(len(b.src), np.int64)

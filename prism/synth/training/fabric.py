@@ -99,16 +99,16 @@ class Fabric:
         self.sent.append(Batch(*whole, turn))
         return start, end
 
-    def send_messages(self, lane: int, src: Ints, dst: Ints, when: Floats, octets: int = 48) -> Floats:
+    def send_messages(self, lane: int, src: Ints, dst: Ints, send_ns: Floats, octets: int = 48) -> Floats:
         """Send small messages; return their arrival times."""
-        arrives = when + self.plant.cluster.latency_us * 1e3 * (1 + self.rng.exponential(0.3, len(src)))
-        real = (self.plant.host[src] != self.plant.host[dst]) & (when < NEVER_NS / 2)
+        arrives = send_ns + self.plant.cluster.latency_us * 1e3 * (1 + self.rng.exponential(0.3, len(src)))
+        real = (self.plant.host[src] != self.plant.host[dst]) & (send_ns < NEVER_NS / 2)
         n = int(real.sum())
         sizes, none = np.full(n, octets, np.int64), np.zeros(n, np.int64)
         spine = self.plant.spine(src, dst, np.full(len(src), lane))
         idle = np.full((n, 2), 1e3)
         self.messages.append(
-            Batch(when[real], when[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
+            Batch(send_ns[real], send_ns[real], src[real], dst[real], sizes, lane + self.epoch, none, spine[real], idle, none)
         )
         return np.asarray(arrives)
 

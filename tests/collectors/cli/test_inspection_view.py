@@ -21,7 +21,7 @@ def captured(most=100):
         seen.octets_of[stack] = 1000 * n
     seen.talkers["10.0.0.1", "10.0.0.2\x1b[31m"] = 3000
     out = console()
-    show_capture("a.pcap", seen, Decoded(used=3, payload=2, skipped={"not IP": 1}), ["a hint"], out, most=most)
+    show_capture("a.pcap", seen, Decoded(used=3, payload=2, skipped={"not IP": 1}), ["a hint"], out, max_packets=most)
     return out.file.getvalue()
 
 
@@ -49,7 +49,7 @@ def test_a_rare_protocol_is_left_out():
     for i in range(100):
         seen.stacks["eth", f"p{i}"] = 1
     out = console()
-    show_capture("a.pcap", seen, Decoded(), [], out, most=1000)
+    show_capture("a.pcap", seen, Decoded(), [], out, max_packets=1000)
     assert "and 61 less frequent" in out.file.getvalue()
 
 

@@ -51,7 +51,7 @@ def array(text, size, most=1 << 20):
     """Line, n and t of the objects of an array, and the lines of what is none."""
     octets = text.encode()
     blocks = ((1, octets[i : i + size]) for i in range(0, len(octets), size))
-    parts = list(Objects({"n": pa.int64(), "t": pa.string()}, ["n"]).array_parts(blocks, most=most))
+    parts = list(Objects({"n": pa.int64(), "t": pa.string()}, ["n"]).array_parts(blocks, max_octets=most))
     rows = [
         row for p in parts for row in zip(p.at.tolist(), p.columns["n"].to_pylist(), p.columns["t"].to_pylist(), strict=True)
     ]
