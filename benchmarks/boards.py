@@ -33,7 +33,7 @@ from prism.model import (
     Timeline,
 )
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, told
+from prism.tracking.board import Board, board_of
 from prism.views import board_views, finding_views, timeline_views, traffic_views
 from prism.views.step_cells import CellRange
 
@@ -54,7 +54,7 @@ def board(ranks: int = 10_000, steps: int = 200, *, stages: int = 8, seed: int =
     )
     end = int(found.timeline.steps[0][-1, 1])
     source = Source(("simulated",), 0, ranks * steps * 4, {}, START, end)
-    return told(Diagnosis(source, (found,), (_finding(found, ranks // 3, end),)), topology)
+    return board_of(Diagnosis(source, (found,), (_finding(found, ranks // 3, end),)), topology)
 
 
 def _topology(ranks: int) -> Topology:

@@ -16,7 +16,7 @@ from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.confirmation import combine_findings
 from prism.diagnosis.finding_assessment import assess_findings
-from prism.findings.advice import some
+from prism.findings.advice import first_names
 from prism.findings.titles import title
 from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
@@ -95,7 +95,7 @@ def diagnose(
     seen = window or life
     flows = merge_records(flows) if records > MAX_RECORDS else flows
     talkers, addresses = flows.talkers, tuple(flows.endpoints)
-    told: list[Told] = []
+    told: list[CandidateAnalysis] = []
     for done, job in enumerate(jobs or ()):
         progress(done, len(jobs or ()))
         own = naming(around(flows, job), job)
@@ -123,7 +123,7 @@ def merge_records(flows: Flows) -> Flows:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class CandidateAnalysis:
     """Analysis of a candidate for a job; `found` is None if it has no steps and is no job."""
 
     job: Job
@@ -131,7 +131,7 @@ class Told:
     findings: tuple[Finding, ...] = ()
     steady: bool = True
 
-    def called(self, name: str) -> Told:
+    def called(self, name: str) -> CandidateAnalysis:
         """Return the same analysis with another job id."""
         job, found = replace(self.job, id=name), self.found
         findings = tuple(replace(f, job=name, ids=(name,) if f.subject == "job" else f.ids) for f in self.findings)
@@ -149,12 +149,12 @@ def diagnose_job(
     now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
-) -> Told:
+) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
     view, weighed, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
-        return Told(job)
+        return CandidateAnalysis(job)
     steady = spread < UNEVEN
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
@@ -168,7 +168,9 @@ def diagnose_job(
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
-    return Told(job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady)
+    return CandidateAnalysis(
+        job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady
+    )
 
 
 def infer_job(
@@ -200,15 +202,15 @@ def _in_records(view: View, burst: Bursts) -> Parallelism:
     return replace(view.parallelism, streams=streams)
 
 
-def number_candidates(told: Sequence[Told]) -> list[Told]:
+def number_candidates(analyses: Sequence[CandidateAnalysis]) -> list[CandidateAnalysis]:
     """Sort candidates that were recognised in parts, largest first, and give each an id."""
-    told = sorted(told, key=lambda one: largest_first(one.job))
-    return [one.called(now.id) for one, now in zip(told, distinct([one.job for one in told]), strict=True)]
+    analyses = sorted(analyses, key=lambda one: largest_first(one.job))
+    return [one.called(now.id) for one, now in zip(analyses, distinct([one.job for one in analyses]), strict=True)]
 
 
 def merge_analyses(
     source: Source,
-    told: Sequence[Told],
+    analyses: Sequence[CandidateAnalysis],
     topology: Topology | None,
     records: int,
     talkers: int,
@@ -219,9 +221,9 @@ def merge_analyses(
 
     Contradictions to the `hints` are reported too; `addresses`: the endpoints in the records.
     """
-    found = tuple(one.found for one in told if one.found is not None)
-    findings = tuple(finding for one in told for finding in one.findings)
-    unexplained = [*_unexplained(told, found, topology, records, talkers)]
+    found = tuple(one.found for one in analyses if one.found is not None)
+    findings = tuple(finding for one in analyses for finding in one.findings)
+    unexplained = [*_unexplained(analyses, found, topology, records, talkers)]
     if hints is not None:
         unexplained += contradictions(hints, found, addresses, topology)
     return Diagnosis(source, found, findings, tuple(unexplained))
@@ -273,7 +275,7 @@ def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | No
 
 
 def _unexplained(
-    told: Sequence[Told], found: Sequence[JobDiagnosis], topology: Topology | None, records: int, talkers: int
+    told: Sequence[CandidateAnalysis], found: Sequence[JobDiagnosis], topology: Topology | None, records: int, talkers: int
 ) -> Iterator[str]:
     """Describe unexplained traffic."""
     if not records:
@@ -281,7 +283,7 @@ def _unexplained(
     elif not found:
         yield f"no training job: the {records:,} flow records between {talkers} endpoints show no common steps"
     for job in (one.job for one in told if one.found is None):
-        yield f"{len(job.endpoints)} endpoints exchange payload but show no steps: {some(job.endpoints)}"
+        yield f"{len(job.endpoints)} endpoints exchange payload but show no steps: {first_names(job.endpoints)}"
     for job in (one.job for one in told if not one.steady):
         yield f"job {job.id}: step boundaries are not clear, so no fault can be located"
     for one in found:

@@ -318,7 +318,7 @@ def flows_of(table: Any, name: str = "table") -> Flows:
         raise DecodeError(f"{name}: {describe_missing(missing, table.column_names)}")
     gatherer, at = Gatherer(name, columns), 0
     for batch in table.to_batches():
-        gatherer.add({one: batch.column(one) for one in columns.wanted()}, np.arange(at + 1, at + 1 + len(batch)))
+        gatherer.add({one: batch.column(one) for one in columns.columns_to_read()}, np.arange(at + 1, at + 1 + len(batch)))
         at += len(batch)
     gatherer.check("row")
     return gatherer.flows()

@@ -30,21 +30,21 @@ class Damage:
         """Format file and offset for messages."""
         return f"{self.name}: offset {offset}{' of the uncompressed data' if self.packed else ''}"
 
-    def say(self, offset: int, message: str) -> None:
+    def warn(self, offset: int, message: str) -> None:
         """Add a warning about damage at an offset in the file."""
         self.lines.append(f"{self.place(offset)}: {message}")
 
     def end(self, offset: int, part: str, error: Exception | None) -> None:
         """Warn that the file ends inside the `part` at an offset."""
-        self.say(offset, f"the file ends inside this {part}{_why(error)}; the records before it were read")
+        self.warn(offset, f"the file ends inside this {part}{_why(error)}; the records before it were read")
 
     def stop(self, offset: int, error: Exception) -> None:
         """Warn that the file cannot be read from an offset on."""
-        self.say(offset, f"cannot be read: {explain_error(error)}; the rest of the file is not read")
+        self.warn(offset, f"cannot be read: {explain_error(error)}; the rest of the file is not read")
 
     def lose(self, offset: int, reason: str, details: str, error: Exception | None) -> None:
         """Count damage without valid data after it, and warn."""
-        self.say(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
+        self.warn(offset, f"{reason} {details}{_why(error)}; no valid one follows, the rest of the file is not read")
         self.skipped[reason] += 1
 
     def skip(self, offset: int, until: int, reason: str) -> None:
@@ -52,7 +52,7 @@ class Damage:
         self.skipped[reason] += 1
         self._places += 1
         if self._places <= MAX_LINES:
-            self.say(offset, f"{reason}; {until - offset:,} octets skipped, reading continues at offset {until}")
+            self.warn(offset, f"{reason}; {until - offset:,} octets skipped, reading continues at offset {until}")
         else:
             self._octets += until - offset
 
@@ -60,7 +60,7 @@ class Damage:
         """Count a packet whose length was corrected."""
         self._cuts += 1
         if self._cuts <= MAX_LINES:
-            self.say(
+            self.warn(
                 offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept_octets:,}"
             )
 

@@ -78,7 +78,7 @@ class Columns:
     back: Mapping[str, Place] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
 
-    def wanted(self) -> list[str]:
+    def columns_to_read(self) -> list[str]:
         """List their columns to read, each once."""
         places = [*self.places.values(), *self.back.values()]
         return list(dict.fromkeys(name for p in places for name in (p.column, *p.instead) if name))
@@ -109,7 +109,7 @@ class Columns:
     def _found(place: Place, names: Collection[str]) -> bool:
         return place.constant is not None or any(name in names for name in (place.column, *place.instead))
 
-    def needed(self) -> list[str]:
+    def required_columns(self) -> list[str]:
         """List their columns that every row needs."""
         places = [self.places[ours] for ours in (*REQUIRED, "duration_ns") if ours in self.places and ours not in self.optional]
         return list(dict.fromkeys(place.column for place in places if place.column and not place.instead))

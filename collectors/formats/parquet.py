@@ -136,8 +136,8 @@ class Table(Gathered):
                 self._prepare({**metadata, **(file.metadata.metadata or {})})
             at = 0
             try:
-                for batch in file.iter_batches(self._rows_at_once, columns=columns.wanted()):
-                    given = {name: batch.column(name) for name in columns.wanted()}
+                for batch in file.iter_batches(self._rows_at_once, columns=columns.columns_to_read()):
+                    given = {name: batch.column(name) for name in columns.columns_to_read()}
                     self._gatherer.add(given, np.arange(at + 1, at + 1 + len(batch)))
                     at += len(batch)
                     yield

@@ -137,7 +137,7 @@ class Dump(Gathered):
     def _table(self, line: int, text: str) -> _Rows:
         """Make a parser for CSV with this header."""
         asked = self._asked or OURS
-        wanted = set(asked.wanted())
+        wanted = set(asked.columns_to_read())
         delimiter = max(DELIMITERS, key=lambda d: (len(wanted & set(header(text, d))), d == ","))
         names = header(text, delimiter)
         theirs = None if self._asked else nfdump.columns(names)
@@ -146,7 +146,7 @@ class Dump(Gathered):
             raise DecodeError(f"{self.name}, line {line}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         numbers, words = _kinds(columns)
-        table = Delimited(names, columns.wanted(), delimiter=delimiter, numbers=numbers, words=words)
+        table = Delimited(names, columns.columns_to_read(), delimiter=delimiter, numbers=numbers, words=words)
         return nfdump.Sheet(text, table) if theirs else table
 
     def _objects(self, first: dict[str, Any]) -> Objects:
@@ -168,7 +168,7 @@ class Dump(Gathered):
                 return pa.string() if isinstance(first.get(name), str) else pa.decimal128(30, 9)
             return pa.int64() if isinstance(first.get(name), int) or (name in numbers and name not in first) else pa.string()
 
-        return Objects({name: kind(name) for name in columns.wanted()}, columns.needed())
+        return Objects({name: kind(name) for name in columns.columns_to_read()}, columns.required_columns())
 
     def _array(self, blocks: Iterator[tuple[int, bytes]], block: bytes) -> Iterator[Part]:
         """Parse a JSON array of objects."""

@@ -107,7 +107,7 @@ class Log:
             raise DecodeError(f"{self._name}, line {line}: {describe_missing(missing, names)}")
         self._table = Delimited(
             names,
-            self.columns.wanted(),
+            self.columns.columns_to_read(),
             delimiter=self._said["separator"],
             null=("", self._said["unset_field"], self._said["empty_field"]),
             quoted=False,
@@ -121,5 +121,5 @@ class Log:
                 f"{self._name}, line {line}: rows before the line #fields with the column names; keep the header of the log"
             )
         for part in self._table.parts(line, block):
-            absent = {name: pa.nulls(len(part.at)) for name in self.columns.wanted() if name not in part.columns}
+            absent = {name: pa.nulls(len(part.at)) for name in self.columns.columns_to_read() if name not in part.columns}
             yield part._replace(columns={**absent, **part.columns})

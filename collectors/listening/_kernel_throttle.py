@@ -17,7 +17,7 @@ import numpy as np
 
 from collectors.captures.bpf import Instruction, pack_program
 from collectors.columns.record import Ints
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 
 MAX_SENDERS = 32  # senders in a filter, largest first
 MIN_CHANCE = 1 / 1024  # minimum probability of a datagram: enough to measure the sender
@@ -84,7 +84,9 @@ class Throttle:
         self._set(now_ns)
         for address in new & self.chances.keys():
             name = socket.inet_ntop(socket.AF_INET if len(address) == 4 else socket.AF_INET6, address)
-            say("exporter sends more than can be received, the kernel drops part of it", level=logging.WARNING, exporter=name)
+            log_event(
+                "exporter sends more than can be received, the kernel drops part of it", level=logging.WARNING, exporter=name
+            )
 
     def ease(self, now_ns: int) -> None:
         """Increase probabilities from time to time; slowly near a value that was too high before."""

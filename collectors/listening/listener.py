@@ -22,7 +22,7 @@ from collectors.exports.evidence_store import KINDS, EvidenceBuffer
 from collectors.listening.datagram_queue import Inbox, Parcel
 from collectors.listening.receiver_threads import Intake
 from collectors.memory.allocator import keep_freed
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import PREFIX, Count, Published, keyed
 from collectors.operations.stop_flag import Flag
 from collectors.writers.sinks import Sink
@@ -111,7 +111,7 @@ class Listener:
             self.failed += len(parcel.datagrams)
             decoder.tally.clear()
             decoder.tally.update(before)
-            say(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
+            log_event(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
             return None
         finally:
             if parcel.done:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from collectors.live import state_file
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 
 EVERY_S = 30.0
 
@@ -36,7 +36,7 @@ class StateSaver:
             state_file.save(self.path, state)
         except OSError as error:
             if not self._refused:
-                say("templates not saved, trying again", level=logging.ERROR, file=self.path, error=error)
+                log_event("templates not saved, trying again", level=logging.ERROR, file=self.path, error=error)
             self._refused = True
             return
         self._kept, self._refused = state, False

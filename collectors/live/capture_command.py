@@ -13,7 +13,7 @@ from collectors.live._mirror_sessions import Mirrors, named_switches
 from collectors.live.live_capture import Capturer, OneSwitch, warm
 from collectors.live.session import run, signals, sink_to
 from collectors.operations import logs
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 
 ERSPAN_HORIZON_NS = 200_000_000
 SNAPLEN, ERSPAN_SNAPLEN = 256, 384
@@ -52,13 +52,13 @@ def run_erspan(wish: CaptureOptions, switches: Sequence[str], allow_list: Callab
         try:
             mirrors.reload(allow_list())
         except (OSError, ValueError) as error:
-            say("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
+            log_event("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
         else:
-            say("settings reloaded", networks="all" if mirrors.allowed is None else len(mirrors.allowed))
+            log_event("settings reloaded", networks="all" if mirrors.allowed is None else len(mirrors.allowed))
 
     if mirrors.allowed is None:
         logs.start()
-        say("any host may send mirrored packets", level=logging.WARNING, hint="list the switches with --allow")
+        log_event("any host may send mirrored packets", level=logging.WARNING, hint="list the switches with --allow")
     _run(wish, gre(ERSPAN_SNAPLEN), mirrors, reload=reload, promiscuous=False, horizon_ns=ERSPAN_HORIZON_NS)
 
 
@@ -78,7 +78,7 @@ def _run(
         ring = Ring(wish.interface, program, octets=wish.buffer, promiscuous=promiscuous)
         timeouts = {"wait_ns": int(wish.wait * 1e9), "active_ns": int(wish.active * 1e9)}
         capturer = Capturer(ring, splits, sink, **timeouts, horizon_ns=horizon_ns)
-        say("capturing", interface=wish.interface, buffer=wish.buffer)
+        log_event("capturing", interface=wish.interface, buffer=wish.buffer)
 
         def between() -> None:
             if asked.reload.is_set():

@@ -18,7 +18,7 @@ from collectors.live import state_file
 from collectors.live._state_keeping import StateSaver
 from collectors.live.session import allow_list, run, signals, sink_to
 from collectors.operations import logs
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.packets.plain_decoder import DecodeError
 
 
@@ -111,10 +111,10 @@ def opened_sockets(
         sock, granted = open_socket(place, buffer=buffer)
         undo.callback(sock.close)
         port = sock.getsockname()[1]
-        say("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
+        log_event("listening", kind=place.kind, address=place.host or "*", port=port, buffer=granted)
         if granted < buffer:
             hint = f"set sysctl net.core.rmem_max={buffer}, or grant CAP_NET_ADMIN"
-            say(
+            log_event(
                 "receive buffer smaller than requested",
                 level=logging.WARNING,
                 port=port,
@@ -123,7 +123,7 @@ def opened_sockets(
                 hint=hint,
             )
         if exposed and place.host in ("", "0.0.0.0", "::"):
-            say("any host may send records", level=logging.WARNING, port=port, hint="list the exporters with --allow")
+            log_event("any host may send records", level=logging.WARNING, port=port, hint="list the exporters with --allow")
         yield place.kind, sock
 
 
@@ -134,7 +134,7 @@ def _reload(wish: ListenOptions, again: Callable[[], dict[str, Any]], admission:
         wish = replace(wish, **{name: known[name] for name in ("allow", "allow_file", "rate") if name in known})
         allowed = allow_list(wish.allow, wish.allow_file)
     except (OSError, ValueError) as error:
-        say("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
+        log_event("settings not reloaded, the old ones stay", level=logging.ERROR, error=error)
         return
     admission.reload(allowed, rate=wish.rate)
-    say("settings reloaded", networks="all" if allowed is None else len(allowed))
+    log_event("settings reloaded", networks="all" if allowed is None else len(allowed))

@@ -16,7 +16,7 @@ from collectors.aggregation.flow_table import FlowTable
 from collectors.aggregation.path_matching import Seen
 from collectors.captures.packet_ring import Ring
 from collectors.live._hop_metrics import Hops
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import PREFIX, Count, Published, keyed, sum_tallies
 from collectors.operations.stop_flag import Flag
 from collectors.packets.compiled_decoder.frame_decoder import ROW, packets_of
@@ -149,7 +149,7 @@ class Capturer:
         self.records += len(flows)
         self.sink.write(flows)
         if len(self.decoder.endpoints) > MOST_ADDRESSES or self.table.live > MOST_FLOWS:
-            say(
+            log_event(
                 "flow table full, starting a new one",
                 level=logging.WARNING,
                 addresses=len(self.decoder.endpoints),

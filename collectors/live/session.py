@@ -12,7 +12,7 @@ from typing import NamedTuple
 from collectors.exports.admission import Network, parse_networks
 from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.settings_files import read_lines
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Counts, flat, served
 from collectors.operations.stop_flag import Flag
 from collectors.writers.rotating_files import Rotating
@@ -74,8 +74,8 @@ def run(body: Callable[[], None], counts: Counts, *, metrics: str | None) -> Non
     where = parse_endpoint("metrics", metrics) if metrics else None
     with served(where.host, where.port, counts) if where else nullcontext(0) as port:
         if where:
-            say("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
+            log_event("metrics", url=f"http://{where.host or '*'}:{port}/metrics")
         try:
             body()
         finally:
-            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})
+            log_event("stopped", **{name: int(number) for name, number in flat(counts()).items()})

@@ -22,7 +22,7 @@ def start() -> None:
     _log.propagate = False
 
 
-def say(event: str, *, level: int = logging.INFO, **fields: object) -> None:
+def log_event(event: str, *, level: int = logging.INFO, **fields: object) -> None:
     """Log an event and its fields, in the given order."""
     _log.log(level, "%s", " ".join(f"{key}={_value(value)}" for key, value in {"event": event, **fields}.items()))
 

@@ -101,7 +101,7 @@ class Extractor:
                 found = plain_decoder.BAD
         return found, whole[1]
 
-    def most(self, frames: int) -> bool:
+    def are_mostly_exports(self, frames: int) -> bool:
         """Check whether most of the IP frames, of `frames` in total, are exports.
 
         Port filters capture first fragments only: those to usual ports count as exports, and other fragments are ignored.

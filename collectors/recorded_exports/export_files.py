@@ -46,7 +46,7 @@ def is_capture_of_exports(path: str | Path) -> bool:
             )
             extractor = captured_exports.Extractor()
             extractor.exports(some)
-            return extractor.most(len(some))
+            return extractor.are_mostly_exports(len(some))
     except DecodeError:
         return False
 

@@ -16,7 +16,7 @@ from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.clickhouse.tables import Table
 from collectors.columns.record import Flows
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.store import flow_rows, retention
 from collectors.store.spool import Batch, Spool
 
@@ -115,7 +115,9 @@ class InserterThread:
                 if error.transient
                 else "correct the store; records wait in the spool"
             )
-            say("store does not accept records", level=logging.ERROR, store=mask_password(self.where), reason=error, hint=hint)
+            log_event(
+                "store does not accept records", level=logging.ERROR, store=mask_password(self.where), reason=error, hint=hint
+            )
         self.error = error
 
     def _open(self) -> Database:
@@ -163,7 +165,7 @@ class InserterThread:
                 self.done = 0
             self._sent.discard(batch)
         if self.error:
-            say("store accepts records again", store=mask_password(self.where))
+            log_event("store accepts records again", store=mask_password(self.where))
         self.error = None
         return True
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from collectors.clickhouse.folder_lock import lock_folder
 from collectors.columns.record import COLUMNS, Column, Flows
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 
 MAGIC, VERSION, KNOWN = b"PRISMSP1", 2, (1, 2)
 HEADER = struct.Struct("<8sIQI")  # magic, schema version, octets of the body, crc32 of the body
@@ -155,7 +155,7 @@ class Spool:
         try:
             flows = _unpacked(path.read_bytes())
         except FileNotFoundError:
-            say("spool file is missing, records lost", level=logging.ERROR, file=path, records=batch.records)
+            log_event("spool file is missing, records lost", level=logging.ERROR, file=path, records=batch.records)
         except OSError as error:
             self._set_aside(path, error.strerror or str(error))
         else:
@@ -185,7 +185,7 @@ class Spool:
             os.rename(path, aside)
         except (OSError, StopIteration):
             aside = ""
-        say("spool file set aside" if aside else "spool file ignored", level=logging.ERROR, file=path, why=why, now=aside)
+        log_event("spool file set aside" if aside else "spool file ignored", level=logging.ERROR, file=path, why=why, now=aside)
 
     def _sync(self) -> None:
         handle = os.open(self.folder, os.O_RDONLY)

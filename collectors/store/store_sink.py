@@ -26,7 +26,7 @@ from collectors.clickhouse.schema import MAX_ROWS
 from collectors.clickhouse.server_address import mask_password
 from collectors.clickhouse.store_error import StoreError
 from collectors.columns.record import Flows
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.store import flow_rows
 from collectors.store.inserter import InserterThread
@@ -137,7 +137,7 @@ class Storing:
             self._said[reason] = now + RECENT_NS
             whose = {"first": self._unfit[reason][1]} if reason in self._unfit else {}
             said = {"records": count, "before": self.dropped[reason], **whose}
-            say("records dropped", level=logging.WARNING, reason=reason, **said)
+            log_event("records dropped", level=logging.WARNING, reason=reason, **said)
         self.dropped[reason] += count
 
     def tick(self, now_ns: int) -> None:
@@ -174,7 +174,9 @@ class Storing:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             if reason != self._refused:
-                say("spool not written", level=logging.ERROR, folder=self.spool.folder, reason=reason, records=self.waiting)
+                log_event(
+                    "spool not written", level=logging.ERROR, folder=self.spool.folder, reason=reason, records=self.waiting
+                )
             self._refused = reason
             self._again_ns = self._due_ns = now_ns + int(1e9)
             full = isinstance(error, SpoolFullError) and self.waiting >= self.rows

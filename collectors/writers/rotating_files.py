@@ -14,7 +14,7 @@ import numpy as np
 
 from collectors.columns.record import COLUMNS, Codes, Flows, concatenated
 from collectors.files.atomic_files import atomic_path
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.writers.sinks import MEANING
 
@@ -81,7 +81,7 @@ class Rotating:
                 self._write(name, by_start(self._parts))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            say("file not written", level=logging.ERROR, path=path, reason=reason, records=self.waiting)
+            log_event("file not written", level=logging.ERROR, path=path, reason=reason, records=self.waiting)
             self._again_ns = self._due_ns = now_ns + RETRY_NS
             if not last and self.waiting < PATIENCE * self.rows:
                 return
@@ -89,7 +89,7 @@ class Rotating:
         else:
             self.files += 1
             self.kept += self.waiting
-            say("file written", path=path, records=self.waiting)
+            log_event("file written", path=path, records=self.waiting)
         self._parts, self.waiting, self._due_ns = [], 0, 0
 
     def counts(self) -> Iterator[Count]:

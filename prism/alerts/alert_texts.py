@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from prism.findings import advice
-from prism.findings.advice import NAMED, some
+from prism.findings.advice import NAMED, first_names
 from prism.findings.titles import title
 from prism.model import Finding, JobDiagnosis
 from prism.topology import Topology
@@ -62,7 +62,7 @@ def describe_suspects(finding: Finding) -> str:
         for ids, p in finding.isolate.alternatives
         if p >= MIN_PROBABILITY and len(ids) <= NAMED and not set(ids) <= first
     ]
-    return ", ".join(f"{some(ids)} {p:.0%}" for ids, p in rest[:NAMED])
+    return ", ".join(f"{first_names(ids)} {p:.0%}" for ids, p in rest[:NAMED])
 
 
 def describe_cost(finding: Finding, ranks: int = 0) -> str:

@@ -13,7 +13,7 @@ from collectors.columns.record import Flows, concatenated
 from collectors.exports.counter_names import DATAGRAMS, LOST, RECEIVED, RECORDS, counter
 from collectors.exports.evidence import Evidence
 from collectors.exports.evidence_store import EvidenceConverter
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, keyed
 from collectors.writers.sinks import Sink
 from prism.exporters.exporter_silence import Heard
@@ -187,7 +187,7 @@ class Analysis:
     def _add_suspension(self, begin_ns: int, end_ns: int) -> None:
         """Record a suspension between two times as a gap if records are missing."""
         ends = self.watch.shelf.between(begin_ns - self._overlap, self._clock()).end_ns
-        say("held up", level=logging.WARNING, seconds=round((end_ns - begin_ns) / SECOND, 1))
+        log_event("held up", level=logging.WARNING, seconds=round((end_ns - begin_ns) / SECOND, 1))
         if found := hole(ends, begin_ns, end_ns):
             self.watch.missed(Gap(*found, "paused"))
 
@@ -206,7 +206,7 @@ class Analysis:
                     self.watch.resume(
                         jobs, trails, until, flows, collection_stopped=self.stored is None, windows=windows, known=gaps
                     )
-                    say("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
+                    log_event("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
                 return
             except StoreError as error:
                 self._failed("store", error, stop)
@@ -223,11 +223,11 @@ class Analysis:
             self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns, board.gaps)
         except StoreError as error:  # the next window saves the changes
             self.unsaved += 1
-            say("state not saved, the next window tries again", level=logging.ERROR, error=error)
+            log_event("state not saved, the next window tries again", level=logging.ERROR, error=error)
 
     def _failed(self, what: str, error: Exception, stop: threading.Event) -> None:
         self.failed += 1
-        say(f"{what} failed, trying again", level=logging.ERROR, error=repr(error))
+        log_event(f"{what} failed, trying again", level=logging.ERROR, error=repr(error))
         stop.wait(1.0)
 
     def counts(self) -> Iterator[Count]:

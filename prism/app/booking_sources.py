@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from collectors.files.documents import load_json, load_yaml
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, keyed
 from prism.inventory.bookings import Booking, merged, parse
 from prism.topology import shown
@@ -221,7 +221,7 @@ class Names:
             except (OSError, ValueError) as error:
                 text = str(error)
                 if self._ok.get(one.name) != text:
-                    say("scheduler not read, trying again", level=logging.WARNING, source=one.name, error=text)
+                    log_event("scheduler not read, trying again", level=logging.WARNING, source=one.name, error=text)
                 self._ok[one.name] = text
                 self._failed[one.name] += 1
                 continue

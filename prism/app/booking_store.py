@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from prism.app.booking_sources import Names
 from prism.inventory.bookings import MOST, Booking
 
@@ -90,7 +90,7 @@ def known_names(names: Names, database: Database) -> Iterator[None]:
         try:
             kept.save(names.bookings(), time.time_ns())
         except StoreError as error:
-            say("names not saved, trying again", level=logging.WARNING, error=error)
+            log_event("names not saved, trying again", level=logging.WARNING, error=error)
 
     def run() -> None:
         while not stop.wait(EVERY_S):

@@ -14,7 +14,7 @@ from typing import Any
 
 from collectors.clickhouse.drivers import StoreError
 from collectors.live.state_file import save
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, keyed
 from prism.alerts.alert_labels import alerts
 from prism.alerts.alert_settings import Settings
@@ -237,7 +237,7 @@ class Alerts:
         self._tally[receiver.name, done.state if done.state != "waiting" else "failed"] += 1
         if not result.ok:
             level = logging.ERROR if done.state == "dead" else logging.WARNING
-            say(
+            log_event(
                 "notification not delivered",
                 level=level,
                 receiver=receiver.name,
@@ -287,4 +287,4 @@ class Alerts:
 
     def _error(self, what: str, error: Exception) -> None:
         self._errors[what] += 1
-        say("alerting error, trying again", level=logging.WARNING, place=what, error=error)
+        log_event("alerting error, trying again", level=logging.WARNING, place=what, error=error)

@@ -15,7 +15,7 @@ from prism.recordings.booking_division import diagnosed
 from prism.recordings.file_analysis import Progress, read
 from prism.service.service_settings import Service
 from prism.topology import Topology
-from prism.tracking.board import Board, Boards, told
+from prism.tracking.board import Board, Boards, board_of
 from prism.tracking.flow_sources import Memory
 
 
@@ -37,7 +37,7 @@ def replayed(
     def diagnosis(own: Flows) -> Diagnosis:
         return diagnose(own, source, topology=topology, transits=transits, progress=on_progress, hints=hints)
 
-    return told(diagnosed(flows, bookings, topology, diagnosis), topology, bookings), flows
+    return board_of(diagnosed(flows, bookings, topology, diagnosis), topology, bookings), flows
 
 
 def opened(

@@ -27,7 +27,7 @@ from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import parse_endpoint
 from collectors.live.listen_command import decoders, opened_sockets
 from collectors.live.session import allow_list, signals
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, flat
 from collectors.store.store_sink import Storing
 from prism.app.analysis_thread import Analysis, Counting, WatchedSink, witnessing
@@ -184,7 +184,7 @@ def serve(
             undo.enter_context(one(parts))
         if on_line is not None:
             undo.enter_context(_thread(lambda until: _report_changes(watch, on_line, until, as_json), stop, "prism-tell"))
-        say("serving", store=database.where, listening=len(places))
+        log_event("serving", store=database.where, listening=len(places))
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
@@ -193,16 +193,16 @@ def serve(
                 stop.wait(0.25)
         finally:
             stop.set()
-            say("stopped", **{name: int(number) for name, number in flat(counts()).items()})
+            log_event("stopped", **{name: int(number) for name, number in flat(counts()).items()})
 
 
 def _compiling(warming: Warming) -> None:
     """Log that compilation began, ended or failed."""
     details: dict[str, Any] = {"loops": warming.total, "done": warming.done, "seconds": round(warming.seconds, 1)}
     if warming.state == "failed":
-        say("compilation failed, loops are interpreted", level=logging.ERROR, hint="run prism warm", **details)
+        log_event("compilation failed, loops are interpreted", level=logging.ERROR, hint="run prism warm", **details)
     elif warming.total:
-        say("compiling in the background" if warming.state == "running" else "compilation finished", **details)
+        log_event("compiling in the background" if warming.state == "running" else "compilation finished", **details)
 
 
 def _compiled(warming: Warming) -> Iterator[Count]:

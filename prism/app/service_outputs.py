@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count
 from collectors.store import retention
 from prism.alerts.alert_settings import Settings
@@ -70,7 +70,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                 if folder is not None:
                     running = Running(local_url(url), os.getpid(), parts.database.where, owner)
                     undo.enter_context(noted(folder, running))
-                say("pages", url=url)
+                log_event("pages", url=url)
             yield
 
     return lasting

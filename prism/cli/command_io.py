@@ -30,11 +30,11 @@ PROGRESS_AFTER_S = 1.0  # seconds of work before a progress bar appears
 
 def html_page(diagnosis: Diagnosis, topology: Topology | None, flows: Flows, bookings: Sequence[Booking] = ()) -> str:
     """Build the HTML report of a diagnosis, with pictures from its records."""
-    from prism.tracking.board import told
+    from prism.tracking.board import board_of
     from prism.tracking.flow_sources import Memory
     from prism.views import html_report
 
-    return html_report.dumps(told(diagnosis, topology, bookings), Memory(flows))
+    return html_report.dumps(board_of(diagnosis, topology, bookings), Memory(flows))
 
 
 def read_topology(path: str) -> Topology:
@@ -60,9 +60,9 @@ def read_bookings(paths: Sequence[str] | None) -> tuple[Booking, ...]:
 
 def read_earlier_jobs(path: str) -> Mapping[str, Marks]:
     """Read the jobs of an earlier report by their names."""
-    from prism.tracking.identity import known
+    from prism.tracking.identity import reported_jobs
 
-    return known(read_text(path), path)
+    return reported_jobs(read_text(path), path)
 
 
 def read_text(path: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from prism.alerts.alert_settings import Hook, Limits
 from prism.alerts.receivers.delivery_results import Delivery
 from prism.feedback.actions import Action, Change, after_post, from_rows, post, targets
@@ -66,7 +66,7 @@ class ActionRunner:
             try:
                 self._known |= from_rows([row])
             except (ValueError, TypeError, KeyError):
-                say("an action in the store cannot be read", id=row[0])
+                log_event("an action in the store cannot be read", id=row[0])
         for one in [one for one in self._known.values() if one.state == "approved"]:
             why = "the service ended before the hook answered; look there whether it was done"
             self._keep(one.changed("failed", self._clock(), "prism", why))  # never posted again without a person
@@ -133,8 +133,8 @@ class ActionRunner:
             try:
                 self._keep(over)
             except StoreError as error:
-                say("the end of an action is not saved", id=over.id, error=error)
-        say("action", id=over.id, hook=hook.name, state=over.state, dry_run=over.dry_run, why=went.why)
+                log_event("the end of an action is not saved", id=over.id, error=error)
+        log_event("action", id=over.id, hook=hook.name, state=over.state, dry_run=over.dry_run, why=went.why)
 
     def _keep(self, action: Action) -> None:
         if self._database is not None:

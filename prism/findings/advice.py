@@ -53,7 +53,7 @@ def first(finding: Finding) -> str:
         return NOTHING
     whom = suspected(finding.isolate)
     if not whom:
-        return f"It is not known which host to isolate; start with {some(finding.ids)}." if finding.ids else ""
+        return f"It is not known which host to isolate; start with {first_names(finding.ids)}." if finding.ids else ""
     verb = "Route around or drain" if finding.isolate.parts else "Isolate"
     holds = f"it contains the cause with a probability of {finding.isolate.confidence:.0%}"
     sure = f" (confidence of this finding: {finding.confidence:.0%})" if finding.confidence else ""
@@ -69,10 +69,10 @@ def brief(isolate: Isolation) -> str:
 
 def suspected(isolate: Isolation) -> str:
     """Name the parts to isolate first: a link or a switch, or hosts; empty without suspects."""
-    return " – ".join(isolate.parts) or some(isolate.hosts)
+    return " – ".join(isolate.parts) or first_names(isolate.hosts)
 
 
-def some(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """List the first names of a sequence, and the number of the others."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

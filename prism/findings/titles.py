@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prism.findings.advice import some
+from prism.findings.advice import first_names
 from prism.model import Finding
 from prism.topology import Topology
 
@@ -37,7 +37,7 @@ def _placed(ids: Sequence[str], topology: Topology | None) -> str:
     """Names, and their common host."""
     hosts = {topology.host(name) for name in ids} if topology is not None else {None}
     host = hosts.pop() if len(hosts) == 1 else None
-    return f"{some(ids)} ({host})" if host else some(ids)
+    return f"{first_names(ids)} ({host})" if host else first_names(ids)
 
 
 def _ends(ids: Sequence[str], joint: str, topology: Topology | None) -> str:

@@ -32,7 +32,7 @@ class _Index:
     def __init__(self, bookings: Sequence[Booking]) -> None:
         self._by_name: dict[str, list[Booking]] = {}
         for one in bookings:
-            for name in (*one.endpoints, *dict.fromkeys(map(short, one.hosts))):
+            for name in (*one.endpoints, *dict.fromkeys(map(short_host, one.hosts))):
                 self._by_name.setdefault(name, []).append(one)
 
     def of(self, job: Job, topology: Topology | None) -> Booking | None:
@@ -42,7 +42,7 @@ class _Index:
         held: dict[tuple[str, str], tuple[Booking, int]] = {}
         for endpoint in job.endpoints:
             host = topology.host(endpoint) if topology is not None else None
-            names = (endpoint, short(host)) if host else (endpoint,)
+            names = (endpoint, short_host(host)) if host else (endpoint,)
             for one in {(b.source, b.id): b for name in names for b in self._by_name.get(name, ())}.values():
                 held[one.source, one.id] = one, held.get((one.source, one.id), (one, 0))[1] + 1
         fits = [(own, one) for one, own in held.values() if own > MOSTLY * len(job.endpoints) and shared_ns(job, one) > 0]
@@ -60,18 +60,18 @@ def followed_by(booking: Booking, bookings: Mapping[str, Booking] | Sequence[Boo
     if not booking.end_ns or booking.end_ns > now_ns:
         return None
     every = bookings.values() if isinstance(bookings, Mapping) else bookings
-    mine = {*booking.endpoints, *map(short, booking.hosts)}
+    mine = {*booking.endpoints, *map(short_host, booking.hosts)}
     later = [
         one
         for one in every
         if booking.end_ns <= one.start_ns <= now_ns
         and (not one.end_ns or one.end_ns > now_ns)
-        and not mine.isdisjoint((*one.endpoints, *map(short, one.hosts)))
+        and not mine.isdisjoint((*one.endpoints, *map(short_host, one.hosts)))
     ]
     return max(later, key=lambda one: (one.start_ns, one.id), default=None)
 
 
-def short(host: str) -> str:
+def short_host(host: str) -> str:
     """Host name without its domain: schedulers and topologies use either. An address is unchanged."""
     first = host.partition(".")[0]
     return first.lower() if first and not first.isdigit() else host.lower()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collectors.files.documents import load_json
-from prism.inventory.job_matching import short
+from prism.inventory.job_matching import short_host
 from prism.topology import Endpoint, Topology, is_name, shown
 
 MOST = 100_000  # maximum neighbours of a document
@@ -90,7 +90,7 @@ def completed(topology: Topology, neighbours: Sequence[Neighbour]) -> tuple[Topo
     An endpoint gets its host's neighbour at the same position: NICs by rail, ports by name (eth2 before eth10). If their
     numbers differ, only a leaf that is the host's only one is used. Existing entries of the topology stay.
     """
-    hosts = {short(host): host for host in topology.hosts()}
+    hosts = {short_host(host): host for host in topology.hosts()}
     ports: dict[str, dict[str, tuple[str, str]]] = {}
     links: dict[frozenset[str], tuple[str, str]] = {frozenset(link): link for link in topology.links}
     for one in neighbours:
@@ -98,9 +98,9 @@ def completed(topology: Topology, neighbours: Sequence[Neighbour]) -> tuple[Topo
             (one.device, one.port, one.other, one.other_port),
             (one.other, one.other_port, one.device, one.port),
         ):
-            if short(near) in hosts and short(far) not in hosts:
-                ports.setdefault(hosts[short(near)], {})[port or far_port] = far, far_port
-        if short(one.device) not in hosts and short(one.other) not in hosts and one.device != one.other:
+            if short_host(near) in hosts and short_host(far) not in hosts:
+                ports.setdefault(hosts[short_host(near)], {})[port or far_port] = far, far_port
+        if short_host(one.device) not in hosts and short_host(one.other) not in hosts and one.device != one.other:
             links.setdefault(frozenset((one.device, one.other)), (one.device, one.other))
     endpoints, words = dict(topology.endpoints), []
     for host, own in ports.items():

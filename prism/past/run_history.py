@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from collectors.clickhouse.drivers import Database, StoreError, Table, TableColumn
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from prism.metrics.earlier_runs import Run, from_json, summarise_run
 from prism.tracking.board import Board, Boards
 
@@ -101,7 +101,7 @@ def kept_runs(runs: Runs, boards: Boards) -> Iterator[None]:
         try:
             runs.look(boards.newest)
         except StoreError as error:
-            say("runs not saved, trying again", level=logging.WARNING, error=error)
+            log_event("runs not saved, trying again", level=logging.WARNING, error=error)
 
     def run() -> None:
         while not stop.wait(LOOK_S):

@@ -13,7 +13,7 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.inventory.bookings import Booking
-from prism.inventory.job_matching import joined, short
+from prism.inventory.job_matching import joined, short_host
 from prism.model import Diagnosis, Finding, Job
 from prism.topology import Topology
 from prism.tracking.identity import distinct
@@ -42,7 +42,7 @@ def successive_bookings(bookings: Sequence[Booking]) -> list[Booking]:
     """Return the bookings that share a host or address with another booking before or after them, in order of begin."""
     by_name: dict[str, list[Booking]] = {}
     for one in bookings:
-        for name in {*one.endpoints, *map(short, one.hosts)}:
+        for name in {*one.endpoints, *map(short_host, one.hosts)}:
             by_name.setdefault(name, []).append(one)
     found: dict[tuple[str, str], Booking] = {}
     for own in by_name.values():
@@ -55,9 +55,11 @@ def successive_bookings(bookings: Sequence[Booking]) -> list[Booking]:
 
 def addresses(booking: Booking, endpoints: Sequence[str], topology: Topology | None) -> set[str]:
     """Return those of some endpoints that a booking has."""
-    hosts = {short(host) for host in booking.hosts}
+    hosts = {short_host(host) for host in booking.hosts}
     placed = {address: topology.host(address) for address in endpoints} if topology is not None else {}
-    return {a for a in endpoints if a in booking.endpoints or short(placed.get(a) or "") in hosts or short(a) in hosts}
+    return {
+        a for a in endpoints if a in booking.endpoints or short_host(placed.get(a) or "") in hosts or short_host(a) in hosts
+    }
 
 
 def together(parts: Sequence[Diagnosis]) -> Diagnosis:

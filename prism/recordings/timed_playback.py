@@ -11,7 +11,7 @@ import numpy as np
 from collectors.columns.record import Flows, Transits
 from prism.live.live_analysis import Watch
 from prism.tracking.board import Board
-from prism.tracking.record_windows import SECOND, taken
+from prism.tracking.record_windows import SECOND, select_transits
 
 
 class Tick(NamedTuple):
@@ -29,7 +29,7 @@ def ticks(flows: Flows, transits: Transits, *, every_s: float = 0.1, shift_ns: i
     flows = flows.take(np.argsort(flows.end_ns, kind="stable"))
     over = transits.start_ns + transits.bin_ns
     lost = np.argsort(transits.losses.end_ns, kind="stable")
-    transits, over = taken(transits, np.argsort(over, kind="stable"), lost), np.sort(over)
+    transits, over = select_transits(transits, np.argsort(over, kind="stable"), lost), np.sort(over)
     if shift_ns:
         flows, transits = moved(flows, transits, shift_ns)
         over = over + shift_ns
@@ -38,7 +38,7 @@ def ticks(flows: Flows, transits: Transits, *, every_s: float = 0.1, shift_ns: i
     while clock <= last:
         clock += int(every_s * SECOND)
         to, until, gone = (int(np.searchsorted(times, clock)) for times in (flows.end_ns, over, transits.losses.end_ns))
-        yield Tick(clock, flows.take(np.arange(a, to)), taken(transits, np.arange(b, until), slice(c, gone)))
+        yield Tick(clock, flows.take(np.arange(a, to)), select_transits(transits, np.arange(b, until), slice(c, gone)))
         a, b, c = to, until, gone
 
 

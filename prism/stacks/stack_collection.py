@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 from prism.stacks.collection_triggers import Action, due
 from prism.stacks.stack_clusters import clusters, outliers
 from prism.stacks.stack_folders import read
@@ -78,7 +78,7 @@ def acting(
             for action in due(before, board, done):
                 done[action.case] = act(action, words, folder, dry=dry)
                 level = logging.INFO if dry else logging.WARNING
-                say("hang: stacks", level=level, job=action.job, case=action.case, result=done[action.case])
+                log_event("hang: stacks", level=level, job=action.job, case=action.case, result=done[action.case])
                 while len(done) > KEPT:
                     done.pop(next(iter(done)))
             before = board

@@ -144,7 +144,7 @@ class Histories:
         self._known[followed.id] = _Known(
             members=job_history.members(found),
             width_ns=head.width_ns,
-            parts={part.block: part.digest() for part in job_history.own(head, parts)},
+            parts={part.block: part.digest() for part in job_history.own_parts(head, parts)},
         )
         job = replace(followed.job, end_ns=found.job.end_ns)
         return replace(followed, job=job, found=replace(found, job=job), talked_ns=found.job.end_ns)

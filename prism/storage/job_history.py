@@ -116,7 +116,7 @@ def part(job: JobDiagnosis, width_ns: int, block: int, *, octets: int = OCTETS) 
     return replace(whole, spans=NO_SPANS, phases=NO_PHASES)
 
 
-def own(head: Head, parts: Iterable[Part]) -> list[Part]:
+def own_parts(head: Head, parts: Iterable[Part]) -> list[Part]:
     """Select the parts that belong to a head, the oldest first."""
     names = members(head.found)
     some = (one for one in parts if (one.members, one.width_ns) == (names, head.width_ns))
@@ -125,7 +125,7 @@ def own(head: Head, parts: Iterable[Part]) -> list[Part]:
 
 def joined(head: Head, parts: Iterable[Part]) -> JobDiagnosis:
     """Join a head and its parts to a job. Raises ValueError if they do not fit."""
-    found, parts = head.found, own(head, parts)
+    found, parts = head.found, own_parts(head, parts)
     ranks = len(found.job.endpoints)
     if not parts:
         return found

@@ -106,7 +106,7 @@ def case_id(finding: Finding) -> str:
     return hashlib.blake2s(text.encode(), digest_size=6).hexdigest()
 
 
-def told(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Sequence[Booking] = ()) -> Board:
+def board_of(diagnosis: Diagnosis, topology: Topology | None = None, bookings: Sequence[Booking] = ()) -> Board:
     """Build the board of a replay, which is a single window: all findings are open.
 
     Parameters

@@ -40,7 +40,7 @@ def marks(job: JobDiagnosis) -> Marks:
     return Marks(frozenset(job.job.endpoints), moved, tuple(getattr(parallelism.layout, kind) for kind in KINDS))
 
 
-def known(text: str, name: str) -> dict[str, Marks]:
+def reported_jobs(text: str, name: str) -> dict[str, Marks]:
     """Read the jobs of an earlier report (schema `prism-report/1`) by id. Raises ValueError with `name` if it is no report."""
     try:
         return {str(job["id"]): _marks_of(job) for job in json.loads(text)["jobs"]}

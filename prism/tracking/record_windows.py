@@ -118,7 +118,7 @@ class Shelf:
         """Return the delays in [start, end), and losses that may have occurred in it."""
         kept, lost = self._transits, self._transits.losses
         rows = (kept.start_ns >= start_ns) & (kept.start_ns + kept.bin_ns <= end_ns)
-        return taken(kept, rows, (lost.end_ns > start_ns) & (lost.end_ns <= end_ns))
+        return select_transits(kept, rows, (lost.end_ns > start_ns) & (lost.end_ns <= end_ns))
 
     def between(self, start_ns: int, end_ns: int, *, endpoints: Collection[str] = (), limit: int | None = None) -> Flows:
         """Return records; see `prism.tracking.flow_sources.Records`."""
@@ -137,7 +137,7 @@ class Shelf:
             self._flows = trimmed(flows.take(np.arange(first, len(flows))))
             self._since = max(before_ns, int(flows.start_ns[min(first, len(flows) - 1)]))
             kept = self._transits
-            self._transits = taken(kept, kept.start_ns >= before_ns, kept.losses.end_ns > before_ns)
+            self._transits = select_transits(kept, kept.start_ns >= before_ns, kept.losses.end_ns > before_ns)
 
     def _merged(self) -> Flows:
         if self._parts:
@@ -193,7 +193,7 @@ def rest_ns(steps_ns: Iterable[float], *, least_s: float = 1.0) -> int:
 Rows = NDArray[np.bool_] | NDArray[np.intp]
 
 
-def taken(transits: Transits, rows: Rows, losses: Rows | slice = slice(None)) -> Transits:
+def select_transits(transits: Transits, rows: Rows, losses: Rows | slice = slice(None)) -> Transits:
     """Select rows of delays and of losses; all losses by default."""
     columns: dict[str, Any] = {name: getattr(transits, name)[rows] for name in DELAYS}
     return replace(transits, losses=transits.losses.take(losses), **columns)

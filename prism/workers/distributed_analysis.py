@@ -20,7 +20,15 @@ import numpy as np
 
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Mask, Transits
-from prism.analysis import MAX_RECORDS, Told, diagnose, diagnose_job, merge_analyses, merge_records, number_candidates
+from prism.analysis import (
+    MAX_RECORDS,
+    CandidateAnalysis,
+    diagnose,
+    diagnose_job,
+    merge_analyses,
+    merge_records,
+    number_candidates,
+)
 from prism.inventory.operator_hints import Hints
 from prism.jobs import around, naming, recognize
 from prism.jobs.endpoint_pairs import Pairs, pairs_of, parts, split_by_part
@@ -133,7 +141,7 @@ def _store(where: str) -> StoredRecords:
     return StoredRecords(drivers.opened(where), create=False)
 
 
-Answer = tuple[Told, ...] | tuple[Job, ...]
+Answer = tuple[CandidateAnalysis, ...] | tuple[Job, ...]
 
 
 def done(work: Work) -> Answer:
@@ -186,7 +194,7 @@ def diagnose_over(
     if condense and isinstance(records, Memory):
         records, condense = Memory(merge_records(records.flows)), False
     site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
-    results: list[Told] = []
+    results: list[CandidateAnalysis] = []
     waiting: dict[Future[Answer], Work] = {}
     total = 0
     for work in site.works():
@@ -263,9 +271,9 @@ def _submitted(executor: Executor, work: Work) -> Future[Answer]:
         return here
 
 
-def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[Told]:
+def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer], Work]) -> list[CandidateAnalysis]:
     """Return the results of the next finished work; jobs that it found become new work."""
-    results: list[Told] = []
+    results: list[CandidateAnalysis] = []
     ready, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in ready:
         work = waiting.pop(future)
@@ -274,7 +282,7 @@ def _next_results(executor: Executor, site: _Site, waiting: dict[Future[Answer],
         except LOST:
             answer = done(work)
         for one in answer:
-            if isinstance(one, Told):
+            if isinstance(one, CandidateAnalysis):
                 results.append(one)
             else:
                 more = site.job(work, one)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from collectors.operations.logs import say
+from collectors.operations.logs import log_event
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,7 +167,7 @@ class Scheduled(Executor):
             known, self._reason = self._reason, why
             self._probe, self._probe_s = (self._probe, self._probe_s) if known else (None, 0.0)
         if not known:
-            say("no worker answers, this process analyses", level=logging.WARNING, address=self.address, reason=why)
+            log_event("no worker answers, this process analyses", level=logging.WARNING, address=self.address, reason=why)
 
     def _has_worker(self) -> bool:
         """Check whether a worker is available again: one is asked to import the last submitted call."""
@@ -176,7 +176,7 @@ class Scheduled(Executor):
             self._probe = None
             if not probe.cancelled() and probe.exception() is None:
                 self._reason = ""
-                say("workers answer again", address=self.address)
+                log_event("workers answer again", address=self.address)
                 return True
         if self._probe is None and now >= self._probe_s:
             self._probe_s = now + self._again_s
@@ -187,14 +187,14 @@ class Scheduled(Executor):
         """Reconnect if it is time; raises BrokenExecutor."""
         now = time.monotonic()
         if self._client is not None:
-            say("scheduler does not answer, this process analyses", level=logging.WARNING, address=self.address)
+            log_event("scheduler does not answer, this process analyses", level=logging.WARNING, address=self.address)
             self._close(1.0)
         if now >= self._next_s:
             self._next_s = now + self._again_s
             try:
                 self._client = _opened(self.address, patience_s)
                 self._reason, self._probe = "", None
-                say("scheduler answers", address=self.address)
+                log_event("scheduler answers", address=self.address)
             except OSError:
                 self._client = None
         if self._client is None:

@@ -26,7 +26,7 @@ NO_ADDRESSES, NO_FLOW, NO_INCREASE = "no addresses in the template", "frame not 
 EMITTED = counter_names.counter(counter_names.RECORDS, counter_names.EMITTED)
 
 
-class Told(Protocol):
+class AnnouncedOptions(Protocol):
     """State from options at the arrival of each set (`options.OptionState`)."""
 
     @property
@@ -102,7 +102,9 @@ class RecordSets:
             record_loops.varying_records(self._octets, begin, end, count, layout.lengths, slots, places)
         return values
 
-    def flows(self, endpoints: BoundedAddressBook, frames: Frames, told: Told, totals: Totals, clocks: Clocks) -> list[Flows]:
+    def flows(
+        self, endpoints: BoundedAddressBook, frames: Frames, told: AnnouncedOptions, totals: Totals, clocks: Clocks
+    ) -> list[Flows]:
         """Make the flow records of records with addresses, and of records with a frame."""
         parts = _Parts(self, endpoints, frames, told, totals, clocks)
         for number, layout in enumerate(self.sets.layouts):
@@ -115,7 +117,13 @@ class _Parts:
     """Columns of flow records, layout by layout."""
 
     def __init__(
-        self, records: RecordSets, endpoints: BoundedAddressBook, frames: Frames, told: Told, totals: Totals, clocks: Clocks
+        self,
+        records: RecordSets,
+        endpoints: BoundedAddressBook,
+        frames: Frames,
+        told: AnnouncedOptions,
+        totals: Totals,
+        clocks: Clocks,
     ) -> None:
         self.records, self.sets, self.told, self.totals = records, records.sets, told, totals
         self.endpoints, self.frames, self.clocks, self.accounts = endpoints, frames, clocks, clocks.accounts

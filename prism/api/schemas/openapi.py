@@ -46,7 +46,7 @@ from prism.past.job_comparison import compared
 from prism.rates.step_rates import Step, one_step
 from prism.telemetry.grafana_annotations import annotated
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, Gap, told
+from prism.tracking.board import Board, Gap, board_of
 from prism.views import board_views, finding_views, timeline_views, traffic_views
 from prism.views.board_views import Json
 from prism.views.deviation_rows import arrange_rows
@@ -322,5 +322,5 @@ def _board() -> Board:
     source = Source(("leaf0.pcap.gz",), 171_767, 9_312, {"not IP": 12}, START, START + 2000 * MS)
     topology = Topology(places, (("leaf0", "spine0"), ("leaf1", "spine0")))
     booking = Booking("4711", "llama-70b", "ada", "gpu", tuple(f"server{r}" for r in range(4)), start_ns=START, source="slurm")
-    board = told(Diagnosis(source, (found,), (finding,)), topology, (booking,))
+    board = board_of(Diagnosis(source, (found,), (finding,)), topology, (booking,))
     return replace(board, gaps=(Gap(START - 9000 * MS, START - 4000 * MS, "restart"),))

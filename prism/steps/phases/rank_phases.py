@@ -51,7 +51,7 @@ class Records(NamedTuple):
     ready: Ints
     called: Ints
 
-    def near(self, low: int, high: int) -> Records:
+    def overlapping(self, low: int, high: int) -> Records:
         """Select the records that overlap an interval."""
         rows = np.flatnonzero((self.start <= high) & (self.end >= low))
         columns: Any = (column.take(rows) if len(column) else column for column in self)
@@ -90,7 +90,7 @@ def phases(
     for first in range(0, most, each):
         steps = [own[first : first + each] for own in timeline.steps]
         times = np.concatenate(steps)
-        own = records.near(int(times.min()), int(times.max())) if each < most else records
+        own = records.overlapping(int(times.min()), int(times.max())) if each < most else records
         found.append(_phases(own, steps, stage, units, first))
     if len(found) < 2:
         return found[0] if found else NO_PHASES

@@ -23,9 +23,9 @@ protocol: {constant: 17}
         "octets": Place("words", 4),
         "protocol": Place("", 1, "17"),
     }
-    assert columns.wanted() == ["time [us]", "from", "to", "words"]
+    assert columns.columns_to_read() == ["time [us]", "from", "to", "words"]
     assert columns.missing() == []
-    assert columns.needed() == ["time [us]", "from", "to", "words"]
+    assert columns.required_columns() == ["time [us]", "from", "to", "words"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,6 @@ def test_standard_input_is_told_without_taking_it(monkeypatch):
 
 def test_columns_of_a_file(tmp_path):
     path = made(tmp_path, "c.yaml", b"{start_ns: a, end_ns: a, src: b, dst: c, octets: d}")
-    assert read_columns(str(path)).wanted() == ["a", "b", "c", "d"]
+    assert read_columns(str(path)).columns_to_read() == ["a", "b", "c", "d"]
     with pytest.raises(ValueError, match=r"c\.yaml: offset 1"):
         read_columns(str(made(tmp_path, "c.yaml", b"a\xff")))

@@ -3,7 +3,7 @@ import io
 from prism.cli import service_tables
 from prism.report.terminal_report import console
 from prism.service.tokens import Token
-from prism.tracking.board import told
+from prism.tracking.board import board_of
 from prism.views import board_views, finding_views
 
 
@@ -14,7 +14,7 @@ def printed(show, *what, **options):
 
 
 def test_jobs_a_row_each(diagnosis):
-    text = printed(service_tables.show_jobs, board_views.jobs(told(diagnosis)))
+    text = printed(service_tables.show_jobs, board_views.jobs(board_of(diagnosis)))
     (row,) = text.splitlines()[1:]
     words = (
         "job-1",
@@ -32,7 +32,7 @@ def test_jobs_a_row_each(diagnosis):
 
 
 def test_findings_and_whom_to_isolate(diagnosis):
-    board = told(diagnosis)
+    board = board_of(diagnosis)
     cases = finding_views.case_list(board, board.cases)
     text = printed(service_tables.show_findings, cases)
     assert "Slow rank 10.10.5.1 of job job-1, since 2026-11-20" in text
@@ -42,7 +42,7 @@ def test_findings_and_whom_to_isolate(diagnosis):
 
 
 def test_a_job_with_its_slowest_ranks(diagnosis):
-    board = told(diagnosis)
+    board = board_of(diagnosis)
     text = printed(service_tables.show_job, board_views.job(board, "job-1"), [], ranks=3)
     assert "a rank's time: compute 60%, DP 35%, idle 5%" in text
     assert "groups: 4 × DP, 2 × PP" in text
@@ -51,7 +51,7 @@ def test_a_job_with_its_slowest_ranks(diagnosis):
 
 
 def test_names_from_packets_do_nothing_to_the_terminal(diagnosis):
-    board = told(diagnosis)
+    board = board_of(diagnosis)
     (case,) = finding_views.case_list(board, board.cases[:1])
     case["finding"]["message"] = "\x1b[2J[bold]x[/bold]"
     text = printed(service_tables.show_findings, [case])

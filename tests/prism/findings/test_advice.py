@@ -4,7 +4,7 @@ from typing import get_args
 from prism.alerts.alert_texts import describe_case
 from prism.findings import advice
 from prism.model import FindingKind, Isolation, Severity
-from prism.tracking.board import told
+from prism.tracking.board import board_of
 from prism.views import finding_views
 
 
@@ -35,7 +35,7 @@ def test_in_brief(make_finding):
 
 
 def test_page_and_alert_say_the_same(diagnosis):
-    board = told(diagnosis)
+    board = board_of(diagnosis)
     for case in board.cases:
         page = finding_views.finding(board, case.id)["advice"]
         alert = describe_case(case, board.jobs[0], None, started_ns=case.finding.start_ns)

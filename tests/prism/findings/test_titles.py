@@ -17,7 +17,7 @@ from prism.report import chrome_trace, json_report, terminal_report
 from prism.service.service_settings import Service
 from prism.storage import live_state
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, Boards, told
+from prism.tracking.board import Board, Boards, board_of
 from prism.tracking.case_tracking import Trail
 from prism.views import finding_views, html_report
 from tests.prism.alerts.stories import NOW, finding, notification, receiver
@@ -83,7 +83,7 @@ def known(request, diagnosis):
 
 def test_a_finding_has_the_same_title_everywhere(known):
     diagnosis, words = known
-    board = told(diagnosis, TOPOLOGY)
+    board = board_of(diagnosis, TOPOLOGY)
     (case,) = finding_views.case_list(board, board.cases)
     assert case["finding"]["title"] == words  # REST
     shown = html_report.documents(board)
@@ -127,7 +127,7 @@ def _alerts(board):
 
 def test_the_service_answers_and_sends_the_same_title(known):
     diagnosis, words = known
-    board = told(diagnosis, TOPOLOGY)
+    board = board_of(diagnosis, TOPOLOGY)
     boards = Boards(replace(board, revision=1, cases=()))
     with served(Service(boards, None, "live", limits=GENEROUS)) as port:
         url = f"http://127.0.0.1:{port}/api/v1"
@@ -144,7 +144,7 @@ def test_the_service_answers_and_sends_the_same_title(known):
 
 
 def test_a_stored_case_has_no_title_of_its_own(make_finding):
-    (case,) = told(Diagnosis(Source((), 0, 0, {}, 0, 0), (), (make_finding(),))).cases
+    (case,) = board_of(Diagnosis(Source((), 0, 0, {}, 0, 0), (), (make_finding(),))).cases
     stored = live_state.trail_json(Trail(case, 0.1, 4, told=True))
     assert "title" not in stored["finding"]
     assert live_state.trail_from(json.loads(json.dumps(stored))).case.finding.ids == case.finding.ids

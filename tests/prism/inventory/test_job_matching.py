@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from prism.inventory.bookings import Booking
-from prism.inventory.job_matching import booking_of, followed_by, joined, short
+from prism.inventory.job_matching import booking_of, followed_by, joined, short_host
 from prism.model import Job
 from prism.topology import Endpoint, Topology
 
@@ -38,5 +38,5 @@ def test_who_has_the_hosts_next_is_known_when_the_first_is_over():
 
 
 def test_short_names():
-    assert short("Server3.example.org") == "server3"
-    assert short("10.0.0.1") == "10.0.0.1"
+    assert short_host("Server3.example.org") == "server3"
+    assert short_host("10.0.0.1") == "10.0.0.1"

@@ -5,7 +5,7 @@ from prism.analysis import diagnose
 from prism.inventory.bookings import Booking
 from prism.model import Source
 from prism.recordings.booking_division import diagnosed, split_by_booking, successive_bookings
-from prism.tracking.board import told
+from prism.tracking.board import board_of
 from tests.prism.played import capture
 
 S = 10**9
@@ -35,7 +35,7 @@ def test_jobs_of_the_same_endpoints_at_different_times_are_different_jobs():
     assert first.job.endpoints == second.job.endpoints
     assert {finding.job for finding in found.findings} <= {first.job.id, second.job.id}
     assert len({finding.job for finding in found.findings if finding.severity != "info"}) == 2  # the slow rank is slow in both
-    board = told(found, topology, (before, after))
+    board = board_of(found, topology, (before, after))
     assert {board.bookings[one.id].user for one in board.jobs} == {"ada", "bob"}
 
 

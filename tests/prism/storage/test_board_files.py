@@ -14,7 +14,7 @@ from collectors.columns.record import Flows
 from prism.storage import board_files
 from prism.storage.packing import HEADER, MAGIC
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, told
+from prism.tracking.board import Board, board_of
 from prism.views.board_views import job
 
 FLOWS = Flows.build({"start_ns": [1, 2], "octets": [3, 4]}, endpoints=("a", "b"))
@@ -55,12 +55,12 @@ def sealed(document, body=b""):
 
 @pytest.fixture
 def small(diagnosis, tmp_path):
-    board_files.save(tmp_path / "board", told(diagnosis), FLOWS)
+    board_files.save(tmp_path / "board", board_of(diagnosis), FLOWS)
     return (tmp_path / "board").read_bytes()
 
 
 def test_a_board_comes_back_as_it_was(diagnosis, tmp_path):
-    board = told(diagnosis, Topology({"10.10.0.1": Endpoint("server0", 0, "leaf0")}))
+    board = board_of(diagnosis, Topology({"10.10.0.1": Endpoint("server0", 0, "leaf0")}))
     board_files.save(tmp_path / "board", board, FLOWS)
     back = board_files.load(tmp_path / "board")
     assert job(back.board, "job-1") == job(board, "job-1")
@@ -136,7 +136,7 @@ def test_nested_too_deeply(tmp_path):
 
 
 def test_codes_that_name_nothing_are_refused(diagnosis, tmp_path):
-    board = told(diagnosis)
+    board = board_of(diagnosis)
     found = board.jobs[0].found
     timeline = found.timeline
     spans = replace(timeline.spans, rank=timeline.spans.rank + np.int32(10_000))

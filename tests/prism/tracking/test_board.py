@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 
 from prism.model import Diagnosis, Finding, Severity, Source
-from prism.tracking.board import Board, Boards, case_id, told
+from prism.tracking.board import Board, Boards, board_of, case_id
 
 
 def finding(**changes: object) -> Finding:
@@ -14,7 +14,7 @@ def finding(**changes: object) -> Finding:
 
 def test_a_replay_is_a_board_of_one_window_and_every_case_has_its_own_id() -> None:
     source = Source(("a.pcap",), 10, 4, {}, 1, 9)
-    board = told(Diagnosis(source, (), (finding(), finding(score=9.0), finding(start_ns=7))))
+    board = board_of(Diagnosis(source, (), (finding(), finding(score=9.0), finding(start_ns=7))))
     assert board.at_ns == 9
     assert [window.flows for window in board.windows] == [4]
     assert [case.finding.start_ns for case in board.cases] == [7, 5, 5]  # the newest first
@@ -23,7 +23,7 @@ def test_a_replay_is_a_board_of_one_window_and_every_case_has_its_own_id() -> No
 
 
 def test_nothing_seen_is_no_window() -> None:
-    assert told(Diagnosis(Source((), 0, 0, {}, 0, 0), (), ())).windows == ()
+    assert board_of(Diagnosis(Source((), 0, 0, {}, 0, 0), (), ())).windows == ()
 
 
 def test_a_case_is_named_by_what_it_blames_and_since_when() -> None:

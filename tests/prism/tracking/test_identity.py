@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prism.jobs import recognize
 from prism.model import Job
 from prism.report import json_report
-from prism.tracking.identity import Marks, distinct, known, marks, recognised, renamed
+from prism.tracking.identity import Marks, distinct, marks, recognised, renamed, reported_jobs
 from tests.prism.traffic import MS, SECOND, T0, Wire, address, closed, told, training
 
 
@@ -76,16 +76,18 @@ def test_no_two_jobs_have_one_name_and_each_shares_most_with_its_namesake(previo
 
 
 def test_a_report_is_remembered_as_what_it_told(diagnosis):
-    found = known(json_report.dumps(diagnosis), "r.json")
+    found = reported_jobs(json_report.dumps(diagnosis), "r.json")
     assert list(found) == ["job-1"]
     assert found["job-1"] == marks(diagnosis.jobs[0])
-    assert known('{"jobs": [{"id": "a", "endpoints": ["10.0.0.1"]}]}', "r.json") == {"a": Marks(frozenset(["10.0.0.1"]))}
+    assert reported_jobs('{"jobs": [{"id": "a", "endpoints": ["10.0.0.1"]}]}', "r.json") == {
+        "a": Marks(frozenset(["10.0.0.1"]))
+    }
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": 3}', '{"jobs": [{"id": "a"}]}', '{"jobs": ["a"]}', "\x00"])
 def test_what_is_no_report_is_named(text):
     with pytest.raises(ValueError, match=r"r\.json: is not a report"):
-        known(text, "r.json")
+        reported_jobs(text, "r.json")
 
 
 def test_everything_said_of_a_job_is_said_of_its_name(diagnosis, make_job, make_finding):
@@ -128,12 +130,12 @@ def windows():
 def test_windows_in_which_endpoints_differ_name_the_same_job_alike():
     first, silent, replaced = (told(flows) for flows in windows())
     name = first.jobs[0].job.id
-    earlier = known(json_report.dumps(first), "first")
+    earlier = reported_jobs(json_report.dumps(first), "first")
     for later, has in ((silent, ends(*range(7))), (replaced, ends(*range(7), 8))):
         assert frozenset(later.jobs[0].job.endpoints) == has
         assert later.jobs[0].job.id != name
         assert renamed(later, earlier).jobs[0].job.id == name
-    chained = known(json.dumps(json_report.to_json(renamed(silent, earlier))), "second")
+    chained = reported_jobs(json.dumps(json_report.to_json(renamed(silent, earlier))), "second")
     assert renamed(replaced, chained).jobs[0].job.id == name
 
 

@@ -8,7 +8,18 @@ from collectors.columns.losses import COLUMNS as LOST
 from collectors.columns.losses import Losses
 from collectors.columns.record import Flows, Transits
 from prism.tracking import record_windows
-from prism.tracking.record_windows import FORGOTTEN, FUTURE, SECOND, Delays, Shelf, hop_ns, rest_ns, steps_back, taken, trimmed
+from prism.tracking.record_windows import (
+    FORGOTTEN,
+    FUTURE,
+    SECOND,
+    Delays,
+    Shelf,
+    hop_ns,
+    rest_ns,
+    select_transits,
+    steps_back,
+    trimmed,
+)
 
 
 def flows(starts, *, lasted=10, exporters=("a",)):
@@ -113,8 +124,8 @@ def test_delays_between_switches_are_kept_by_time():
         10,
     )
     shelf = Shelf()
-    shelf.add_transits(taken(some, np.arange(2)))
-    shelf.add_transits(taken(some, np.arange(2, 5)))
+    shelf.add_transits(select_transits(some, np.arange(2)))
+    shelf.add_transits(select_transits(some, np.arange(2, 5)))
     assert shelf.transits(10, 40).start_ns.tolist() == [10, 20, 30]
 
 

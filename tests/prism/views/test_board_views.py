@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prism.model import Diagnosis, Timeline
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, JobStatus, told
+from prism.tracking.board import Board, JobStatus, board_of
 from prism.views import board_views
 
 
@@ -16,7 +16,7 @@ from prism.views import board_views
 def board(diagnosis: Diagnosis) -> Board:
     job = diagnosis.jobs[0].job
     places = {address: Endpoint(host, 0, "leaf0") for address, host in zip(job.endpoints, job.hosts, strict=True)}
-    return told(diagnosis, Topology(places))
+    return board_of(diagnosis, Topology(places))
 
 
 def test_a_board_in_counts(board: Board) -> None:

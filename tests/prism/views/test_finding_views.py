@@ -4,13 +4,13 @@ import pytest
 
 from prism.model import Isolation, Severity
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, Case, told
+from prism.tracking.board import Board, Case, board_of
 from prism.views import finding_views
 
 
 @pytest.fixture
 def board(diagnosis) -> Board:
-    return told(diagnosis)
+    return board_of(diagnosis)
 
 
 def test_a_case_has_the_report_s_finding_and_times_as_text(board):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.columns.record import Flows
-from prism.tracking.board import Board, JobStatus, told
+from prism.tracking.board import Board, JobStatus, board_of
 from prism.tracking.flow_sources import Memory
 from prism.views import html_report
 
@@ -14,7 +14,7 @@ EVIL = "</script><script>alert(1)</script><!--\u2028&amp;"
 
 @pytest.fixture
 def board(diagnosis):
-    return told(diagnosis)
+    return board_of(diagnosis)
 
 
 def held(text):
@@ -67,7 +67,7 @@ def test_an_empty_board_is_a_file_too():
 
 def test_a_large_job_has_the_timeline_around_its_worst_finding(make_job, make_finding, diagnosis):
     large = make_job("job-1", ranks=96, steps=90)
-    board = told(replace(diagnosis, jobs=(large,), findings=(make_finding(85),)))
+    board = board_of(replace(diagnosis, jobs=(large,), findings=(make_finding(85),)))
     timeline = html_report.documents(board)["/jobs/job-1/timeline"]
     ranks = [row["rank"] for row in timeline["rows"]]
     assert timeline["level"] == "phases"

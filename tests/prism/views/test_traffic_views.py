@@ -5,7 +5,7 @@ import pytest
 
 from collectors.columns.record import Flows
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Board, told
+from prism.tracking.board import Board, board_of
 from prism.tracking.flow_sources import Memory
 from prism.views import traffic_views
 
@@ -52,7 +52,7 @@ def flows(diagnosis):
 
 def test_what_switches_and_links_carried(diagnosis, topology, flows, make_finding):
     link = replace(make_finding(), kind="slow_link", subject="link", ids=("spine0", "leaf1"))
-    board = told(replace(diagnosis, findings=(link,)), topology)
+    board = board_of(replace(diagnosis, findings=(link,)), topology)
     shown = traffic_views.switches(board, flows)
     items = {item["id"]: item for item in shown["items"]}
     assert sorted(items) == ["leaf0", "leaf1", "spine0"]

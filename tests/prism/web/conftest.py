@@ -13,7 +13,7 @@ from prism.past.uploads import Bounds, Uploads
 from prism.recordings.file_analysis import read
 from prism.service.service_settings import Limits, Service
 from prism.topology import parse
-from prism.tracking.board import Board, Boards, told
+from prism.tracking.board import Board, Boards, board_of
 from prism.tracking.flow_sources import Memory
 
 PCAPS = Path(__file__).parents[3] / "pcaps"
@@ -30,7 +30,7 @@ def recorded(name: str = "slow_rank"):
     topology = parse((PCAPS / name / "topology.json").read_text(), "topology.json")
     inputs = [(path.name.split(".")[0], str(path)) for path in sorted((PCAPS / name).glob("*.pcap.gz"))]
     flows, transits, source = read(inputs, topology, lambda *_: None)
-    return told(diagnose(flows, source, topology=topology, transits=transits), topology), Memory(flows)
+    return board_of(diagnose(flows, source, topology=topology, transits=transits), topology), Memory(flows)
 
 
 class Shown:

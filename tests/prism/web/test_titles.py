@@ -6,7 +6,7 @@ from prism.api.server.web_server import served
 from prism.findings.titles import title
 from prism.service.service_settings import Service
 from prism.topology import Endpoint, Topology
-from prism.tracking.board import Boards, told
+from prism.tracking.board import Boards, board_of
 from prism.views import html_report
 from tests.prism.web.conftest import GENEROUS
 
@@ -15,7 +15,7 @@ TOPOLOGY = Topology({f"10.10.{i}.1": Endpoint(f"server{i}", 0, f"leaf{i // 4}") 
 
 @pytest.fixture
 def found(diagnosis):
-    board = told(diagnosis, TOPOLOGY)
+    board = board_of(diagnosis, TOPOLOGY)
     return board, board.cases[0].id, title(board.cases[0].finding, TOPOLOGY)
 
 
