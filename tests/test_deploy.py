@@ -272,7 +272,7 @@ def exported(page):
     return {name if kind != "counter" else name.removesuffix("_total") + "_total" for name, kind in kinds}
 
 
-def test_every_metric_that_is_asked_for_is_exported(tmp_path):
+def test_every_metric_that_is_requested_is_exported(tmp_path):
     command = (sys.executable, "-c", "from prism.cli.main import main; main()")
     words = ["--data", str(tmp_path / "data"), "--listen", "netflow://127.0.0.1:0", "--http", "0"]
     with Child("serve", *words, command=command) as service:

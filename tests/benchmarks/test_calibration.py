@@ -23,7 +23,7 @@ def test_a_weight_grows_where_its_feature_speaks_against_what_is_wrong_and_shrin
     assert weights["hierarchy"] == pytest.approx(before["hierarchy"])
 
 
-def test_a_row_counts_what_is_right_and_what_is_said_with_confidence():
+def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():
     right, wrong = job("a", 0, "spans_less"), job("a", 1, "spans_less")
     jobs, exact, said, sure, sure_right, log_p = row([right, wrong], PRESENT)
     assert (jobs, exact, said, sure, sure_right) == (2, 0.5, 1.0, 2, 1)
@@ -41,6 +41,6 @@ def test_a_job_becomes_a_table_of_its_hypotheses():
     assert len(text) == 3 + 1 + len(NAMES)
 
 
-def test_nothing_to_read_is_said(tmp_path, capsys):
+def test_nothing_to_read_is_reported(tmp_path, capsys):
     assert calibration.main([str(tmp_path)]) == 2
     assert "no capture" in capsys.readouterr().err

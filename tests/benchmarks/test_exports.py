@@ -8,6 +8,6 @@ def test_every_kind_is_measured(capsys):
     assert [m.records for m in exports.measure(20, repeats=1)] == [560, 560, 560, 560, 200, 200]
 
 
-def test_a_number_is_asked_for(capsys):
+def test_a_number_is_requested(capsys):
     assert exports.main(["many"]) == 2
     assert "usage" in capsys.readouterr().err

@@ -44,6 +44,6 @@ def test_the_table_says_what_a_service_spends(monkeypatch, tmp_path):
     assert [words[:1] for words in asked] == [[], ["--listen"]]
 
 
-def test_a_service_that_ends_is_said(tmp_path):
+def test_a_service_that_ends_is_reported(tmp_path):
     with pytest.raises(RuntimeError, match="ended with 2"), idle.serving(["--nothing"], tmp_path):
         pass

@@ -20,7 +20,7 @@ def test_nothing_of_a_stream_is_lost_while_windows_are_analysed(capsys):
     assert int(windows.split()[0]) >= 1
 
 
-def test_delays_are_told_apart_by_what_went_on():
+def test_delays_are_distinguished_by_what_went_on():
     probe = ingest.Probe([100], [200], [50, 150, 250], [np.array([n * 10**6]) for n in (1, 2, 3)])
     busy, idle = probe.split()
     assert busy.tolist() == [2.0]

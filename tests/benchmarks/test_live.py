@@ -13,7 +13,7 @@ def test_a_capture_is_judged():
     assert "slow_nic" in table([told])
 
 
-def test_nothing_to_play_is_said(tmp_path, capsys):
+def test_nothing_to_play_is_reported(tmp_path, capsys):
     assert main([str(tmp_path)]) == 2
     assert "truth.json" in capsys.readouterr().err
 

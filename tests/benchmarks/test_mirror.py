@@ -11,7 +11,7 @@ from collectors.packets.headers import CNP
 MIX = Mix(queue_pairs=20, connections=9, hosts=8, active=16, lost=0.01, window=500)
 
 
-def test_the_packets_are_what_was_asked_for(tmp_path: Path) -> None:
+def test_the_packets_are_what_was_requested(tmp_path: Path) -> None:
     for name in ("a", "b"):
         Mirror(3, MIX).write(tmp_path / name, 3000)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -21,6 +21,6 @@ def test_a_share_of_a_capture_is_whole_packets(tmp_path: Path) -> None:
     assert packets.read_rows(packets.shortened(tmp_path / "a.pcap", 100)) == 100
 
 
-def test_a_command_that_fails_is_told() -> None:
+def test_a_command_that_fails_is_reported() -> None:
     with pytest.raises(RuntimeError, match="false"):
         packets.measured(("false",), 1)

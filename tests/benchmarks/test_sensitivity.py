@@ -57,7 +57,7 @@ def test_a_number_at_which_the_analysis_fails_is_marked(folder, monkeypatch, cap
     assert "0!  ×2, 1 of 1" in capsys.readouterr().out
 
 
-def test_what_is_never_read_is_said(folder, capsys):
+def test_what_is_never_read_is_reported(folder, capsys):
     assert sensitivity.main([str(folder), "--only", "layout.AGREES", "--factor", "2"]) == 0
     assert "not read" in capsys.readouterr().out
 

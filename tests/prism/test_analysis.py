@@ -94,7 +94,7 @@ def again(flows, captured, *, transits=None, topology=None):
     return diagnose(flows, source(flows), topology=topology or captured[2], transits=transits or captured[1])
 
 
-def test_something_is_said(captured):
+def test_something_is_reported(captured):
     jobs, findings, _ = captured[3]
     assert len(jobs) == len(findings) == 1
 
@@ -212,7 +212,7 @@ def test_endpoints_without_steps_are_no_job(seed):
 
 
 @pytest.mark.parametrize("fault", ["slow rank", "slow NIC", "hang", "crash"])
-def test_condensed_records_tell_the_same(fault):
+def test_condensed_records_give_the_same_result(fault):
     flows = FAULTS[fault](Wire(tcp=True)).flows(TOPOLOGY)
     whole, less = told(flows, TOPOLOGY), told(bursts(flows, near=1.0, parts=64).flows, TOPOLOGY)
     assert claims(less) == claims(whole)
@@ -220,7 +220,7 @@ def test_condensed_records_tell_the_same(fault):
     assert [one.parallelism.pairs for one in less.jobs] == [one.parallelism.pairs for one in whole.jobs]
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     asked = []
     flows = training(dp=4).flows()
     diagnose(flows, source(flows), progress=lambda done, total: asked.append((done, total)))

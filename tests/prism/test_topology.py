@@ -41,7 +41,7 @@ def test_lookups():
     assert t.switch_links("leaf1") == (("leaf1", "spine0"),)
 
 
-def test_the_three_formats_say_the_same():
+def test_the_three_formats_agree():
     from_json = parse(JSON, "t.json")
     assert parse(yaml.safe_dump(json.loads(JSON)), "t.yaml") == from_json
     assert parse(CSV, "t.csv").endpoints == from_json.endpoints

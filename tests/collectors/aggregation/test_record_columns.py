@@ -23,7 +23,7 @@ def records_of(rng, n, *, low=0, span=4):
     st.sampled_from([0, -(1 << 62), 1_795_214_542_000_000_000]),
     st.sampled_from([1, 4, 1 << 40, (1 << 63) - 1]),
 )
-def test_in_the_order_of_all_numbers_that_tell_flows_apart(seed, sizes, low, span):
+def test_in_the_order_of_all_numbers_that_distinguish_flows(seed, sizes, low, span):
     rng = np.random.default_rng(seed)
     parts = [records_of(rng, n, low=low, span=span) if low <= 0 or span < 1 << 62 else records_of(rng, n) for n in sizes]
     whole = np.concatenate([np.zeros(0, OUT), *parts])

@@ -239,7 +239,7 @@ def test_an_offset_in_a_compressed_capture_says_so(tmp_path: Path) -> None:
         (b"\x28\xb5\x2f\xfd" + b"\xff" * 30, "offset 0 of the uncompressed data: cannot be read: invalid "),
     ],
 )
-def test_what_is_no_capture_is_refused(tmp_path: Path, octets: bytes, message: str) -> None:
+def test_an_invalid_capture_is_refused(tmp_path: Path, octets: bytes, message: str) -> None:
     path = saved(tmp_path / "leaf0.pcap", octets)
     with pytest.raises(DecodeError) as raised:
         read(path)

@@ -41,7 +41,7 @@ def test_no_more_than_there_is_room_for():
     assert at == columns[2][6] + columns[3][6]
 
 
-def test_damage_is_told():
+def test_damage_is_reported():
     octets = bytearray(pcap())
     octets[24 + 8 : 24 + 12] = struct.pack("<I", 70_000)
     assert scanned(bytes(octets), len(octets)) == ([[]] * 5, 24, DAMAGED)

@@ -28,7 +28,7 @@ def test_progress_is_a_line_per_tenth_without_a_terminal(monkeypatch):
     assert done.exit_code == 0
 
 
-def test_nothing_to_do_is_said_and_quiet_says_nothing(monkeypatch):
+def test_nothing_to_do_is_reported_and_quiet_says_nothing(monkeypatch):
     assert run(monkeypatch, []).stderr == "prism: all loops were compiled already\n"
     assert run(monkeypatch, [Task("m", "f", ())], "--quiet").output == ""
 

@@ -83,7 +83,7 @@ def test_a_bound_value_stays_a_value(database, text, number, real):
     assert (found["text"][0], found["number"][0], found["real"][0]) == (text, number, pytest.approx(real))
 
 
-def test_what_is_wrong_is_said_and_whether_it_passes(database, table):
+def test_what_is_wrong_is_reported_and_whether_it_passes(database, table):
     with pytest.raises(StoreError, match="nope") as caught:
         database.query(f"SELECT nope FROM {table.name}")
     assert not caught.value.transient

@@ -69,7 +69,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
         assert not caught.value.transient
 
 
-def test_tables_of_an_old_server_are_told_from_those_that_somebody_changed(tmp_path):
+def test_tables_of_an_old_server_are_distinguished_from_those_that_somebody_changed(tmp_path):
     """As after a server's upgrade: the rows are there, but what deduplicates and drops old ones is not."""
     database = opened(str(tmp_path))
     for table in flow_rows.TABLES:
@@ -81,7 +81,7 @@ def test_tables_of_an_old_server_are_told_from_those_that_somebody_changed(tmp_p
     database.close()
 
 
-def test_why_the_engine_does_not_start_is_said(tmp_path):
+def test_why_the_engine_does_not_start_is_reported(tmp_path):
     database = opened(str(tmp_path / "s"))
     database.create(flow_rows.FLOWS)
     database.close()

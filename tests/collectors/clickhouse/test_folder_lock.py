@@ -25,7 +25,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path):
         lock_folder(tmp_path / "file", "lock")
 
 
-def test_to_whom_it_belongs_is_said(tmp_path):
+def test_to_whom_it_belongs_is_reported(tmp_path):
     path = tmp_path / "not" / "there"
     assert describe_owner(path, PermissionError(13, "")) == f" (user {os.geteuid()}; {tmp_path} belongs to {tmp_path.owner()})"
     assert describe_owner(path, OSError(28, "")) == ""

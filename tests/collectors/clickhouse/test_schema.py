@@ -25,7 +25,7 @@ class Answers(Tables):
         self.rows.append(columns)
 
 
-def test_a_batch_is_asked_for_within_its_time_before_it_is_sent_again():
+def test_a_batch_is_requested_within_its_time_before_it_is_sent_again():
     there, new = Answers(2), Answers(0)
     assert not there.insert(LOG, {"at_ns": [5, 9]}, token="x")
     assert "at_ns >= 5 AND at_ns <= 9" in there.asked[0]

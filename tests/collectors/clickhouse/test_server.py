@@ -46,7 +46,7 @@ def test_a_server_that_is_away_may_come_back():
 
 
 @pytest.mark.parametrize("url", ["http://a/b", "clickhouse:///b", "clickhouse://a:x/b", "clickhouse://a/b?nope=1"])
-def test_what_is_no_address_is_refused(url):
+def test_an_invalid_address_is_refused(url):
     with pytest.raises(StoreError, match=r"clickhouse|http") as caught:
         opened(url)
     assert not caught.value.transient

@@ -41,7 +41,7 @@ def test_runs():
     assert len(empty) == len(run_sizes(empty, 0)) == len(positions(empty, 0)) == 0
 
 
-def test_mixed_tells_rows_apart():
+def test_mixed_distinguishes_rows():
     n = np.arange(100_000)
     keys = hash_columns(n // 1000, n % 1000)
     assert len(np.unique(keys)) == len(n)

@@ -54,7 +54,7 @@ def test_numbers_are_stored_as_far_as_there_is_room(value):
     assert buffer.tobytes() == expected + bytes(2)
 
 
-def test_the_hash_tells_pairs_apart_and_depends_on_its_seed():
+def test_the_hash_distinguishes_pairs_and_depends_on_its_seed():
     pairs = [(np.uint64(a), np.uint64(b)) for a in range(100) for b in range(100)]
     for seed in (np.uint64(0), np.uint64(2**64 - 1)):
         assert len({mixed(*pair, seed) >> 32 for pair in pairs}) > 0.999 * len(pairs)

@@ -35,7 +35,7 @@ def test_what_is_interpreted_is_told_once_and_compiled_beside(tmp_path):
     assert told(tmp_path, "quiet") == ["warming"]
 
 
-def test_what_is_compiled_here_is_told_with_its_time_and_what_is_loaded_is_not(tmp_path):
+def test_what_is_compiled_here_is_reported_with_its_time_and_what_is_loaded_is_not(tmp_path):
     first, last = told(tmp_path, "large")
     assert first.startswith("prism-collect: compiling the analysis for this large input, once per installation")
     assert last.startswith("prism-collect: compiled ")

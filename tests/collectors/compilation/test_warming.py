@@ -94,7 +94,7 @@ time.sleep(60)
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_failure_is_told(monkeypatch):
+def test_a_failure_is_reported(monkeypatch):
     monkeypatch.setattr(warming.sys, "executable", "/bin/false")
     ended = threading.Event()
     found = Warming(["collectors"], told=lambda _: ended.set())

@@ -130,7 +130,7 @@ def test_what_several_told_is_together():
     assert len(merge_transits([])) == 0
 
 
-def test_how_deep_queues_were_also_where_no_delay_is_told():
+def test_how_deep_queues_were_also_where_no_delay_is_reported():
     told = {"time_ns": [0, 1, 60, 61], "exporter": [0] * 4, "delay_ns": [7, -1, -1, -1], "depth": [-1, 30, 9, 40]}
     found = switch_delays([Delays.build(told, exporters=("s1",))], [], bin_ns=BIN)
     assert (found.packets.tolist(), found.delay_ns.tolist(), found.depth.tolist()) == ([1, 0], [7, 0], [30, 40])

@@ -28,7 +28,7 @@ from tests.collectors.builders.captures import (
 @pytest.mark.parametrize("name", COMPRESSIONS)
 @pytest.mark.parametrize("octets", [pcap(), pcapng()], ids=["pcap", "pcapng"])
 @pytest.mark.parametrize("batch_octets", [1, 700, 1 << 22])
-def test_compression_is_told_by_content(tmp_path: Path, name: str, octets: bytes, batch_octets: int) -> None:
+def test_compression_is_identified_by_content(tmp_path: Path, name: str, octets: bytes, batch_octets: int) -> None:
     capture = read(saved(tmp_path / "a.txt", COMPRESSIONS[name](octets)), batch_octets=batch_octets)
     assert rows(capture) == expected()
     assert capture.warnings == []

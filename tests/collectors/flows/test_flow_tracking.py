@@ -21,7 +21,7 @@ def test_packets_are_taken_up_to_where_the_clock_goes_back(at):
     assert flows.octets.sum() == 3 * AHEAD * 1000
 
 
-def test_refusals_are_told_from_acknowledgments():
+def test_refusals_are_distinguished_from_acknowledgments():
     syndromes = [-1, 0, 0x1F, 0x60, 0x63, 0x20, 0x3F]
     table = FlowTable(exporters=["a"], addresses=ADDRESSES)
     table.add("a", packets([roce(i, ACKNOWLEDGE, i, 0, syndrome=s) for i, s in enumerate(syndromes)]))

@@ -43,7 +43,7 @@ def test_rows_make_no_runs():
     assert (flows["expects"] == NOTHING).all()
 
 
-def test_records_are_complete_when_they_are_asked_for():
+def test_records_are_complete_when_they_are_requested():
     (one, _, tally), (other, _, counts) = fed("later").finish(), fed("decode").finish()
     assert one.octets.tolist() == other.octets.tolist()
     assert one.packets.tolist() == other.packets.tolist()

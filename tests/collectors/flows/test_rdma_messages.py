@@ -156,7 +156,7 @@ def test_lost_ends_and_a_capture_that_starts_and_stops_in_a_message():
     assert flows.packets.tolist() == [2, 5, 4, 2]
 
 
-def test_queue_pairs_are_told_apart():
+def test_queue_pairs_are_distinguished():
     rows = sorted(write(0, 0, 5) + write(500, 0, 5, qp=8), key=lambda row: row["time_ns"])
     flows, _ = records(rows)
     assert flows.dst_qp.tolist() == [7, 8]

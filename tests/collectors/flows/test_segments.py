@@ -26,7 +26,7 @@ def test_a_keep_alive_and_a_window_probe_are_no_retransmissions(again):
     assert tally["keep-alive or window probe"] == again - 1
 
 
-def test_what_was_sent_again_is_told_from_a_probe():
+def test_what_was_sent_again_is_distinguished_from_a_probe():
     flows, tally = records([tcp(0, 48, 100), tcp(10, 2, 146), tcp(20, 1, 120)])
     assert (flows.octets.sum(), flows.retransmits.sum()) == (48, 2)
     assert tally["keep-alive or window probe"] == 0

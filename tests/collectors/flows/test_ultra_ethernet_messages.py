@@ -130,7 +130,7 @@ def test_marks_and_notices() -> None:
     assert tally == kinds | {"packets seen once": 8}
 
 
-def test_a_read_is_asked_for_and_answered() -> None:
+def test_a_read_is_requested_and_answered() -> None:
     asks = [pds(uet.RUD_REQ, uet.STANDARD, psn=k) + standard(MTU, total=3000, offset=MTU * k, opcode=2) for k in range(3)]
     parts = [(0, 1024), (1024, 1024), (2048, 952)]
     back = [of(uet.ACK_CC, uet.RESPONSE_DATA, response_data(n, offset=at) + bytes(n), psn=k) for k, (at, n) in enumerate(parts)]

@@ -74,7 +74,7 @@ def test_moments(text, ns):
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "0000-00-00 00:00:00.000", "1970-13-01 00:00:00", "9999-01-01 00:00:00"])
-def test_what_is_no_time(text):
+def test_an_invalid_time(text):
     assert read([text or "x", "1"], scale=S, words=parse_time) == ["bad", S]
 
 

@@ -22,7 +22,7 @@ def made(tmp_path, name, octets):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.csv.gz", "a.jsonl.zst", "a.parquet"])
-def test_dumps_are_told_and_read(tmp_path, name):
+def test_dumps_are_recognised_and_read(tmp_path, name):
     write(tmp_path / name, flows(0, 20))
     other = tmp_path / "x"
     os.rename(tmp_path / name, other)  # the name does not matter

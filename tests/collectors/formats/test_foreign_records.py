@@ -35,7 +35,7 @@ def test_addresses(value, text):
 
 
 @pytest.mark.parametrize("value", ["", "host", "10.0.0.1%eth0", "fe80::1%eth0", -1, 1 << 128])
-def test_what_is_no_address(value):
+def test_an_invalid_address(value):
     with pytest.raises(ValueError, match=r"\S|^$"):
         address(value)
 

@@ -74,7 +74,7 @@ def test_slots_are_narrow_again_when_messages_are_short():
             reader.clear()
 
 
-def test_senders_are_told_apart():
+def test_senders_are_distinguished():
     sock, reader = receiver()
     with sock:
         for i in (3, 1, 3, 2):

@@ -107,7 +107,7 @@ def test_what_is_kept_of_a_limited_exporter_stands_for_the_rest_and_templates_st
     assert len(rows) == 400 - admission.refused[LIMITED] < 120
 
 
-def test_the_kernel_s_losses_are_told_by_kind(started):
+def test_the_kernel_s_losses_are_identified_by_kind(started):
     intake, _, (port, _) = started("ipfix", "sflow", buffer=20_000)
     send(port, [bytes(1400)] * 300)
     assert intake.lost()["ipfix"] == intake.lost()["ipfix"] > 200

@@ -125,7 +125,7 @@ def test_what_the_kernel_drops_is_counted_by_the_socket():
         assert dropped_datagrams(sock) == 500 - received > 0
 
 
-def test_a_big_buffer_is_asked_for():
+def test_a_big_buffer_is_requested():
     sock, granted = open_socket(Endpoint("x", "127.0.0.1", 0), buffer=32 * MIB)
     sock.close()
     assert 0 < granted <= 32 * MIB

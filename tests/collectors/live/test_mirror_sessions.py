@@ -32,7 +32,7 @@ def split(mirrors, *rows):
     return {name: part.time_ns.tolist() for name, part in mirrors.split(batch)}
 
 
-def test_switches_are_told_by_address_and_session():
+def test_switches_are_identified_by_address_and_session():
     mirrors = Mirrors(named_switches(["leaf0=192.0.2.1", "spine0=192.0.2.2/7", "spine1=192.0.2.2/8", "six=fd00::9/1023"]))
     found = split(
         mirrors,

@@ -29,7 +29,7 @@ def test_a_write_that_fails_leaves_the_old_value(tmp_path):
 
 
 @pytest.mark.parametrize("octets", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
-def test_damage_is_told(tmp_path, octets):
+def test_damage_is_reported(tmp_path, octets):
     (tmp_path / "state").write_bytes(octets)
     with pytest.raises(DecodeError, match="state: not a file of templates"):
         load(tmp_path / "state")

@@ -73,7 +73,7 @@ def test_what_is_no_capture_of_exports(tmp_path):
         export_files.Exports(tmp_path / "b.pcap").flows()
 
 
-def test_how_exports_came_is_said(tmp_path):
+def test_how_exports_came_is_reported(tmp_path):
     """Fragments, a port of no collector, an unknown sampling rate, a total that starts anew."""
     path = tmp_path / "a.pcap"
     fields = ((x.SRC, 4), (x.DST, 4), (85, 4), (48, 2))

@@ -65,7 +65,7 @@ def test_what_comes_before_the_damage_is_kept(tmp_path, octets, told, left):
 @pytest.mark.parametrize(
     "octets", [b"", b"\0\x0a", b"\0\x0a\0\x09" + bytes(20), b"hello, world, and all of it", gzip.compress(b"x")]
 )
-def test_what_is_no_ipfix_file_is_refused(tmp_path, octets):
+def test_an_invalid_ipfix_file_is_refused(tmp_path, octets):
     path = tmp_path / "a"
     path.write_bytes(octets)
     assert not is_ipfix(octets[:16])

@@ -40,7 +40,7 @@ def test_numbers_too_big_for_their_column_are_as_big_as_can_be():
     assert rows["octets"].tolist() == [0]
 
 
-def test_what_is_no_address_is_told():
+def test_an_invalid_address_is_reported():
     flows = Flows.build({"start_ns": [1, 2], "src": [0, 1], "dst": [0, 0]}, endpoints=("10.0.0.1", "server7"))
     assert flow_rows.have_addresses(flows).tolist() == [True, False]
 

@@ -28,7 +28,7 @@ def test_rows_of_columns_of_any_width_are_picked(places):
 
 
 @pytest.mark.parametrize("place", [5, -1])
-def test_a_row_that_is_not_there_is_told(place):
+def test_a_row_that_is_not_there_is_reported(place):
     with pytest.raises(IndexError, match="octets"):
         picked({"octets": (np.arange(5), np.array([0, place], np.int32))})
 

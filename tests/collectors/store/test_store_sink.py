@@ -73,7 +73,7 @@ def test_what_cannot_be_kept_is_dropped_by_reason(sink):
     assert law(sink) == 0
 
 
-def test_a_wrong_clock_is_told_and_whose_and_health_fails_where_nothing_is_kept(tmp_path, caplog):
+def test_a_wrong_clock_is_reported_and_whose_and_health_fails_where_nothing_is_kept(tmp_path, caplog):
     """One exporter's costs its records; this host's would cost all of them, and nobody would know."""
     now = [time.time_ns()]
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", seconds=3600, clock=lambda: now[0])

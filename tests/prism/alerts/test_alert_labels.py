@@ -31,7 +31,7 @@ def test_many_ids_do_not_make_a_label_endless():
     assert labels(finding(ids=tuple(f"10.0.{i}.1" for i in range(100))), None)["ids"].endswith("10.0.7.1,+92")
 
 
-def test_only_claims_are_told_and_the_worst_first():
+def test_only_claims_are_reported_and_the_worst_first():
     cases = (
         case("a"),
         case("b", finding(severity="info", ids=("10.0.1.1",))),

@@ -23,7 +23,7 @@ def test_matchers_fit_as_in_alertmanager(text, labels, fits):
 
 
 @pytest.mark.parametrize("text", ["", "critical", "=x", "1a=b", "host=~(", "host~x", "x=" + "y" * 2000, "host=~" + "(" * 900])
-def test_what_is_no_matcher_is_refused(text):
+def test_an_invalid_matcher_is_refused(text):
     with pytest.raises(ValueError, match=r"matcher|host"):
         parse_matcher(text)
 

@@ -28,7 +28,7 @@ def told(made, logs=None, *, state="sent"):
     return logs
 
 
-def test_a_group_is_told_once_then_what_is_new_then_what_is_over():
+def test_a_group_is_reported_once_then_what_is_new_then_what_is_over():
     one, other = case(), case("c2", finding(ids=("10.0.1.1",)))
     first = plan(alerts_of(one))
     (made,) = first.notifications
@@ -125,7 +125,7 @@ def test_what_is_gone_from_the_board_ends_with_its_own_times():
     )
 
 
-def test_a_crash_is_told_even_if_it_is_over_before_the_wait_is():
+def test_a_crash_is_reported_even_if_it_is_over_before_the_wait_is():
     over = alerts_of(case("c1", CRASH, state="closed", closed=NOW), case("c2", state="closed", closed=NOW))
     first = plan(over)
     assert [(a.case, a.firing) for a in first.notifications[0].alerts] == [("c1", True)]  # the other one is not

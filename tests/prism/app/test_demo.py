@@ -25,7 +25,7 @@ def test_an_incident_begins_when_it_is_told_to_and_is_the_same_with_the_same_see
     assert {place.host for place in one.topology.endpoints.values()} >= {f"server{i}" for i in range(16)}
 
 
-def test_all_is_played_and_the_slow_rank_is_told():
+def test_all_is_played_and_the_slow_rank_is_reported():
     boards, spec = Boards(), replace(SHORT, jobs=(replace(SHORT.jobs[0], steps=18),), faults=INCIDENT.faults[:1])
     with playing(incident(spec, begin_ns=BEGIN), boards, speed=0) as over:
         assert over.wait(300)
@@ -47,7 +47,7 @@ def test_a_recorded_incident_is_played_as_if_it_began_now():
     assert len(fault["ranks"]) == len(case.finding.ids) == 1
 
 
-def test_nothing_to_play_is_said(tmp_path):
+def test_nothing_to_play_is_reported(tmp_path):
     (tmp_path / "flows.csv").write_text("start_ns,end_ns,src,dst,octets\n")
     with pytest.raises(ValueError, match="contains no traffic to play"):
         recorded([("flows", str(tmp_path / "flows.csv"))], begin_ns=BEGIN)

@@ -71,7 +71,7 @@ def test_a_fit_machine_is_fine():
         ("compiled code", {"python": (3, 9, 1)}, "error", "Python 3.9.1", "3.11"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_to_do(name, changes, level, said, advice):
+def test_what_is_wrong_is_reported_with_what_to_do(name, changes, level, said, advice):
     check = told(name, but(**changes))
     assert (check.level, said in check.said, advice in check.advice) == (level, True, True), check
     assert worst(examine(but(**changes), ASKED)) == level

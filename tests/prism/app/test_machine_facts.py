@@ -68,7 +68,7 @@ def test_interfaces_are_up_or_missing():
     assert machine_facts._packet_sockets() is not None
 
 
-def test_compiled_code_is_kept_where_numba_is_told(monkeypatch, tmp_path):
+def test_compiled_code_is_kept_where_numba_is_configured_to(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     assert machine_facts._cache() == (str(tmp_path / "cache"), True)
     monkeypatch.delenv("NUMBA_CACHE_DIR")

@@ -62,7 +62,7 @@ def cases_of(body):
     return sorted((one["annotations"]["finding"], one["status"]) for one in body["alerts"])
 
 
-def test_a_case_is_told_and_its_end_and_nothing_twice_after_a_restart(tmp_path, outbox):
+def test_a_case_is_reported_and_its_end_and_nothing_twice_after_a_restart(tmp_path, outbox):
     with listening() as heard:
         asked = quick(tmp_path, receiver(url=f"{heard.url}/"))
         with running(asked, outbox, first=board(case())) as (alerts, boards):
@@ -138,7 +138,7 @@ def test_dead_letters_are_seen_and_hold_up_nothing(tmp_path, outbox):
     assert (tally["hook", "dead"], tally["hook", "sent"], tally[("hook",)]) == (1, 1, 0)
 
 
-def test_what_nobody_got_is_told_after_a_restart_under_another_id(tmp_path, outbox):
+def test_what_nobody_got_is_reported_after_a_restart_under_another_id(tmp_path, outbox):
     with listening() as heard:
         heard.answers["/"] = (401, {}, b"")
         asked = quick(tmp_path, receiver(url=f"{heard.url}/"))

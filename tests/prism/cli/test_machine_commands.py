@@ -15,7 +15,7 @@ def run(*args):
     return CliRunner().invoke(main.app, ["doctor", *map(str, args)])
 
 
-def test_what_is_found_is_told_and_the_exit_code_says_how_bad_it_is(tmp_path):
+def test_what_is_found_is_reported_and_the_exit_code_says_how_bad_it_is(tmp_path):
     result = run("--folder", tmp_path, "--json", "--port", "1/udp", "--rate", "1", "--pause", "0")
     told = json.loads(result.stdout)
     assert result.exit_code == {"fine": 0, "warning": 1, "error": 2}[told["level"]]
@@ -36,7 +36,7 @@ def test_a_port_in_use_is_a_warning_and_a_missing_interface_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["80", "80/sctp", "0/udp", "70000/tcp", "x/udp", "²/udp"])
-def test_what_is_no_port_is_one_line_and_exit_2(text):
+def test_an_invalid_port_is_one_line_and_exit_2(text):
     result = run("--port", text)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"prism: {text!r} is not a port")

@@ -69,7 +69,7 @@ def test_what_is_wrong_is_one_line(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a while")
 @pytest.mark.parametrize("words", [("status",), ("prune",), ("prune", "--keep", "2d")])
-def test_a_folder_of_somebody_else_is_told(words):
+def test_a_folder_of_somebody_else_is_reported(words):
     from collectors.clickhouse import drivers  # noqa: F401 - somebody else may not read it
 
     with tempfile.TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def test_a_folder_of_somebody_else_is_told(words):
 
 
 @pytest.mark.parametrize("word", ["status", "prune"])
-def test_a_name_that_no_folder_can_have_is_told(word, tmp_path):
+def test_a_name_that_no_folder_can_have_is_reported(word, tmp_path):
     found = run(word, str(tmp_path / ("n" * 300)))
     assert (found.exit_code, found.stderr.count("\n")) == (2, 1)
     assert found.stderr.endswith("nnn: file name too long\n")
@@ -200,7 +200,7 @@ def test_times():
             parse_seconds(text)
 
 
-def test_a_table_that_takes_nothing_is_told(where):
+def test_a_table_that_takes_nothing_is_reported(where):
     run("init", where)
     database = opened(where)
     database.query("ALTER TABLE flows DROP COLUMN octets")

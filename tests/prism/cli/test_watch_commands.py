@@ -82,7 +82,7 @@ def cut_files(folder):
         yield str(folder / name), said
 
 
-def test_what_was_cut_off_or_holds_nothing_is_said(tmp_path):
+def test_what_was_cut_off_or_holds_nothing_is_reported(tmp_path):
     for path, said in cut_files(tmp_path):
         words = ["watch", "--replay", path, "--speed", "max"]
         shown, quiet = RUN.invoke(app, words), RUN.invoke(app, [*words, "--quiet"])

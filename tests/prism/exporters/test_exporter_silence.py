@@ -81,7 +81,7 @@ def test_a_job_that_goes_on_elsewhere_is_not_blamed_and_keeps_its_name_when_it_i
     assert (status.state, status.found.parallelism.layout.pp, len(status.found.job.endpoints)) == ("running", 2, 4)
 
 
-def test_one_that_stays_away_is_told_all_the_time(across):
+def test_one_that_stays_away_is_reported_all_the_time(across):
     flows, _ = across
     watch, told = played(without(flows, "leaf0", at(flows, 9)))
     assert claims(told) == set()
@@ -117,7 +117,7 @@ def test_a_job_that_falls_silent_where_others_are_heard_hangs():
     assert all(case.finding.confidence > MAX_CONFIDENCE_BLIND for case in told[-1].cases if is_claim(case.finding))
 
 
-def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_told():
+def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_reported():
     _, told = played(hung())
     assert claims(told) == {("hang", ("10.10.2.1",))}
     (finding,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
@@ -146,7 +146,7 @@ def test_an_outage_in_which_datagrams_were_lost_is_hardly_believed():
     assert list(weaken([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
 
 
-def test_losses_are_told_once():
+def test_losses_are_reported_once():
     before, now = {"a": Heard(1, 2, 1)}, {"a": Heard(5, 4, 3), "b": Heard(5)}
     (words,) = loss_notes(before, now)
     assert words.startswith("exporter a: 2 datagrams or records were lost until 00:00:00 UTC")

@@ -14,7 +14,7 @@ def test_a_good_exporter_lacks_nothing():
     assert what(GOOD, now_ns=101 * S) == []
 
 
-def test_each_lack_is_said_with_lines_to_configure():
+def test_each_lack_is_reported_with_lines_to_configure():
     assert what(replace(GOOD, rates={4096: 1000})) == ["1 in 4,096 packets is sampled"]
     assert what(replace(GOOD, rates={0: 1000})) == ["the sampling rate is not exported"]
     assert what(replace(GOOD, timeout_ns=60 * S)) == ["records last 60 s: an active timeout cuts them"]

@@ -34,7 +34,7 @@ def test_in_brief(make_finding):
     assert advice.brief(Isolation()) == ""
 
 
-def test_page_and_alert_say_the_same(diagnosis):
+def test_page_and_alert_agree(diagnosis):
     board = board_of(diagnosis)
     for case in board.cases:
         page = finding_views.finding(board, case.id)["advice"]

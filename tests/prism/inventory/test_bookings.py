@@ -15,7 +15,7 @@ jobs:
 """
 
 
-def test_each_form_is_told_by_its_content():
+def test_each_form_is_identified_by_its_content():
     (one,) = parse(json.dumps(documents.slurm()), "a.json")
     assert (one.source, one.title) == ("slurm", "llama-70b")
     (one,) = parse(json.dumps(pods(pod("a"))), "a.json")

@@ -20,7 +20,7 @@ def test_a_list_is_expanded(text, hosts):
 
 
 @pytest.mark.parametrize("text", ["a[1", "a]1[", "a[1-", "a[x]", "a[5-2]", "a[[1]]", f"a[0-{MOST}]", "a[0-999]b[0-999]", "a[]"])
-def test_what_is_no_list_is_an_error_with_its_place(text):
+def test_an_invalid_list_is_an_error_with_its_place(text):
     with pytest.raises(ValueError, match=r"^jobs\[0\]\.nodes"):
         expanded(text, "jobs[0].nodes")
 

@@ -37,7 +37,7 @@ def test_endpoints_get_their_leaf_and_port_by_rail_and_switches_their_links():
     assert parse_topology(json.dumps(to_json(made)), "t.json") == made
 
 
-def test_what_does_not_fit_stays_as_it_was_and_is_said():
+def test_what_does_not_fit_stays_as_it_was_and_is_reported():
     placed = Topology({"10.0.0.1": Endpoint("server0", 0, "leaf7")})
     made, (word,) = completed(placed, [Neighbour("server0", "eth2", "leaf0", "e1")])
     assert made.leaf("10.0.0.1") == "leaf7"

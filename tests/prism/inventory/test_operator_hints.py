@@ -97,7 +97,7 @@ def test_agreement_is_silent():
     assert list(contradictions(hints(tp=4), [found(tp=2, confidence=0.5)], ENDS, None)) == [], "the traffic is not clear"
 
 
-def test_contradictions_are_told():
+def test_contradictions_are_reported():
     (size,) = contradictions(hints(tp=4), [found(tp=2, dp=4)], ENDS, None)
     assert size == "hints: tp 4 was given for job llama, but the traffic shows TP 2 (95% sure)"
     more, fewer = contradictions(hints((*ENDS[:7], "10.9.9.9")), [found()], ENDS, None)

@@ -48,7 +48,7 @@ def test_messages_of_one_size_are_constant_where_others_vary():
     assert parts_by_size(edge(0, 1, times)) == []
 
 
-def test_few_equal_edges_among_many_say_nothing():
+def test_few_equal_edges_among_many_give_no_result():
     times, begins = steps(12)
     chance = np.random.default_rng(0)
     varying = [edge(k, k + 1, times, chance.integers(1000, 10**6, len(times))) for k in range(2, 9)]

@@ -15,7 +15,7 @@ def test_joined_clusters_are_one():
     assert joined([frozenset({0}), frozenset({1}), frozenset({2})], [(0, 2)]) == [{0, 2}, {1}]
 
 
-def test_some_edges_of_each_cluster_are_looked_at_the_heaviest_among_them():
+def test_some_edges_of_each_cluster_are_examined_the_heaviest_among_them():
     flows = training(dp=16).flows()
     talk, steady = pair_volumes(flows, placed(16))
     assert len(talk) >= len(steady) == 16

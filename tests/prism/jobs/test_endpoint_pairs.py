@@ -41,7 +41,7 @@ def test_pairs_sum_up_what_each_moved_and_when():
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc"), st.integers(0, 2)), max_size=30))
-def test_sums_of_pairs_are_as_the_plain_way_says(records):
+def test_sums_of_pairs_are_as_in_the_plain_twin(records):
     found = pairs_of(flows_of(*records))
     told = zip(found.src, found.dst, found.octets, found.records, found.first_ns, found.last_ns, strict=True)
     expected = {}

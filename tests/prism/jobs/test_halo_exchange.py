@@ -58,5 +58,5 @@ def test_a_ring_adds_up():
     assert not judged(swaps([up] * 30), 16)
 
 
-def test_few_members_say_nothing():
+def test_few_members_give_no_result():
     assert not judged(swaps([lambda r: r ^ 1, lambda r: r ^ 2], ranks=4), 4)

@@ -45,7 +45,7 @@ def test_a_group_of_two_ids_is_two():
     assert set(by_job_id(flows, [codes(flows, range(8))])) == {codes(flows, range(4)), codes(flows, range(4, 8))}
 
 
-def test_groups_of_one_id_are_one_where_ids_tell_jobs_apart():
+def test_groups_of_one_id_are_one_where_ids_distinguish_jobs():
     flows = with_ids(two_jobs().flows(), lambda _, __: 7)
     apart = [codes(flows, range(4)), codes(flows, range(4, 8))]
     assert by_job_id(flows, apart) == apart  # one id for all may be a default
@@ -62,7 +62,7 @@ def test_who_has_no_id_stays_with_the_largest_part():
     assert set(found) == {codes(flows, [0, 1, 2]), codes(flows, [3, 4, 5, 6, 7])}
 
 
-def test_jobs_that_exchange_payload_are_told_apart_by_their_ids():
+def test_jobs_that_exchange_payload_are_distinguished_by_their_ids():
     wire = training(dp=8)
     flows = wire.flows()
     assert [len(job.endpoints) for job in recognize(flows)] == [8]

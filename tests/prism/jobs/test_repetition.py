@@ -27,12 +27,12 @@ def test_traffic_repeats_at_its_own_steps_and_not_at_those_of_a_stranger():
     assert consistency(shape_of(times, others)) < 0.4
 
 
-def test_too_few_steps_say_nothing():
+def test_too_few_steps_give_no_result():
     assert consistency(shape_of([1, 2, 101, 102], [0, 100, 200])) == 0
 
 
 @given(st.integers(0, 1000))
-def test_consistency_is_as_the_plain_way_says(seed):
+def test_consistency_is_as_in_the_plain_twin(seed):
     shape = np.random.default_rng(seed).random((4, 16))
     shape /= np.sqrt((shape * shape).sum(1))[:, None]
     assert np.isclose(consistency(shape), plain(shape))

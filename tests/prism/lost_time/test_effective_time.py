@@ -25,7 +25,7 @@ def hang(begin, end):
     return Case("h", made, "closed", NOW, NOW, NOW)
 
 
-def test_a_row_says_what_was_lost_of_the_time_asked_for():
+def test_a_row_says_what_was_lost_of_the_time_requested():
     shown, cases = board(1, 2, 3, 4, 9, 10, 11, 12), [hang(5, 8)]
     [row] = effective(shown, cases, 0, NOW)
     assert row["ratio"] == pytest.approx(1 - 4 / 12)

@@ -171,7 +171,7 @@ def test_every_address_of_a_name_is_checked(monkeypatch):
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
-def test_tls_is_checked_against_the_name_that_was_asked_for(tmp_path, monkeypatch):
+def test_tls_is_checked_against_the_name_that_was_requested(tmp_path, monkeypatch):
     pem = certificate(tmp_path, "DNS:prism.test")
     real = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *a, **k: real("127.0.0.1" if "test" in host else host, *a, **k))

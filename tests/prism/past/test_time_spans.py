@@ -24,7 +24,7 @@ def test_each_way_to_write_a_time_is_read(text, at):
 
 
 @pytest.mark.parametrize("text", ["", "soon", "1795214600", "-1y", "1960-01-01", "2026-13-01", "9" * 30])
-def test_what_is_no_time_is_an_error(text):
+def test_an_invalid_time_is_an_error(text):
     with pytest.raises(ValueError, match="is not"):
         moment(text, NOW)
 

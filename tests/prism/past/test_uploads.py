@@ -37,7 +37,7 @@ def finished(uploads, one, timeout=120):
     return one
 
 
-def test_what_is_no_capture_fails_and_says_why_without_its_place(tmp_path):
+def test_an_invalid_capture_fails_and_says_why_without_its_place(tmp_path):
     with Uploads(tmp_path) as uploads:
         bad = upload(uploads, [("../../etc/leaf0.pcap", b"x" * 500)])
         twice = quick(uploads)

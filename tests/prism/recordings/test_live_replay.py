@@ -63,7 +63,7 @@ def claims(told):
     return [[(c.id, c.state, c.finding.ids, c.finding.confidence) for c in board.cases] for board in told]
 
 
-def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_is_killed(tmp_path):
+def test_workers_of_a_cluster_read_their_jobs_rows_and_give_the_same_result_though_one_is_killed(tmp_path):
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
     here = boards("slow_nic")
@@ -84,7 +84,7 @@ def test_workers_of_a_cluster_read_their_jobs_rows_and_tell_the_same_though_one_
     assert [[status.id for status in board.jobs] for board in there] == [[s.id for s in board.jobs] for board in here]
 
 
-def test_who_has_no_workers_is_waited_for_once_and_the_same_is_told():
+def test_who_has_no_workers_is_waited_for_once_and_the_same_is_reported():
     distributed = pytest.importorskip("distributed")
     flows, transits, topology, _ = capture("slow_nic")
     here = boards("slow_nic")

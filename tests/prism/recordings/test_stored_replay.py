@@ -15,7 +15,7 @@ pytest.importorskip("chdb")
 PCAPS = Path(__file__).parents[3] / "pcaps"
 
 
-def test_records_that_went_through_the_store_tell_the_same_and_are_there_once(tmp_path):
+def test_records_that_went_through_the_store_give_the_same_result_and_are_there_once(tmp_path):
     folder = PCAPS / "two_jobs"
     told = []
     for again in range(3):

@@ -91,7 +91,7 @@ def test_text_is_as_json_writes_it(value):
 
 
 @given(st.lists(st.tuples(leaves, leaves), max_size=4))
-def test_what_is_told_by_column_is_as_one_by_one(things):
+def test_what_is_identified_by_column_is_as_one_by_one(things):
     assert json_report._plain(by_column(things)) == json_report._plain([{"one": one, "other": other} for one, other in things])
 
 

@@ -64,7 +64,7 @@ def test_what_is_said_about_a_finding(diagnosis):
     assert text.index("CRITICAL") < text.index("INFO")
 
 
-def test_what_was_not_understood_is_said(diagnosis):
+def test_what_was_not_understood_is_reported(diagnosis):
     text = screen(diagnosis)
     assert "Not understood: 3 endpoints talk to every job and belong to none" in text
     assert "skipped: not IP (12)" in text

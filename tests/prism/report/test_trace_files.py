@@ -43,7 +43,7 @@ def test_names_from_other_reports_stay_in_the_folder(diagnosis, make_job, tmp_pa
     assert len(list((tmp_path / "in").iterdir())) == len(names)
 
 
-def test_folders_that_cannot_be_written_are_told_before_any_work(tmp_path):
+def test_folders_that_cannot_be_written_are_reported_before_any_work(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="is a file; name a folder"):
         check_folder(f"{tmp_path}/file/")

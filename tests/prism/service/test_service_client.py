@@ -45,7 +45,7 @@ class _Other(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_what_is_no_service_is_told():
+def test_what_is_no_service_is_reported():
     with http.server.HTTPServer(("127.0.0.1", 0), _Other) as other:
         thread = threading.Thread(target=other.serve_forever)
         thread.start()

@@ -29,7 +29,7 @@ def test_stacks_are_collected_and_clustered(tmp_path):
     assert "outliers: 2" in told
 
 
-def test_failures_are_told(tmp_path):
+def test_failures_are_reported(tmp_path):
     assert "status 3" in act(ACTION, ["sh", "-c", "exit 3"], tmp_path, dry=False)
     assert "cannot be run" in act(ACTION, ["/nowhere"], tmp_path, dry=False)
     assert "left no stacks" in act(ACTION, ["true"], tmp_path, dry=False)

@@ -119,7 +119,7 @@ def test_who_was_always_slow_must_be_so_for_longer():
 
 
 @pytest.mark.parametrize("kind", ["hang", "crash"])
-def test_that_a_job_stands_still_is_told_at_once_and_lasts_while_it_does(kind):
+def test_that_a_job_stands_still_is_reported_at_once_and_lasts_while_it_does(kind):
     trails = follow((), [finding(10, 12, kind=kind)], job(10), 12 * S)
     assert len(told(trails)) == 1
     for now in range(13, 60):
@@ -190,7 +190,7 @@ def test_another_culprit_takes_its_place():
     assert {case.finding.ids[0]: case.state for case in told(trails)} == {"10.0.0.5": "closed", "10.0.0.9": "open"}
 
 
-def test_steps_that_are_cut_elsewhere_name_nobody_else_for_a_time_that_was_told():
+def test_steps_that_are_cut_elsewhere_name_nobody_else_for_a_time_that_was_reported():
     trails = opened()
     for now in range(14, 17):
         elsewhere = {"j": replace(job(now)["j"], ends=job(now)["j"].ends + S // 3)}

@@ -85,7 +85,7 @@ def test_a_report_is_remembered_as_what_it_told(diagnosis):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": 3}', '{"jobs": [{"id": "a"}]}', '{"jobs": ["a"]}', "\x00"])
-def test_what_is_no_report_is_named(text):
+def test_an_invalid_report_is_named(text):
     with pytest.raises(ValueError, match=r"r\.json: is not a report"):
         reported_jobs(text, "r.json")
 

@@ -39,7 +39,7 @@ def test_what_comes_more_often_than_steps_tells_that_records_are_collected():
     assert pause_bound(every, job(1, 2, 9)) == float("inf")
 
 
-def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not():
+def test_a_job_is_examined_when_a_step_should_be_over_and_often_when_it_is_not():
     one = trusted(job(1, 2, 3, 4))
     last = int(job_ends(one.found.timeline)[-1])
     assert not step_is_due(one, last + S // 10, last + S // 2)  # nothing new
@@ -53,7 +53,7 @@ def test_a_job_is_looked_at_when_a_step_should_be_over_and_often_when_it_is_not(
     assert late == [False, False, True, True, False]
 
 
-def test_a_job_of_which_the_newest_step_may_be_a_part_of_one_is_looked_at_when_that_should_be_over():
+def test_a_job_of_which_the_newest_step_may_be_a_part_of_one_is_examined_when_that_should_be_over():
     one = trusted(job(1, 2, 3, 4))
     own = one.found.timeline.steps[0].copy()
     own[-1, 1] -= S // 5

@@ -51,7 +51,7 @@ def test_a_gap_begins_once_and_ends_with_the_first_newer_record():
     assert with_end((), flows(5)) == ()
 
 
-def test_it_is_told_with_its_length_and_its_reason():
+def test_it_is_reported_with_its_length_and_its_reason():
     gap = Gap(3600 * S, 3605 * S)
     assert described(gap) == "no records were collected from 01:00:00 to 01:00:05 UTC (5.0 s): Prism was not running"
     assert "Prism was paused" in described(replace(gap, reason="paused"))

@@ -38,7 +38,7 @@ def test_a_window_reaches_back_so_far_that_four_of_them_come_back_whole_until_on
     assert reach(parts(30, rest_s=0), 30 * S, 0.0, 120 * S, 120 * S) == 30 * S
 
 
-def test_rests_between_few_parts_are_asked_for_beyond_what_is_searched():
+def test_rests_between_few_parts_are_requested_beyond_what_is_searched():
     ends = parts(30, rest_s=60)
     newest = int(ends[23])
     assert reach(ends, int(ends[-1]), 0.0, 120 * S, 600 * S) == newest - 5 * 68 * S

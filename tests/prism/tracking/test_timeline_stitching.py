@@ -76,7 +76,7 @@ def test_only_the_newest_is_kept():
     assert job_ends(whole)[-1] == 505 * STEP + 1
 
 
-def test_events_are_told_once():
+def test_events_are_reported_once():
     old, new = timeline(0, 10), timeline(5, 15)
     stop, pause = Event("stop", 10 * STEP, 10 * STEP), Event("evaluation", 7 * STEP, 8 * STEP)
     old = Timeline(old.steps, (Event("start", 0, 0), pause, stop), old.spans)

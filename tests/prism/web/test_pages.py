@@ -72,7 +72,7 @@ def test_a_phone_scrolls_one_way_only(shown, opened):
         assert page.evaluate(WIDE) == 0, to
 
 
-def test_what_is_not_there_is_said(shown, opened):
+def test_what_is_not_there_is_reported(shown, opened):
     page = opened(f"{shown.url}#/jobs/nobody", allowed="404")
     expect(page.locator("main")).to_contain_text("Nothing is known under this address")
     go(page, "#/nowhere")

@@ -73,7 +73,7 @@ def test_each_kind_of_name_leads_to_its_page(named, opened, text, leads):
     page.wait_for_function("leads => location.hash.startsWith(leads)", arg=leads)
 
 
-def test_what_nobody_is_called_is_said_and_escape_closes(named, opened):
+def test_what_nobody_is_called_is_reported_and_escape_closes(named, opened):
     page = opened(named[0])
     page.fill("#search", "nobody at all")
     expect(page.locator("#found")).to_contain_text("Nothing has such a name.")

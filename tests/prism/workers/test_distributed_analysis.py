@@ -80,7 +80,7 @@ def told(executor, records, flows, **knobs):
 
 
 @pytest.mark.parametrize("ahead", [1, 16])
-def test_threads_tell_the_same(flows, expected, ahead):
+def test_threads_give_the_same_result(flows, expected, ahead):
     seen = []
     with ThreadPoolExecutor(2) as pool:
         assert told(pool, Memory(flows), flows, max_pending=ahead, progress=lambda *p: seen.append(p)) == expected
@@ -124,7 +124,7 @@ def test_records_elsewhere_have_to_be_summed_up(flows):
         told(pool, Elsewhere(flows), flows)
 
 
-def test_a_dask_cluster_tells_the_same_though_a_worker_is_killed(flows, expected, tmp_path, cluster):
+def test_a_dask_cluster_gives_the_same_result_though_a_worker_is_killed(flows, expected, tmp_path, cluster):
     dying = Dying(flows, tmp_path / "dead")
     with workers(1, cluster.scheduler_address) as executor:
         assert told(executor, Memory(flows), flows) == expected

@@ -51,7 +51,7 @@ def packed(given, octets, packets, filler, *, vary=()):
 
 
 @given(layouts(), st.sets(st.sampled_from([x.OCTETS, x.PACKETS, x.SRC_PORT, 82, 95, 9999, 33])))
-def test_records_of_one_size_and_of_many_say_the_same(layout, vary):
+def test_records_of_one_size_and_of_many_agree(layout, vary):
     given_fields, values = layout
     flexible = [(element, x.VARIABLE if element in vary else size) for element, size in given_fields]
     fixed_body = b"".join(packed(given_fields, *v) for v in values)

@@ -23,7 +23,7 @@ class Numbers:
         return self.columns.get(name)
 
 
-def test_rates_hold_from_where_they_were_told():
+def test_rates_hold_from_where_they_were_reported():
     one, other = (Exporter(name, most_templates=9, most_octets=1 << 20) for name in "ab")
     other.announce(9, 0, ALL, 9)
     sources = [exporter.source(9, 0) for exporter in (one, other)]
@@ -129,7 +129,7 @@ def test_options_that_are_about_another_domain():
     assert sorted(flows.sampling_rate.tolist()) == [32, 64]
 
 
-def test_boot_times_hold_from_where_they_were_told():
+def test_boot_times_hold_from_where_they_were_reported():
     fields = ((8, 4), (12, 4), (22, 4), (21, 4))
     data = set_(300, bytes(8) + struct.pack(">II", 10_000, 14_000))
     head = ipfix(template(300, fields), options_template(400, ((144, 4),), ((160, 8),)), domain=1)

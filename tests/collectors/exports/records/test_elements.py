@@ -39,7 +39,7 @@ def test_a_user_s_lines_come_first_and_may_take_meanings_away():
         (f'{LINE}\n1,2,"a\n', "line"),
     ],
 )
-def test_a_bad_line_is_told_by_its_number(text, why):
+def test_a_bad_line_is_identified_by_its_number(text, why):
     with pytest.raises(DecodeError, match=re.escape(why)):
         parse(text, "mine")
 

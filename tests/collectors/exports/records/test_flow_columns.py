@@ -62,7 +62,7 @@ def test_reverse_times():
 
 
 @pytest.mark.parametrize(("told", "said", "expected"), [(7, 0, 7), (7, 9, 9), (1, 1 << 60, 1 << 32)])
-def test_what_a_record_says_counts_more_than_what_was_told(told, said, expected):
+def test_what_a_record_says_counts_more_than_what_was_reported(told, said, expected):
     assert rates(numbers((34, [said])), np.array([told])).tolist() == [expected]
 
 

@@ -55,7 +55,7 @@ def test_retries_come_when_they_should_and_end():
 
 
 @given(st.floats(0, 1), st.floats(0, 1e5), st.integers(0, 20))
-def test_a_retry_is_never_before_what_was_asked_for(chance, asked, tries):
+def test_a_retry_is_never_before_what_was_requested(chance, asked, tries):
     found = update_notification(notification(tries=tries), Delivery(False, "HTTP 503", True, asked), NOW, Retrying(), chance)
     least = max(asked, Retrying().after_s[min(tries, 8)]) * S
     assert least - 1 <= found.next_ns - NOW <= least * 1.1 + 1

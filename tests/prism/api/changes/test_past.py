@@ -26,7 +26,7 @@ def test_a_time_is_diagnosed_again(api, service):
         ({"start": 1, "end": 2, "colour": 1}, 422),
     ],
 )
-def test_what_cannot_be_diagnosed_is_said(api, body, status):
+def test_what_cannot_be_diagnosed_is_reported(api, body, status):
     assert api.post("/diagnoses", json=body).status_code == status
 
 

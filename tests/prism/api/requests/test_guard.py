@@ -124,7 +124,7 @@ def test_no_client_gets_more_than_its_share(asked):
         assert passed[client] <= 5 + 2.0 * now[0] + 1e-6
 
 
-def test_clients_that_are_told_apart_are_bounded():
+def test_clients_that_are_distinguished_are_bounded():
     buckets = Buckets(1.0, 1, 3, lambda: 0.0)
     for i in range(100):
         assert buckets.take(str(i)) == 0

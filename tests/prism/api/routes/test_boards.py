@@ -29,7 +29,7 @@ def test_switches_of_the_newest_window_or_of_any_time(api, service):
     assert api.get("/switches", params={"start_ns": 0, "end_ns": 1}).json()["items"][0]["octets_out"] == 0
 
 
-def test_more_records_than_are_looked_at_are_told(service):
+def test_more_records_than_are_examined_are_reported(service):
     with served(replace(service, limits=replace(service.limits, looked_at=5))) as port:
         assert httpx.get(f"http://127.0.0.1:{port}/api/v1/switches").json()["truncated"] is True
 

@@ -29,7 +29,7 @@ def live():
         yield service, f"http://127.0.0.1:{port}/api/v1/events"
 
 
-def test_every_new_board_is_told(live):
+def test_every_new_board_is_reported(live):
     service, url = live
     with httpx.stream("GET", url, timeout=60) as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")

@@ -64,7 +64,7 @@ def test_logs_are_joined_with_the_flows_around_a_finding(hang):
     assert api.get("/incidents", params={"finding": "other"}).json()["items"] == []
 
 
-def test_what_is_not_known_is_said(hang):
+def test_what_is_not_known_is_reported(hang):
     api, board = hang
     files, _ = logs_of_the_hang()
     assert api.post("/incidents", data={"finding": "x"}, files=files[:1]).status_code == 404

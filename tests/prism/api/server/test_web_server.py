@@ -29,7 +29,7 @@ def test_which_addresses_only_this_host_reaches(host, own):
     assert is_loopback(host) is own
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_that_is_taken_is_reported():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -69,7 +69,7 @@ def test_every_stretch_the_strongest_first():
     assert [(one.start, one.stop) for one in found] == [(40, 60), (10, 15)]
 
 
-def test_long_series_are_looked_at_in_pieces():
+def test_long_series_are_examined_in_pieces():
     one = shift(series(3000, (1700, 1720, 0.5)), 0.02)
     assert (one.start, one.stop) == (1700, 1720)
 

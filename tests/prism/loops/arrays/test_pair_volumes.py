@@ -50,7 +50,7 @@ def test_pairs_recur_where_their_edges_do(some):
     )
 
 
-def test_those_not_asked_for_carry_nothing():
+def test_those_not_requested_carry_nothing():
     flows = flows_of([(0, 1, 0, 1, 5), (1, 2, 1, 1, 5), (1, 0, 2, 1, 5)])
     known = carried(flows, np.zeros(3, np.bool_), np.array([True, True, False]))
     assert (known.src.tolist(), known.dst.tolist(), known.number.tolist()) == ([0, 1], [1, 0], [0, 2, 1])

@@ -53,7 +53,7 @@ def test_steps_between_long_evaluations_are_steps(every, deep):
     assert len(found.first.empty) == 15
 
 
-def test_too_little_says_nothing():
+def test_too_little_gives_no_result():
     wire = Wire()
     wire.send(0, 1, 1000, T0)
     wire.send(1, 0, 1000, T0 + MS)

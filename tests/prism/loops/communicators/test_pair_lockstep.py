@@ -40,7 +40,7 @@ def test_rings_without_a_common_member_stay_apart(late):
     assert left == {}
 
 
-def test_rings_that_cross_in_a_member_are_told_apart_by_when_they_run():
+def test_rings_that_cross_in_a_member_are_distinguished_by_when_they_run():
     found, _ = collectives(rings([0, 1, 2, 3], [0, 4, 8], [3, 7, 11], late=50, gap_ms=150))
     assert sets(found) == [[0, 1, 2, 3], [0, 4, 8], [3, 7, 11]]
 

@@ -29,7 +29,7 @@ def test_each_may_go_at_its_own_pace_until_a_step_ends(uneven):
     assert 0.7 < own_pace(one.ravel(), other.ravel()) < 1.5
 
 
-def test_of_few_nothing_is_told():
+def test_of_few_nothing_is_reported():
     one = steps(np.random.default_rng(1))
     assert np.isnan(own_pace(one[: FEW - 1], one))
     assert np.isnan(own_pace(one, one[:0]))

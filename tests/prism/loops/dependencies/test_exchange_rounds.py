@@ -38,7 +38,7 @@ records = st.lists(st.tuples(codes, codes, st.integers(0, 30), st.integers(1, 3)
 
 
 @given(records)
-def test_who_joins_a_round_is_as_the_plain_way_says(some):
+def test_who_joins_a_round_is_as_in_the_plain_twin(some):
     own, to, start, octets = (np.array([one[k] for one in some], np.int64) for k in range(4))
     mask = np.array([one[4] for one in some], np.bool_)
     assert joined(own, to, start, octets, mask) == naively_joined(own, to, start, octets, mask)
@@ -71,7 +71,7 @@ def test_of_two_that_begin_at_once_both_needed_what_the_later_one_did():
 
 
 @given(st.lists(st.tuples(codes, st.integers(50, 90), st.integers(1, 50)), max_size=16))
-def test_who_meets_whom_is_as_the_plain_way_says(some):
+def test_who_meets_whom_is_as_in_the_plain_twin(some):
     pair, start, need = (np.array([one[k] for one in some], np.int64) for k in range(3))
     back, expected = np.array([1, 0, -1]), need.tolist()
     for i in range(len(some)):

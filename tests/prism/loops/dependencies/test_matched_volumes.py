@@ -142,7 +142,7 @@ def in_columns(some):
 
 
 @having(some_moved, some_moved)
-def test_shares_are_as_the_plain_way_says(some, others):
+def test_shares_are_as_in_the_plain_twin(some, others):
     moved, asked = in_columns(some), in_columns(others)
     if not some:
         return

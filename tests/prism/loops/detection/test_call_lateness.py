@@ -43,7 +43,7 @@ def test_the_late_one_is_late_in_every_call():
     assert late[[0, 2, 3]].max() == 0
 
 
-def test_few_calls_say_nothing():
+def test_few_calls_give_no_result():
     sent, begins = ring(calls=3)
     assert lateness(on_end(sent), begins) is None
 

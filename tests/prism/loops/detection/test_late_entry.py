@@ -60,7 +60,7 @@ codes = st.integers(0, 3)
     st.integers(1, 3),
     st.sampled_from((0.5, 2.0)),
 )
-def test_who_joins_late_is_as_the_plain_way_says(some, parts, many):
+def test_who_joins_late_is_as_in_the_plain_twin(some, parts, many):
     flows = records(some)
     streams = [np.arange(len(some))[k::parts] for k in range(parts)]
     assert sorted(joined_late(flows, streams, 1000, many=many)) == naively(flows, streams, 1000, many, 0.01)

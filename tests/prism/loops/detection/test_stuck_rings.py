@@ -58,7 +58,7 @@ def test_where_all_have_sent_as_much_nobody_is_waited_for():
     assert not len(waits(on_end(sent), ranks, begins).edge)
 
 
-def test_few_lanes_say_nothing():
+def test_few_lanes_give_no_result():
     sent, ranks, begins = ring(4, 2, 0)
     assert not len(waits(on_end(sent[:3]), ranks[:3], begins).edge)
     assert not len(waits(on_end([]), np.zeros(0, np.int64), begins).edge)

@@ -23,7 +23,7 @@ lengths = st.lists(st.sampled_from((98, 100, 102, 130)), min_size=3, max_size=12
 
 
 @given(lengths, lengths, st.integers(-40, 40), st.lists(st.integers(0, 3), min_size=12, max_size=12))
-def test_in_step_is_as_the_plain_way_says(one, other, late, jitter):
+def test_in_step_is_as_in_the_plain_twin(one, other, late, jitter):
     a, b = (np.cumsum(own, dtype=np.int64) * MS for own in (one, other))
     for theirs in (b + late * MS, a + late * MS + np.array(jitter[: len(a)]) * MS):
         theirs.sort()

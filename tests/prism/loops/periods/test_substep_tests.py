@@ -50,7 +50,7 @@ def test_steps_take_each_its_own_time(seed, slow):
     assert not found.of_one_step()
 
 
-def test_most_steps_of_their_own_are_told():
+def test_most_steps_of_their_own_are_reported():
     assert np.mean([of_their_own(made(12, 4, apart=0.03, slow=range(17, 24), seed=seed).length) for seed in range(100)]) > 0.8
 
 
@@ -69,7 +69,7 @@ def test_buckets_of_a_backward_pass_leave_a_forward_pass(long, may):
 
 
 @pytest.mark.parametrize("groups", [(), ((10, 10),), ((10,), (11,), (12,), (9,), (10,))])
-def test_of_too_few_nothing_is_told(groups):
+def test_of_too_few_nothing_is_reported(groups):
     found = beats(*groups)
     assert not found.of_one_step()
     assert not of_their_own(found.length)

@@ -89,7 +89,7 @@ def test_phases_move_with_time():
     assert (moved.phase == found.phase).all()
 
 
-def test_steps_looked_at_one_by_one_tell_nearly_the_same():
+def test_steps_examined_one_by_one_give_nearly_the_same():
     view, found = told(simulate(PRESETS["pipeline"], 0).flows)
     few = phases(view.flows, view.job, view.parallelism, view.timeline, max_records=len(view.flows) // 6)
     check_cover(few, view.timeline.steps)

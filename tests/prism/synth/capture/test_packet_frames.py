@@ -29,7 +29,7 @@ def built(snaplen):
 
 
 @pytest.mark.parametrize("snaplen", [70, 128, 5000])
-def test_our_decoder_reads_what_was_asked_for(snaplen):
+def test_our_decoder_reads_what_was_requested(snaplen):
     t = table()
     for i, (frame, wire) in enumerate(zip(*built(snaplen), strict=True)):
         found = plain_decoder.unpack(frame, wire, 1)

@@ -20,7 +20,7 @@ degradation: {sampling: 8, keep: 0.5}
 """
 
 
-def test_yaml_and_json_say_the_same():
+def test_yaml_and_json_agree():
     spec = parse(WHOLE, "a.yaml")
     assert spec == Spec(
         "mine",

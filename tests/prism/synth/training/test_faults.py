@@ -52,5 +52,5 @@ def test_data_that_comes_late_comes_late_to_some():
     assert work().data_wait() == pytest.approx(2e6)
 
 
-def test_lengths_of_sequences_are_usual_where_nothing_else_is_asked_for():
+def test_lengths_of_sequences_are_usual_where_nothing_else_is_requested():
     assert work().lengths(3).tolist() == [1, 1, 1]

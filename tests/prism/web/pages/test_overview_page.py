@@ -82,7 +82,7 @@ def test_nothing_yet(opened):
             expect(page.locator(".empty").first).to_be_visible()
 
 
-def test_what_is_unsure_is_said(slow_rank, opened):
+def test_what_is_unsure_is_reported(slow_rank, opened):
     board, records = slow_rank
     (job,), (case,) = board.jobs, board.cases
     layout = replace(job.found.parallelism.layout, confidence=0.6)
