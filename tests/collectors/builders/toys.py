@@ -65,12 +65,13 @@ def send(port, payloads, *, host="127.0.0.1", sender="127.0.0.1"):
             client.sendto(payload, (host, port))
 
 
-def until(true, *, seconds=180, every=0.01):
-    """Wait for something to be true; ask again after so many seconds."""
+def until(true, *, seconds=180, every=0.01, rarest=0.25):
+    """Wait for something to be true; ask again after so many seconds, then more and more rarely: to ask has its cost."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(every)
+        every = min(1.1 * every, max(every, rarest))
 
 
 class Child:
