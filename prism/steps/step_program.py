@@ -62,20 +62,24 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
     """Find lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in
     bins.
     """
-    smooth, detrended = _passed(scale)
-    autocorrelation = np.fft.irfft(power * smooth * detrended)[:, : c.BINS // 2]
-    autocorrelation /= 1 - np.arange(c.BINS // 2) / c.BINS
-    channels, pace = autocorrelation[:-1], autocorrelation[-1]
-    if pace[0] <= 0 or channels[:, 0].sum() <= 0:
+    passed = _passed(scale)
+    both = np.stack([power[:-1].sum(0), power[-1]]) * passed  # the transform of a sum is the sum of transforms
+    sequences, pace = np.fft.irfft(both)[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
+    if pace[0] <= 0 or sequences[0] <= 0:
         return []
-    varied = float((channels[:, 0] / groups).mean())
+    varied = float((_at_no_lag(power[:-1] * passed) / groups).mean())
     weight = float(np.clip(varied / (varied + pace[0]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
-    sequences, pace = channels.sum(0) / channels[:, 0].sum(), pace / pace[0]
+    sequences, pace = sequences / sequences[0], pace / pace[0]
     common = weight * sequences + (1 - weight) * pace
     peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     most = 64 * scale if scale < c.SCALES[-1] else c.LONGEST_LAG * c.BINS
     peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
     return [(float(p), float(sequences[p]), float(pace[p]), weight) for p in peaks.tolist()]
+
+
+def _at_no_lag(power: Floats) -> Floats:
+    """Autocorrelation at lag 0 of each row of spectra: the mean power over all frequencies, of which spectra hold half."""
+    return np.asarray((2 * power.sum(1) - power[:, 0] - power[:, -1]) / (2 * c.BINS))
 
 
 def _spectra(clock: Clock) -> tuple[Floats, Floats]:
@@ -111,10 +115,10 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
 
 
 @cache
-def _passed(scale: int) -> tuple[Floats, Floats]:
-    """Filters by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
+def _passed(scale: int) -> Floats:
+    """Filter of the power by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
     frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
-    return np.exp(-((2 * np.pi * frequency * scale) ** 2)), _detrended(frequency, scale)
+    return np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
 
 
 def _detrended(frequency: Floats, scale: float) -> Floats:
