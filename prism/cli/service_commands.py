@@ -59,7 +59,7 @@ def open_(
         from collectors.live.session import signals
         from prism.api.server.web_server import Wish, serve
         from prism.app.recorded_service import opened
-        from prism.cli.command_io import progress_bars, read_bookings, read_hints, read_topology
+        from prism.cli.offline.command_io import progress_bars, read_bookings, read_hints, read_topology
 
         undo.enter_context(begin("prism", quiet=quiet))
         inputs = named_inputs(files)
