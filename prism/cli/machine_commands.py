@@ -78,7 +78,7 @@ def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
     from prism.service.service_client import ServiceClient
 
     with ServiceClient(url, token_file) as service:
-        found = list(service.all("/exporters", most=100_000, paged=False))
+        found = list(service.all("/exporters", max_items=100_000, paged=False))
     if json:
         from json import dumps
 

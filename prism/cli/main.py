@@ -152,7 +152,7 @@ def replay(
         with progress_bars(quiet=quiet) as progress, memory_limit(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
             diagnosis = run(
-                inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, bookings=bookings, **where
+                inputs, placed, progress, asked, keep=kept, processes=workers, hints=given, bookings=bookings, **where
             )
         diagnosis = renamed(diagnosis, earlier)
         if html:

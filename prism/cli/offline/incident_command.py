@@ -53,7 +53,7 @@ def incident(
             kept.append(records)
             return records
 
-        seen = replay(named_inputs(flows), placed, kept=keep)
+        seen = replay(named_inputs(flows), placed, keep=keep)
         own = join_incident(diagnosis, seen, kept[0], placed)
         if html:
             _write(html, page(own))
