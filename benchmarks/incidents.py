@@ -29,7 +29,7 @@ def incident(logs: Sequence[str], folder: Path, topology: Topology) -> Incident:
     captures = [
         (one.name.split(".")[0], str(one)) for one in sorted(folder.glob("*.pcap.gz")) if not one.name.startswith("merged")
     ]
-    seen = replay(captures, topology, kept=keep)
+    seen = replay(captures, topology, keep=keep)
     return join_incident(diagnose_files(logs), seen, kept[0], topology)
 
 

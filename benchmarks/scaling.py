@@ -135,7 +135,10 @@ _reading: set[tuple[str, str]] = set()
 
 @contextmanager
 def reading(tables: Sequence[ModuleType]) -> Iterator[set[tuple[str, str]]]:
-    """Record which constants are read while the context lasts: pairs of module and name."""
+    """Record which constants are read while the context lasts: pairs of module and name.
+
+    Defaults of arguments were read before; they count as read if anything else of their table is.
+    """
     _reading.clear()
     for table in tables:
         table.__class__ = _Reading
@@ -144,3 +147,7 @@ def reading(tables: Sequence[ModuleType]) -> Iterator[set[tuple[str, str]]]:
     finally:
         for table in tables:
             table.__class__ = ModuleType
+        read = {name for name, _ in _reading}
+        for one in (one for table in tables if table.__name__ in read for one in constants(table)):
+            if defaults(one):
+                _reading.add((one.module.__name__, one.name))

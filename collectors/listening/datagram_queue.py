@@ -53,10 +53,10 @@ class Inbox:
         with self._changed:
             return self._changed.wait_for(lambda: self.has_room, seconds)
 
-    def put(self, parcel: Parcel, *, now: bool = False) -> None:
-        """Add a parcel; waits for room, unless closed or `now`."""
+    def put(self, parcel: Parcel, *, at_once: bool = False) -> None:
+        """Add a parcel; waits for room, unless closed or `at_once`."""
         with self._changed:
-            self._changed.wait_for(lambda: now or self.has_room)
+            self._changed.wait_for(lambda: at_once or self.has_room)
             self._parcels.append(parcel)
             self._units.append(self.shares.add(parcel.datagrams.sender, parcel.datagrams.length))
             self.held_octets += _octets(parcel)

@@ -143,11 +143,11 @@ class Intake:
             slab = received.slab
             datagrams = _datagrams(received, admitted, slab.data, received.places(admitted.rows))  # type: ignore[arg-type]
             receiver.turn()
-            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)), now=True)
+            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)), at_once=True)
             return
         for weight in np.unique(admitted.weight).tolist():
             part = admitted.take(admitted.weight == weight)
-            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))), now=True)
+            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))), at_once=True)
         receiver.clear()
 
     def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:

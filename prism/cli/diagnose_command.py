@@ -30,7 +30,7 @@ def diagnose(
     with report_errors("prism") as undo:
         from collectors.compilation.startup import begin as compiling
         from prism.analysis import diagnose as run
-        from prism.cli.command_io import html_page, read_bookings, read_hints, read_topology, show_diagnosis, write_text
+        from prism.cli.offline.command_io import html_page, read_bookings, read_hints, read_topology, show_diagnosis, write_text
         from prism.cli.store_commands import _database
         from prism.model import Source
         from prism.past.time_spans import span

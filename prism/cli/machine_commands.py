@@ -78,7 +78,7 @@ def _exporters(url: str, token_file: str | None, *, json: bool) -> int:
     from prism.service.service_client import ServiceClient
 
     with ServiceClient(url, token_file) as service:
-        found = list(service.all("/exporters", most=100_000, paged=False))
+        found = list(service.all("/exporters", max_items=100_000, paged=False))
     if json:
         from json import dumps
 
@@ -143,7 +143,7 @@ def demo(
         from collectors.live.session import signals
         from prism.api.server.web_server import served
         from prism.app.demo import incident, playing, recorded
-        from prism.cli.command_io import read_topology
+        from prism.cli.offline.command_io import read_topology
         from prism.service.service_settings import Service
         from prism.tracking.board import Boards
         from prism.tracking.flow_sources import Memory
@@ -179,7 +179,7 @@ def topology(
     with report_errors("prism"):
         from json import dumps
 
-        from prism.cli.command_io import read_text, read_topology
+        from prism.cli.offline.command_io import read_text, read_topology
         from prism.inventory import lldp as read
 
         found = [one for path, device in read.devices(lldp or ()).items() for one in read.parse(read_text(path), path, device)]

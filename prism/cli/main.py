@@ -17,21 +17,11 @@ from collectors.cli.file_arguments import check_output, named_inputs
 from collectors.cli.option_values import Commands, MemoryOption
 from collectors.memory.allocator import keep_freed, reduce_collections
 from collectors.memory.limit import MEMORY, memory_limit, without_limit
-from prism.cli import (
-    alert_commands,
-    counters_command,
-    incident_command,
-    logs_command,
-    machine_commands,
-    metrics_command,
-    service_commands,
-    stacks_command,
-    store_commands,
-    watch_commands,
-)
+from prism.cli import alert_commands, machine_commands, service_commands, store_commands, watch_commands
 from prism.cli import diagnose_command as past_command
 from prism.cli import report_command as reports_command
-from prism.cli.command_io import (
+from prism.cli.offline import counters_command, incident_command, logs_command, metrics_command, stacks_command
+from prism.cli.offline.command_io import (
     html_page,
     progress_bars,
     read_bookings,
@@ -162,7 +152,7 @@ def replay(
         with progress_bars(quiet=quiet) as progress, memory_limit(memory, files):
             where = {"scheduler": scheduler, "store": store or ""}
             diagnosis = run(
-                inputs, placed, progress, asked, kept=kept, processes=workers, hints=given, bookings=bookings, **where
+                inputs, placed, progress, asked, keep=kept, processes=workers, hints=given, bookings=bookings, **where
             )
         diagnosis = renamed(diagnosis, earlier)
         if html:

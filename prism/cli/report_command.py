@@ -27,7 +27,7 @@ def report(
     with report_errors("prism"):
         import time
 
-        from prism.cli.command_io import write_text
+        from prism.cli.offline.command_io import write_text
         from prism.lost_time.lost_hours import BYS
         from prism.lost_time.lost_time_mail import text
         from prism.service.service_client import ServiceClient

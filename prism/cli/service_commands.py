@@ -59,7 +59,7 @@ def open_(
         from collectors.live.session import signals
         from prism.api.server.web_server import Wish, serve
         from prism.app.recorded_service import opened
-        from prism.cli.command_io import progress_bars, read_bookings, read_hints, read_topology
+        from prism.cli.offline.command_io import progress_bars, read_bookings, read_hints, read_topology
 
         undo.enter_context(begin("prism", quiet=quiet))
         inputs = named_inputs(files)
@@ -92,7 +92,7 @@ def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOpti
         from prism.service.service_client import ServiceClient
 
         with ServiceClient(url, token_file) as service:
-            found = list(service.all("/jobs", most=limit))
+            found = list(service.all("/jobs", max_items=limit))
         _print_json(found) if json else service_tables.show_jobs(found, terminal_report.console())
 
 
@@ -113,7 +113,7 @@ def findings(
         from prism.service.service_client import ServiceClient
 
         with ServiceClient(url, token_file) as service:
-            asked = service.all("/findings", most=limit, job=job, kind=kind, severity=severity, state=state)
+            asked = service.all("/findings", max_items=limit, job=job, kind=kind, severity=severity, state=state)
             found = list(asked)
         _print_json(found) if json else service_tables.show_findings(found, terminal_report.console())
 
@@ -134,7 +134,7 @@ def job(
 
         with ServiceClient(url, token_file) as service:
             found = service.get(f"/jobs/{quote(id, safe='')}")
-            cases = list(service.all("/findings", most=100, job=id, state="open"))
+            cases = list(service.all("/findings", max_items=100, job=id, state="open"))
         _print_json(found) if json else service_tables.show_job(found, cases, terminal_report.console())
 
 
@@ -152,7 +152,7 @@ def search(
         from prism.service.service_client import ServiceClient
 
         with ServiceClient(url, token_file) as service:
-            found = list(service.all("/search", most=limit, paged=False, q=text, limit=min(limit, 1000)))
+            found = list(service.all("/search", max_items=limit, paged=False, q=text, limit=min(limit, 1000)))
         _print_json(found) if json else service_tables.show_results(found, terminal_report.console())
 
 

@@ -68,7 +68,7 @@ def watch(
 
         undo.enter_context(begin("prism", quiet=quiet))
         from collectors.formats.file_types import read_columns
-        from prism.cli.command_io import read_hints, read_topology
+        from prism.cli.offline.command_io import read_hints, read_topology
         from prism.recordings.live_replay import play_files, rate
 
         times = rate(speed)
@@ -164,7 +164,7 @@ def serve(
         from prism.app.serve import serve as run
         from prism.app.service_outputs import to_all
         from prism.app.store_status import folder as noted_in
-        from prism.cli.command_io import read_hints, read_topology
+        from prism.cli.offline.command_io import read_hints, read_topology
         from prism.past.uploads import Bounds
         from prism.stacks.stack_collection import acting, command_of
 

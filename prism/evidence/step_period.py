@@ -41,9 +41,9 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
     """Find the steps of streams of one job; None if nothing repeats."""
     sequences = sequences_of(streams)
     found = bounds.steps_of(sequences)
-    if found is None or not found.whole.any():
+    if found is None or not found.complete.any():
         return None
-    times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.whole]))
+    times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.complete]))
     # The first step began before its first message; the last step ends after its last message.
     times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
     return Steps(times + sequences.origin, period, found.count, found.regular)

@@ -13,9 +13,9 @@ from prism.evidence.streams import Stream
 Floats = NDArray[np.float64]
 
 
-def overlap(there: Sequence[Stream], back: Sequence[Stream]) -> float:
+def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
     """Share of the octets of either direction of a pair that move while the other direction moves; the smaller share, 0 … 1."""
-    return min(_overlapped(there, back), _overlapped(back, there))
+    return min(_overlapped(forth, back), _overlapped(back, forth))
 
 
 def _overlapped(own: Sequence[Stream], other: Sequence[Stream]) -> float:
@@ -28,13 +28,13 @@ def _overlapped(own: Sequence[Stream], other: Sequence[Stream]) -> float:
     return float(octets[overlapping].sum() / octets.sum())
 
 
-def lead(there: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
+def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
     """Median lead of the k-th message of one direction over the k-th of the other, as a share of the step.
 
     Negative if `back` leads. A stage computes between an activation and its gradient, even if both directions are active. In an
     exchange the k-th messages begin together. If records are missing, only steps with equal numbers of messages count.
     """
-    a, b = (np.sort(_joined(own, "start")) for own in (there, back))
+    a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
     if len(a) != len(b):
         a, b = _paired(a, b, steps)
     return float(np.median(b - a)) / steps.period if len(a) else 0.0

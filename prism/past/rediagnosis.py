@@ -48,7 +48,7 @@ def diagnosed(
     *,
     topology: Topology | None = None,
     bookings: Iterable[Booking] = (),
-    most: int = 4_000_000,
+    max_records: int = 4_000_000,
     logs: Sequence[tuple[str, IO[bytes]]] = (),
     finding: str = "",
 ) -> Upload:
@@ -59,11 +59,13 @@ def diagnosed(
     known = next((one for one in uploads.all() if one.key == request.key and one.state in GOING), None)
     if known is not None and not logs:
         return known
-    flows = records.between(request.start_ns, request.end_ns, limit=most + 1)
+    flows = records.between(request.start_ns, request.end_ns, limit=max_records + 1)
     if not len(flows):
         raise NothingError("no flow records of this time are kept; GET /api/v1/store shows from when to when there are some")
-    if len(flows) > most:
-        raise TooMuchError(f"this time has more than {most:,} flow records, the limit of one diagnosis; choose a shorter one")
+    if len(flows) > max_records:
+        raise TooMuchError(
+            f"this time has more than {max_records:,} flow records, the limit of one diagnosis; choose a shorter one"
+        )
     incoming = uploads.incoming()
     try:
         name = f"{title(request.start_ns, request.end_ns)}.parquet"

@@ -55,9 +55,9 @@ def series(flows: Flows, topology: Topology | None, by: By, start_ns: int, end_n
     return Series(tuple(names), tuple(ways), grid * (8 * bins / max(end_ns - start_ns, 1)))
 
 
-def spread(flows: Flows, rows: Ints, codes: Ints, many: int, start_ns: int, end_ns: int, bins: int) -> Floats:
+def spread(flows: Flows, rows: Ints, codes: Ints, codes_count: int, start_ns: int, end_ns: int, bins: int) -> Floats:
     """Spread octets by code and bin, float64[many, bins]: the records `rows` of `flows` count for `codes`."""
-    out, inner = np.zeros((many, bins)), np.zeros((many, bins + 1))
+    out, inner = np.zeros((codes_count, bins)), np.zeros((codes_count, bins + 1))
     width = max(end_ns - start_ns, 1) / bins
     octets = (flows.octets[rows] * np.maximum(flows.sampling_rate[rows], 1)).astype(np.float64)
     begin, end = ((column[rows] - start_ns) / width for column in (flows.start_ns, flows.end_ns))

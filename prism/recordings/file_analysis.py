@@ -40,7 +40,7 @@ def replay(
     *,
     hints: Hints | None = None,
     bookings: Sequence[Booking] = (),
-    kept: Callable[[Flows], Flows] = lambda flows: flows,
+    keep: Callable[[Flows], Flows] = lambda flows: flows,
     processes: int | None = None,
     scheduler: str = "",
     store: str = "",
@@ -61,7 +61,7 @@ def replay(
         What the operator knows.
     bookings : sequence of Booking
         Jobs from schedulers.
-    kept : callable
+    keep : callable
         Receives the flow records and returns those to analyse.
     processes : int, optional
         Number of processes; None: as many as pay off.
@@ -77,7 +77,7 @@ def replay(
     """
     report_progress = progress or (lambda _stage, _done, _total: None)
     flows, transits, source = read(inputs, topology, report_progress, columns)
-    flows = kept(flows)
+    flows = keep(flows)
 
     def jobs(done: int, total: int) -> None:
         report_progress("jobs", done, total)

@@ -63,16 +63,16 @@ class ServiceClient:
             raise ValueError(f"{self._url}: {_reason({}, answer)}")
         return answer.text
 
-    def all(self, path: str, *, most: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
-        """Yield the first `most` items of a list, page by page, or at once if not `paged`. Raises as `get`."""
+    def all(self, path: str, *, max_items: int, paged: bool = True, **parameters: Any) -> Iterator[Json]:
+        """Yield the first `max_items` items of a list, page by page, or at once if not `paged`. Raises as `get`."""
         if not paged:
-            yield from self.get(path, **parameters)["items"][:most]
+            yield from self.get(path, **parameters)["items"][:max_items]
             return
         cursor = None
-        while most > 0:
-            page = self.get(path, cursor=cursor, limit=min(most, 1000), **parameters)
+        while max_items > 0:
+            page = self.get(path, cursor=cursor, limit=min(max_items, 1000), **parameters)
             yield from page["items"]
-            most, cursor = most - len(page["items"]), page["next"]
+            max_items, cursor = max_items - len(page["items"]), page["next"]
             if cursor is None:
                 return
 

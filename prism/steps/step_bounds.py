@@ -18,14 +18,14 @@ from prism.steps.traffic_clock import Clock, clock_of
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Segments of a job's time. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `whole`: which
+    """Segments of a job's time. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `complete`: which
     are complete steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic
     repeats, 0 ... 1. `count`: number of steps in the traffic. `ending`: records whose ends mark the end of steps,
     bool[records].
     """
 
     times: Floats
-    whole: Mask
+    complete: Mask
     regular: float
     count: float
     ending: Mask
@@ -229,7 +229,7 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     """Segment of each record: the one in which it begins, or the one to which it counts if messages are counted per step."""
-    n = len(steps.whole)
+    n = len(steps.complete)
     found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
     if sequences.bursts:  # a burst that continues into the next step ends there
         return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
@@ -239,7 +239,7 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     inner = moved[:, 1:-1]
     each = np.median(inner, axis=1)
     steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as expert traffic does
-    odd = steady & ((inner != each[:, None]) & steps.whole[None, 1:-1]).any(1)
+    odd = steady & ((inner != each[:, None]) & steps.complete[None, 1:-1]).any(1)
     if not odd.any():
         return found
     through = np.cumsum(moved[odd], axis=1)
@@ -273,7 +273,7 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
         ns since the epoch, per endpoint. A step ends with the last payload that the endpoint sends or receives in it; the next
         step begins there.
     """
-    n = len(steps.whole)
+    n = len(steps.complete)
     segment = segment_of(sequences, steps)
     last = np.full((ends, n), -1, np.int64)
     ending = steps.ending
@@ -282,7 +282,7 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     out = []
     for own in last:
-        whole = np.flatnonzero((own >= 0) & steps.whole)
+        whole = np.flatnonzero((own >= 0) & steps.complete)
         since = np.maximum(steps.times[whole], 0).astype(np.int64)
         begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
         out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + sequences.origin)

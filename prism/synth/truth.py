@@ -14,10 +14,10 @@ from prism.synth.training.fabric import Floats
 from prism.synth.training.job_run import Attempt
 
 
-def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[int, int]) -> dict[str, Any]:
+def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, observed_ns: tuple[int, int]) -> dict[str, Any]:
     """List hosts, links, jobs (layout, groups, ranks, steps), and faults with start and end.
 
-    Anything outside the collection time (`seen`, ns) is left out; only complete steps stay.
+    Anything outside the collection time (`observed_ns`, ns) is left out; only complete steps stay.
     """
     hosts = {
         name: {
@@ -32,7 +32,7 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[
         "name": spec.name,
         "hosts": hosts,
         "links": plant.links(),
-        "jobs": {done.name: _job(done, plant, spec.start_ns, seen) for done in attempts},
+        "jobs": {done.name: _job(done, plant, spec.start_ns, observed_ns) for done in attempts},
         "faults": [
             {
                 "kind": fault.kind,
@@ -45,12 +45,12 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, seen: tuple[
             }
             for done in attempts
             for fault, begin, end in done.faults
-            if begin + spec.start_ns < seen[1] and end + spec.start_ns >= seen[0]
+            if begin + spec.start_ns < observed_ns[1] and end + spec.start_ns >= observed_ns[0]
         ],
     }
 
 
-def _job(done: Attempt, plant: Plant, start_ns: int, seen: tuple[int, int]) -> dict[str, Any]:
+def _job(done: Attempt, plant: Plant, start_ns: int, observed_ns: tuple[int, int]) -> dict[str, Any]:
     job, own = done.job, done.ranks.endpoint
     wire = done.wires
     since: Floats = done.begins.copy()
@@ -73,16 +73,16 @@ def _job(done: Attempt, plant: Plant, start_ns: int, seen: tuple[int, int]) -> d
             for rank, e in enumerate(own.tolist())
         ],
         "start_ns": round(done.begin) + start_ns,
-        "steps": _steps(done.begins, done.ends, start_ns, seen),
-        "steps_wire": _steps(since, wire, start_ns, seen),
+        "steps": _steps(done.begins, done.ends, start_ns, observed_ns),
+        "steps_wire": _steps(since, wire, start_ns, observed_ns),
         "events": [
             [0, kind, round(begin) + start_ns, round(end) + start_ns, step, {}] for kind, step, begin, end in done.pauses
         ],
     }
 
 
-def _steps(begin: Floats, end: Floats, start_ns: int, seen: tuple[int, int]) -> dict[str, list[list[int]]]:
+def _steps(begin: Floats, end: Floats, start_ns: int, observed_ns: tuple[int, int]) -> dict[str, list[list[int]]]:
     a, b = begin.round().astype("int64") + start_ns, end.round().astype("int64") + start_ns
-    whole = (a >= seen[0]) & (b <= seen[1])
+    whole = (a >= observed_ns[0]) & (b <= observed_ns[1])
     rows = {str(r): np.flatnonzero(whole[:, r]).tolist() for r in range(a.shape[1])}
     return {r: [[k, int(a[k, int(r)]), int(b[k, int(r)])] for k in own] for r, own in rows.items()}

@@ -258,7 +258,7 @@ def after(
     if before is not None and strange and steps_differ(job_ends(before), ends, apart):
         followed = replace(followed, anew_ns=now_ns, asked_ns=0.0)  # the earlier steps are no past of these
     elif before is not None:
-        timeline = stitched(before, timeline, kept=kept)
+        timeline = stitched(before, timeline, max_steps=kept)
     trusted = float(np.median([s for s in lately if s > 0])) if agreed else followed.step_ns
     job = _lasting(followed, found)
     return replace(

@@ -40,7 +40,7 @@ def stitched(
     old: Timeline,
     new: Timeline,
     *,
-    kept: int = 4096,
+    max_steps: int = 4096,
     spans: int = 200_000,
     intervals: int = 200_000,
     max_distance: float = 0.25,
@@ -48,18 +48,17 @@ def stitched(
     """Stitch the known timeline and that of a later window, of the same ranks. The later one is right in its own time.
 
     The step in which a window begins is incomplete, so the old one remains. Ends within the share `max_distance` of a step are
-    the same. The newest steps of every rank (`kept`), `spans` and `intervals` of phases are kept.
+    the same. The newest steps of every rank (`max_steps`), `spans` and `intervals` of phases are kept.
     """
     ends = job_ends(new)
     if not len(ends):
         return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
     before = job_ends(old)
-    count, fresh, period = joint(
-        before, ends, max_distance=max_distance
-    )  # `fresh`: steps of the new window that the old one knows better
+    # `fresh`: steps of the new window that the old one knows better
+    count, fresh, period = joint(before, ends, max_distance=max_distance)
     seam = int(ends[max(fresh - 1, 0)])
     back = len(before) - count
-    steps, gone = _steps(old.steps, new.steps, back, fresh, kept)
+    steps, gone = _steps(old.steps, new.steps, back, fresh, max_steps)
     events = _events(old.events, new.events, _since(new), period)
     first = min((int(s[0, 0]) for s in steps if len(s)), default=0)
     whole = Timeline(
@@ -70,7 +69,7 @@ def stitched(
         tuple(stretch for stretch in old.unseen if stretch[1] > first),
         max(old.first - ahead(before, ends, max_distance=max_distance), 0) + gone,
     )
-    both = np.concatenate([before[:count], ends[fresh:]])[-kept:]
+    both = np.concatenate([before[:count], ends[fresh:]])[-max_steps:]
     if len(both) == max(map(len, steps)):
         _ENDS[whole] = both
     return whole
@@ -110,7 +109,7 @@ def _since(timeline: Timeline) -> int:
     return min((int(s[0, 0]) for s in timeline.steps if len(s)), default=np.iinfo(np.int64).max)
 
 
-def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[Steps, int]:
+def _steps(old: Steps, new: Steps, back: int, fresh: int, max_steps: int) -> tuple[Steps, int]:
     """Join for each rank the old steps without the last `back` and the new ones from `fresh`; also return how many are
     dropped.
     """
@@ -122,8 +121,8 @@ def _steps(old: Steps, new: Steps, back: int, fresh: int, kept: int) -> tuple[St
         if len(known) and len(rest):
             rest[0, 0] = known[-1, 1]
         whole = np.concatenate([known, rest])
-        gone = max(gone, len(whole) - kept) if len(a) == most else gone
-        out.append(whole[-kept:])
+        gone = max(gone, len(whole) - max_steps) if len(a) == most else gone
+        out.append(whole[-max_steps:])
     return tuple(out), max(gone, 0)
 
 

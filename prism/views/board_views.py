@@ -219,11 +219,11 @@ def _ranks(found: JobDiagnosis, topology: Topology | None, first: int, last: int
     return out
 
 
-def membership(found: JobDiagnosis, kind: str | None = None) -> dict[str, dict[str, int]]:
+def membership(diagnosed: JobDiagnosis, kind: str | None = None) -> dict[str, dict[str, int]]:
     """Map kind (all or one) and endpoint to the index of its group; groups of a kind are counted from 0."""
     seen: Counter[str] = Counter()
     out: dict[str, dict[str, int]] = {}
-    for group in found.parallelism.groups:
+    for group in diagnosed.parallelism.groups:
         for endpoint in group.members if kind in (None, group.kind) else ():
             out.setdefault(endpoint, {}).setdefault(group.kind, seen[group.kind])
         seen[group.kind] += 1

@@ -51,6 +51,9 @@ def test_defaults_that_read_a_table_are_scaled_with_it():
     with scaled(one, 2):
         assert with_switch_losses.__kwdefaults__ == {"most": 16}
     assert with_switch_losses.__kwdefaults__ == {"most": 8}
+    with reading([observations]) as names:
+        assert observations.LEAST_PACKETS
+    assert names >= {(observations.__name__, "LEAST_PACKETS"), (observations.__name__, "LISTED_LOSSES")}
 
 
 @pytest.mark.parametrize(

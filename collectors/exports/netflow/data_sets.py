@@ -103,10 +103,10 @@ class RecordSets:
         return values
 
     def flows(
-        self, endpoints: BoundedAddressBook, frames: Frames, told: AnnouncedOptions, totals: Totals, clocks: Clocks
+        self, endpoints: BoundedAddressBook, frames: Frames, options: AnnouncedOptions, totals: Totals, clocks: Clocks
     ) -> list[Flows]:
         """Make the flow records of records with addresses, and of records with a frame."""
-        parts = _Parts(self, endpoints, frames, told, totals, clocks)
+        parts = _Parts(self, endpoints, frames, options, totals, clocks)
         for number, layout in enumerate(self.sets.layouts):
             if not layout.options:
                 parts.read(number)

@@ -160,7 +160,7 @@ def _grouped(columns: list[Ints]) -> tuple[Ints, Ints]:
     return first, which
 
 
-def read_options(records: RecordSets, told: OptionState, domains: list[int], accounts: Accounts) -> list[Notices]:
+def read_options(records: RecordSets, state: OptionState, domains: list[int], accounts: Accounts) -> list[Notices]:
     """Read the options records of a batch in the order of their sets; return their notices."""
     sets = records.sets
     news: list[tuple[int, int, int, int, Scope]] = []
@@ -181,10 +181,10 @@ def read_options(records: RecordSets, told: OptionState, domains: list[int], acc
             boots += zip(*(column.tolist() for column in (*where, boot)), strict=True)
         notices += _notices(records, numbers, of, domains, accounts)
     for position, source, one_in, domain, scope in sorted(news, key=lambda event: event[0]):
-        other = domain > 0 and told.keys[source][0] == IPFIX
-        told.tell(position, source, scope, one_in, domain if other else None)
+        other = domain > 0 and state.keys[source][0] == IPFIX
+        state.tell(position, source, scope, one_in, domain if other else None)
     for position, source, boot_ns in sorted(boots, key=lambda event: event[0]):
-        told.boot(position, source, boot_ns)
+        state.boot(position, source, boot_ns)
     return notices
 
 

@@ -255,7 +255,7 @@ class Scanner:
 
     def _block(self, block: Block, line: bytes, count: int, before: int | None) -> Event:
         text = line.decode("utf-8", "replace")
-        said = block.said or next((one for one in reversed(block.frames) if one.strip()), "")
+        said = block.error_line or next((one for one in reversed(block.frames) if one.strip()), "")
         if block.rules >= 0:  # the error in a launcher's summary is more specific than the summary
             said = next(
                 (one.strip() for one in reversed(block.frames) if names_error(one.strip()) and recognize(one.strip())), said

@@ -23,11 +23,11 @@ _RULE = re.compile(r"^\s*={20,}\s*$")
 
 @dataclass
 class Block:
-    """Lines of one failure report. `said`: the line with the error; empty while the block is open."""
+    """Lines of one failure report. `error_line`: the line with the error; empty while the block is open."""
 
     key: tuple[int | None, str]
     numbers: list[int]
-    said: str = ""
+    error_line: str = ""
     open: bool = True
     rules: int = -1  # horizontal rules seen in a launcher's summary, which ends with the second one; -1 outside of one
     foreign: int = 0
@@ -56,7 +56,7 @@ class Block:
             self.open = False
             return False
         self._add(number, rest)
-        self.said = rest.strip()
+        self.error_line = rest.strip()
         if rest.startswith(("torch.distributed.elastic", "ChildFailedError")) and "ChildFailedError" in rest:
             self.rules = 0
         else:

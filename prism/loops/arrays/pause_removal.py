@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Rows, sending
 from prism.loops.arrays.intervals import Ints, union
 
@@ -39,7 +40,7 @@ class Clock:
         return replace(flows, start_ns=self.told(flows.start_ns), end_ns=self.told(flows.end_ns)) if len(self.knots) else flows
 
 
-def without_pauses(flows: Flows, rows: Rows, *, times: float = 2.5, few: int = 2) -> Clock:
+def without_pauses(flows: Flows, rows: Rows, *, times: float = c.PAUSE, few: int = 2) -> Clock:
     """Build the clock in which no silence of `rows` exceeds `times` the longest silence, except for `few` of them.
 
     A silence that occurs once or twice in the whole observation is no part of periodic work.

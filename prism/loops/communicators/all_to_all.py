@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair
 from prism.loops.communicators.pair_lockstep import Collective, merged
 
 
 def completed(
-    found: Sequence[Collective], edges: Mapping[Pair, Edge], *, most: float = 0.75, alike: float = 2.0
+    found: Sequence[Collective], edges: Mapping[Pair, Edge], *, most: float = c.MOST_LANES, alike: float = 2.0
 ) -> list[Collective]:
     """Complete collectives: if more than `most` of the members send to each other, add the few other lanes between them.
 
@@ -22,7 +23,7 @@ def completed(
     out = list(found)
     for big in sorted(found, key=lambda one: -len(one.edges)):
         n = len(big.members)
-        if n < 4 or len(big.edges) <= most * n * (n - 1):
+        if n <= c.TRIANGLE or len(big.edges) <= most * n * (n - 1):
             continue
         lanes = {key[:2] for key in big.edges}
         if not most * n * (n - 1) < len(lanes) < n * (n - 1):

@@ -14,14 +14,13 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair
 from prism.loops.arrays.group_sums import numbered, totals
 from prism.loops.communicators.lane_order import moves
 from prism.loops.communicators.step_volumes import at_rests
 
 Both = tuple[int, int]
-TOLERANCE = 0.01  # relative difference of equal volumes
-LOOSE = 0.2  # the same for volumes with parts of steps; a dimension moves twice the octets of the next
 
 
 def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[set[Pair]]:
@@ -32,7 +31,7 @@ def with_cubes(parts: Sequence[set[Pair]], edges: Mapping[Pair, Edge]) -> list[s
     whole = [lanes for dimensions, lanes in every if dimensions > 2]
     squares = [(lanes, sum(edges[key].volume for key in lanes)) for dimensions, lanes in every if dimensions == 2]
     known = [volume for lanes, volume in squares if any(part <= lanes and 2 * len(part) > len(lanes) for part in parts)]
-    whole += [lanes for lanes, volume in squares if any(abs(one - volume) <= TOLERANCE * volume for one in known)]
+    whole += [lanes for lanes, volume in squares if any(abs(one - volume) <= c.EQUAL * volume for one in known)]
     taken = set().union(*whole)
     return whole + [rest for part in parts if (rest := part - taken)]
 
@@ -52,7 +51,7 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     total = dict(zip(zip(low[at].tolist(), high[at].tolist(), strict=True), moved.tolist(), strict=True))
     found = list(_cubes(total, least))
     known = {frozenset(cube) for _, cube in found}
-    asked = [cube for _, cube in _cubes(total, least, LOOSE) if frozenset(cube) not in known]
+    asked = [cube for _, cube in _cubes(total, least, c.LOOSE) if frozenset(cube) not in known]
     lanes: dict[Both, set[Pair]] = defaultdict(set)
     for key in edges if found or asked else ():
         lanes[min(key[0], key[1]), max(key[0], key[1])].add(key)
@@ -64,7 +63,7 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     return [(dimensions, set().union(*(lanes[pair] for pair in cube))) for dimensions, cube in found]
 
 
-def _as_often(moved: NDArray[np.int64], *, times: float = 2.5) -> bool:
+def _as_often(moved: NDArray[np.int64], *, times: float = c.AS_OFTEN) -> bool:
     """Check whether all pairs send about as often between idle times: a dimension sends once or twice in a step.
 
     Hand-overs occur with every micro-batch; inside a step their octets may be half of another volume by chance.
@@ -75,7 +74,7 @@ def _as_often(moved: NDArray[np.int64], *, times: float = 2.5) -> bool:
     return bool(often.max() <= times * often.min())
 
 
-def _cubes(moved: Mapping[Both, int], least: int, same: float = TOLERANCE) -> Iterator[tuple[int, list[Both]]]:
+def _cubes(moved: Mapping[Both, int], least: int, same: float = c.EQUAL) -> Iterator[tuple[int, list[Both]]]:
     """Yield sets of pairs that are hypercubes of at least `least` dimensions, and the number of dimensions.
 
     Volumes of one dimension, and halves of the next, are equal within the share `same`.

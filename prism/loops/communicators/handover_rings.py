@@ -12,17 +12,19 @@ from collections.abc import Mapping, Sequence
 import networkx as nx
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, flipped
 from prism.loops.communicators.handover_test import Handover
 from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincides, course, side_by_side
 from prism.loops.communicators.pair_lockstep import Collective, of_lanes
 
-# Share of the octets that two lanes move at one time, beyond chance; stages reach it occasionally, but not all around.
-LEAST = 0.25
-
 
 def circles(
-    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, threshold: float = 0.4
+    tides: Mapping[Pair, Handover],
+    edges: Mapping[Pair, Edge],
+    host: Mapping[int, str | None],
+    *,
+    threshold: float = c.AT_ONE_TIME,
 ) -> tuple[dict[Pair, Handover], list[Collective]]:
     """Split hand-overs into true ones and rings whose lanes move at the same time all around.
 
@@ -38,7 +40,7 @@ def circles(
     graph: nx.Graph[int | str] = nx.Graph((place[a], place[b]) for a, b, *_ in tides if place[a] != place[b])
     out = dict(tides)
     for part in nx.connected_components(graph):
-        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+        if len(part) < c.TRIANGLE or any(graph.degree[node] != 2 for node in part):
             continue
         own = {key: edges[key] for pair in tides if place[pair[0]] in part for key in (pair, flipped(pair))}
         rings = _moving_at_once(own, place, len(part), threshold)
@@ -49,7 +51,7 @@ def circles(
 
 
 def _alike_both_ways(
-    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01
+    tides: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = c.EQUAL
 ) -> list[list[Pair]]:
     """Return the lanes of rings with equal octets: those in one direction, and those in the other.
 
@@ -66,7 +68,7 @@ def _alike_both_ways(
     graph.add_edges_from(inside)
     out = list[list[Pair]]()
     for part in nx.connected_components(graph):
-        if len(part) < 3 or any(graph.degree[node] != 2 for node in part):
+        if len(part) < c.TRIANGLE or any(graph.degree[node] != 2 for node in part):
             continue
         own = [key for pair in tides if pair[0] in part for key in (pair, flipped(pair))]
         alone = len(own) == len(edges) or not any(pair[0] in part for pair in inside)
@@ -80,7 +82,7 @@ def _alike_both_ways(
     return out
 
 
-def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, most: int = 32) -> bool:
+def _each_way(ways: Sequence[Sequence[Pair]], edges: Mapping[Pair, Edge], *, most: int = c.COMPARED_LANES) -> bool:
     """Check whether lanes reach equal shares of their octets at the same time as others of their direction, not of the opposite
     one.
 
@@ -110,7 +112,7 @@ def _moving_at_once(
         for j in leaving[place[here]]:
             if place[src] != place[keys[j][1]]:
                 both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
-                if both >= LEAST:
+                if both >= c.AT_LEAST_AT_ONE_TIME:
                     graph.add_edge(i, j, both=both)
     out = []
     for part in nx.connected_components(graph):

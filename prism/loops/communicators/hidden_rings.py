@@ -9,6 +9,7 @@ from functools import cache
 import networkx as nx
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, ends, flipped
 from prism.loops.arrays.intervals import Ints, covered
 from prism.loops.communicators.pair_lockstep import Collective, edge_volume, joined, merged, together
@@ -49,7 +50,7 @@ def stitched(
             for j in out[name]:
                 if i != j and (
                     together(parts[i].window, parts[j].window) >= threshold
-                    or (abs(volume(i) - volume(j)) <= 0.05 * volume(i) and in_step(beats(i), beats(j)))
+                    or (abs(volume(i) - volume(j)) <= c.NEARLY_EQUAL * volume(i) and in_step(beats(i), beats(j)))
                 ):
                     graph.add_edge(i, j)
     whole: list[Collective] = []
@@ -92,7 +93,7 @@ def meshes(
     taken: set[int] = set()
     out, rest = list(found), dict(left)
     for clique in sorted(nx.find_cliques(graph), key=lambda c: (-len(c), sorted(c))):
-        if len(clique) < 3 or taken & set(clique):
+        if len(clique) < c.TRIANGLE or taken & set(clique):
             continue
         taken |= set(clique)
         keys = [key for key in left if ends(key) <= set(clique)]
@@ -115,14 +116,14 @@ def meshes(
     return out, rest
 
 
-def handed(there: Edge, back: Edge, *, most: float = 0.8, share: float = 0.01) -> bool:
+def handed(there: Edge, back: Edge, *, most: float = c.HANDED, share: float = c.LONG_AFTER) -> bool:
     """Check whether one direction of a pair ends each step long after the other: activations down, gradients up a pipeline.
 
     In between the two may cross so exactly that they look like an exchange. In a step of an exchange both directions end
     together, even if one side is late. Long means more than a typical record and the `share` of a step.
     """
     found = both(there, back)
-    if len(found.quiet) < 3:
+    if len(found.quiet) < c.REPETITIONS:
         return False
     ends = found.quiet[:, 0]
     last = [events[np.maximum(np.searchsorted(events, ends, "right") - 1, 0)] for events in map(np.sort, (there.end, back.end))]

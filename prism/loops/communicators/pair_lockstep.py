@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 import networkx as nx
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, Rows, ends, flipped
 from prism.loops.arrays.group_sums import distinct
 from prism.loops.arrays.intervals import Ints, Union, covered, moved_within, union
@@ -84,7 +85,7 @@ def together(a: Union, b: Union) -> float:
 
 
 def collectives(
-    edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: int = 4
+    edges: Mapping[Pair, Edge], *, threshold: float = 0.5, layers: int = c.LAYERS
 ) -> tuple[list[Collective], dict[Pair, Edge]]:
     """Find collectives among the edges, layer by layer; also return the remaining edges: hand-overs and single edges.
 
@@ -140,7 +141,7 @@ def _absorbed(
         takers = []
         for i in sorted(set(at[edge.src] + at[edge.dst]), key=lambda i: (not ends(key) <= found[i].members, i)):
             mine, rest = _within(left[key], found[i].window)
-            equal = 0.05 if ends(key) <= found[i].members else 0.01
+            equal = c.NEARLY_EQUAL if ends(key) <= found[i].members else c.EQUAL
             alike_volume = any(abs(edge.volume - edges[k].volume) < equal * edge.volume for k in found[i].edges)
             if flipped(key) not in edges and alike_volume and key not in found[i].edges:
                 takers.append((i, edge.rows))

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.intervals import Ints, nearest
-
-FEW = 8  # fewest times of each for a result
 
 
 def own_pace(one: Ints, other: Ints) -> float:
@@ -19,11 +18,11 @@ def own_pace(one: Ints, other: Ints) -> float:
     About 1 if each varies independently, NaN with too few times. Each time is compared with the nearest of the other series,
     and only within a step: for intervals up to twice the usual one.
     """
-    if min(len(one), len(other)) < FEW:
+    if min(len(one), len(other)) < c.COMPARED_TIMES:
         return np.nan
     own, its = np.diff(one), np.diff(nearest(one, other))
     within = (np.maximum(own, its) <= 2 * np.median(own)) & (its > 0)
-    if np.count_nonzero(within) < FEW:
+    if np.count_nonzero(within) < c.COMPARED_TIMES:
         return np.nan
     uneven = np.hypot(_spread(own[within]), _spread(its[within]))
     return _spread((own - its)[within]) / max(float(uneven), 1.0)

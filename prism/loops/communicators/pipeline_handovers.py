@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 import networkx as nx
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, ends, flipped
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.medians import in_order
@@ -18,7 +19,7 @@ from prism.loops.periods.stream_rhythm import Rhythm, rhythm
 
 
 def handovers(
-    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = 0.03, most: int = 64
+    edges: Mapping[Pair, Edge], breaks: Ints = NEVER, *, equal: float = c.BALANCED, most: int = c.TESTED_PAIRS
 ) -> tuple[dict[Pair, Handover], list[frozenset[Pair]]]:
     """Return the lanes that hand over, keyed by the direction from the lower endpoint; and trees, which look alike but branch.
 
@@ -103,7 +104,7 @@ def _without_halving(piped: list[tuple[float, dict[Pair, Handover]]]) -> list[di
             and lone[i]
             and lone[j]
             and at[i] & at[j]
-            and any(abs(volume / other - times) <= 0.03 * times for times in (0.5, 2.0))
+            and any(abs(volume / other - times) <= c.BALANCED * times for times in (0.5, 2.0))
             for j, (other, _) in enumerate(piped)
         )
         out += [] if halved else [own]
@@ -143,9 +144,9 @@ def _joined(pairs: Iterable[Pair]) -> set[tuple[int, int]]:
     return {(pair[0], pair[1]) for pair in pairs}
 
 
-def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, asked: int = 3) -> float:
+def _rest(pairs: Mapping[Pair, Handover], edges: Mapping[Pair, Edge], *, max_pairs: int = c.COMPARED_PAIRS) -> float:
     """Usual idle share of a step, from some of the pairs."""
-    return float(np.median([both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:asked]]))
+    return float(np.median([both(edges[pair], edges[flipped(pair)]).rest for pair in sorted(pairs)[:max_pairs]]))
 
 
 def both(there: Edge, back: Edge) -> Rhythm:

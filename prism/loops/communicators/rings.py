@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 import networkx as nx
 
+from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, flipped
 
 
-def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> dict[Pair, int]:
+def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = c.EQUAL) -> dict[Pair, int]:
     """Return the directed pairs on rings of at least three endpoints with equal octets within the share `equal`, and the number
     of that volume, from 0.
 
@@ -25,7 +26,7 @@ def rounds(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal:
     return {key: number for number, own in classes for ring, _ in _rings(own, edges, said, host) for key in ring}
 
 
-def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = 0.01) -> list[list[Pair]]:
+def through_hosts(edges: Mapping[Pair, Edge], host: Mapping[int, str | None], *, equal: float = c.EQUAL) -> list[list[Pair]]:
     """Return rings (`rounds`) that continue inside hosts, which they enter at one endpoint and leave at another."""
     through = [own for own in _classes(edges, equal) if any(_loose(own).values())]  # other rings do not leave the wire
     said = _said(edges if through else ())

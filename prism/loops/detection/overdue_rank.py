@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
+from prism.loops import constants as c
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.unfinished_transfers import Rows, Stream, mid_transfer, streams_of
 
@@ -46,8 +47,8 @@ def overdue(
     since: Ints,
     until: int,
     *,
-    slack: float = 0.005,
-    near: float = 0.001,
+    slack: float = c.COMPLETE,
+    near: float = c.ORDER,
 ) -> Cut:
     """Find the data that was due in the step when the silence began at `until`, ns; each rank began the step at `since`, ns.
 
@@ -89,7 +90,9 @@ def overdue(
     return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), _first(streams))
 
 
-def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least: int = 4, apart: float = 2.0) -> int | None:
+def _absent(
+    streams: list[Stream], zero: Ints, until: int, near: float, *, least: int = c.EXAMPLES, apart: float = 2.0
+) -> int | None:
     """Find the rank that was silent for longest: `apart` times longer than usual behind all others at the next due data, and by
     more than the others differ.
 
@@ -102,7 +105,7 @@ def _absent(streams: list[Stream], zero: Ints, until: int, near: float, *, least
     for s in streams:
         times[s.src] += [s.begin, s.end]
     who = list(times)
-    if known.sum() < least or len(who) < 3 or len({s.src for s in streams if s.control}) < len(who):
+    if known.sum() < least or len(who) < c.TRIANGLE or len({s.src for s in streams if s.control}) < len(who):
         return None
     sounds = [np.sort(np.concatenate(own)) for own in times.values()]
     at = np.append((zero + due.min(axis=0, where=np.isfinite(due), initial=np.inf))[known], until)
@@ -139,7 +142,9 @@ def _first(streams: list[Stream]) -> tuple[tuple[int, int], ...]:
     return tuple((streams[i].src, streams[i].dst) for i in np.flatnonzero(~waits).tolist())
 
 
-def _votes(streams: list[Stream], ranks: int, until: int, near: float, *, sure: float = 0.9, clear: float = 0.6) -> Floats:
+def _votes(
+    streams: list[Stream], ranks: int, until: int, near: float, *, sure: float = c.ALWAYS_AT_END, clear: float = c.MOSTLY_BLAMED
+) -> Floats:
     """Share of the steps in which each rank is to blame for the data that was due first.
 
     A rank at one end in the share `sure` of the steps is to blame, if no other is in more than half of them. If no rank reaches
@@ -212,7 +217,13 @@ def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | N
 
 
 def _silent(
-    streams: list[Stream], one: Stream, until: int, *, share: float = 0.8, least: int = 4, slack: float = 0.01
+    streams: list[Stream],
+    one: Stream,
+    until: int,
+    *,
+    share: float = c.MOST_STEPS,
+    least: int = c.EXAMPLES,
+    slack: float = c.EQUAL,
 ) -> int | None:
     """The rank, of two with equal exchange, that has sent no control message since their last exchange, if both always do.
 
@@ -243,14 +254,14 @@ def _spoke(words: Ints, since: Ints, until: Ints | int) -> NDArray[np.bool_]:
     return np.searchsorted(words, until, "right") > np.searchsorted(words, since, "right")
 
 
-def _always_after(later: Stream, one: Stream, near: float, *, least: int = 4, share: float = 0.1) -> bool:
+def _always_after(later: Stream, one: Stream, near: float, *, least: int = c.EXAMPLES, share: float = c.NEGLIGIBLE) -> bool:
     """Whether one transfer began after another in all steps, by more than a negligible time: then it may wait for the other."""
     known = np.isfinite(one.due) & np.isfinite(later.due)
     after = later.due[known] - one.due[known]
     return len(after) >= least and bool((after > 0).all() and np.median(after) > share * near)
 
 
-def _ready(one: Stream, words: list[Stream], until: int, *, share: float = 0.8) -> bool | None:
+def _ready(one: Stream, words: list[Stream], until: int, *, share: float = c.MOST_STEPS) -> bool | None:
     """Whether the receiver of the due data had sent all control messages that it usually sends before; None if it
     sends none.
     """

@@ -6,12 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from prism.loops import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.medians import median
 
 
-def cuts(place: Floats, rest: Ints, bounds: Ints, parts: int, *, loose: float = 0.25, short: float = 0.01) -> Floats:
+def cuts(
+    place: Floats, rest: Ints, bounds: Ints, parts: int, *, loose: float = c.LOOSE_PART, short: float = c.SHORT_REST
+) -> Floats:
     """Compute the shares of a step's octets at which 1/parts, 2/parts, … of a rank's rests are over in every step; NaN if
     unclear.
 

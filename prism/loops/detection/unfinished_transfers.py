@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import UDP, Flows
+from prism.loops import constants as c
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
 from prism.loops.communicators.connection_lanes import connections, lanes
@@ -77,7 +78,7 @@ def streams_of(
     until: int,
     slack: float,
     *,
-    border: float = 0.05,
+    border: float = c.STEP_BORDER,
 ) -> list[Stream]:
     """Build the streams between ranks, by lane (`parts` as from `by_lane`).
 
@@ -143,7 +144,7 @@ def _unprompted(one: Stream, words: Ints | None) -> int:
         return one.high
     at = np.searchsorted(words, one.begin)
     since = np.where(at > 0, one.begin - words[np.maximum(at - 1, 0)], np.iinfo(np.int64).max)
-    prompt = since <= 4 * np.quantile(since, 0.1)
+    prompt = since <= c.PROMPT * np.quantile(since, c.PROMPTEST)
     own = np.flatnonzero(~prompt[one.low : one.high])
     return one.low + (int(own[-1]) + 1 if len(own) else 0)
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.loops import constants as c
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.medians import in_order, median
 from prism.loops.periods.cut_volumes import gaps
@@ -55,9 +56,9 @@ def rhythm(
     end: Ints,
     octets: Ints,
     *,
-    tolerance: float = 0.02,
-    least: int = 3,
-    enough: float = 0.9,
+    tolerance: float = c.TOLERANCE,
+    least: int = c.REPETITIONS,
+    enough: float = c.NEARLY_AS_MUCH,
     floor: float = 0.5,
     pauses: bool = False,
     often: int = 0,
@@ -96,7 +97,14 @@ def rhythm(
 
 
 def choices(
-    start: Ints, end: Ints, octets: Ints, *, tolerance: float = 0.02, least: int = 3, enough: float = 0.9, floor: float = 0.5
+    start: Ints,
+    end: Ints,
+    octets: Ints,
+    *,
+    tolerance: float = c.TOLERANCE,
+    least: int = c.REPETITIONS,
+    enough: float = c.NEARLY_AS_MUCH,
+    floor: float = 0.5,
 ) -> Iterator[Rhythm]:
     """Yield the possible rhythms of a stream, that with most steps first: one per level that `rhythm` would examine, with
     pauses, except those with about equal numbers of steps.
@@ -119,7 +127,14 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, pauses: bool) -
 
 
 def strides(
-    start: Ints, end: Ints, octets: Ints, known: Ints, volume: int, *, tolerance: float = 0.02, least: int = 3
+    start: Ints,
+    end: Ints,
+    octets: Ints,
+    known: Ints,
+    volume: int,
+    *,
+    tolerance: float = c.TOLERANCE,
+    least: int = c.REPETITIONS,
 ) -> Rhythm:
     """Rhythm of steps of `volume` octets, continued from some of their ends, `known`, ns; records as for `rhythm`."""
     edge, gap = gaps(start, end, octets)

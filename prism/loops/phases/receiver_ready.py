@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.loops import constants as c
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.group_sums import latest
 from prism.loops.arrays.intervals import Ints
 
 
-def ready(flows: Flows, rows: Ints, *, share: float = 0.1) -> tuple[Ints, Ints]:
+def ready(flows: Flows, rows: Ints, *, share: float = c.AFTER_READY) -> tuple[Ints, Ints]:
     """Times at which sender and receiver of each of the given records announced readiness, ns; −1 if unknown. Empty if there
     are no ready messages.
 

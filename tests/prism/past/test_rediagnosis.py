@@ -35,5 +35,5 @@ def test_nothing_and_too_much_are_errors():
     with pytest.raises(NothingError, match="no flow records"):
         diagnosed(TimeSpanRequest(1, 2), Memory(flows), uploads)
     with pytest.raises(TooMuchError, match="more than 5 flow records"):
-        diagnosed(TimeSpanRequest(*flows.window), Memory(flows), uploads, most=5)
+        diagnosed(TimeSpanRequest(*flows.window), Memory(flows), uploads, max_records=5)
     assert parse('{"jobs": []}', "jobs.json") == ()

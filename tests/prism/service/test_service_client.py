@@ -11,10 +11,10 @@ from tests.prism.api.conftest import make_service
 
 def test_lists_are_read_page_by_page():
     with served(make_service()) as port, ServiceClient(f"http://127.0.0.1:{port}/") as service:
-        pages = list(service.all("/findings", most=9))
+        pages = list(service.all("/findings", max_items=9))
         assert len(pages) == 2
-        assert list(service.all("/findings", most=1)) == pages[:1]
-        assert list(service.all("/findings", most=9, state="closed", kind=None)) == pages[1:]
+        assert list(service.all("/findings", max_items=1)) == pages[:1]
+        assert list(service.all("/findings", max_items=9, state="closed", kind=None)) == pages[1:]
         with pytest.raises(ValueError, match="no job has the id 'x'; known: job-1; GET /api/v1/jobs lists them"):
             service.get("/jobs/x")
         with pytest.raises(ValueError, match="severity"):

@@ -31,7 +31,7 @@ def test_a_step_has_one_number_in_all_windows_and_when_old_ones_are_forgotten():
         since = int(window.steps[0][0, 0])
         window = replace(window, first=first_of(window, known(whole, since)))
         assert window.first == begin
-        whole = stitched(whole, window, kept=40)
+        whole = stitched(whole, window, max_steps=40)
         for number, end in times(whole).items():
             assert abs(seen.setdefault(number, end) - end) < STEP / 4
         last = np.array(list(times(window).values()))
@@ -71,7 +71,7 @@ def test_a_window_that_begins_before_all_that_is_known_counts_back():
     window = timeline(15, 32)
     window = replace(window, first=first_of(window, known(whole, int(window.steps[0][0, 0]))))
     assert window.first == 15
-    assert times(stitched(whole, window, kept=12)) == {n: end for n, end in times(window).items() if n >= 20}
+    assert times(stitched(whole, window, max_steps=12)) == {n: end for n, end in times(window).items() if n >= 20}
     assert first_of(timeline(15, 32), known(timeline(20, 30), 0)) == 0  # no number is below zero
 
 

@@ -70,7 +70,7 @@ def test_windows_apart_leave_a_hole():
 def test_only_the_newest_is_kept():
     whole = timeline(0, 10)
     for begin in range(5, 500, 5):
-        whole = stitched(whole, timeline(begin, begin + 10), kept=20, spans=15)
+        whole = stitched(whole, timeline(begin, begin + 10), max_steps=20, spans=15)
     assert [len(s) for s in whole.steps] == [20] * 3
     assert len(whole.spans) == 15
     assert job_ends(whole)[-1] == 505 * STEP + 1

@@ -13,7 +13,7 @@ def test_a_traceback_among_other_ranks_lines():
     block = start_block(lines[0])
     assert block is not None
     assert [block.take(i, line) for i, line in enumerate(lines[1:], 2)] == [False, True, True, True, False]
-    assert block.said == "KeyError: 'x'"
+    assert block.error_line == "KeyError: 'x'"
     assert not block.open
 
 

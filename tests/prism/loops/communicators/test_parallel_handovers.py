@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from prism.loops.communicators.parallel_handovers import FEW, own_pace
+from prism.loops.communicators.parallel_handovers import own_pace
+from prism.loops.constants import COMPARED_TIMES
 
 MS = 1_000_000
 
@@ -31,6 +32,6 @@ def test_each_may_go_at_its_own_pace_until_a_step_ends(uneven):
 
 def test_of_few_nothing_is_reported():
     one = steps(np.random.default_rng(1))
-    assert np.isnan(own_pace(one[: FEW - 1], one))
+    assert np.isnan(own_pace(one[: COMPARED_TIMES - 1], one))
     assert np.isnan(own_pace(one, one[:0]))
-    assert np.isnan(own_pace(one[:FEW], one[:FEW]))  # one interval of those is a rest
+    assert np.isnan(own_pace(one[:COMPARED_TIMES], one[:COMPARED_TIMES]))  # one interval of those is a rest

@@ -61,7 +61,7 @@ def counters(
 
 
 def _servers(grid: Rates, topology: str | None, *, nics: bool) -> dict[tuple[str, str], str]:
-    from prism.cli.command_io import read_topology
+    from prism.cli.offline.command_io import read_topology
     from prism.counters.server_checks import by_name, by_topology
 
     if nics:

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from prism.cli import main
 
-HANG = Path(__file__).parents[3] / "pcaps" / "hang"
+HANG = Path(__file__).parents[4] / "pcaps" / "hang"
 
 
 def metrics(*words):

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.cli.command_io import progress_bars, read_bookings, read_text, read_topology, write_text
+from prism.cli.offline.command_io import progress_bars, read_bookings, read_text, read_topology, write_text
 
 
 def test_text_may_begin_with_a_mark_of_octet_order(tmp_path):

@@ -99,7 +99,7 @@ def _healthy(path: str) -> Healthy:
 
 
 def _addresses(path: str) -> dict[str, str]:
-    from prism.cli.command_io import read_topology
+    from prism.cli.offline.command_io import read_topology
 
     return {address: place.host for address, place in read_topology(path).endpoints.items() if place.host}
 

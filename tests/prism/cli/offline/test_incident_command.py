@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from prism.cli import main
 
-HANG = Path(__file__).parents[3] / "pcaps" / "hang"
+HANG = Path(__file__).parents[4] / "pcaps" / "hang"
 
 
 def test_logs_beside_the_recorded_hang(tmp_path):

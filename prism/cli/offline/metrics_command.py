@@ -44,7 +44,7 @@ def metrics(
     with report_errors("prism"):
         from json import dumps
 
-        from prism.cli.command_io import read_hints, read_topology
+        from prism.cli.offline.command_io import read_hints, read_topology
         from prism.recordings.file_analysis import replay
 
         placed = read_topology(topology) if topology else None

@@ -34,8 +34,8 @@ def incident(
     with report_errors("prism"):
         from json import dumps
 
-        from prism.cli.command_io import read_topology
-        from prism.cli.logs_command import _healthy
+        from prism.cli.offline.command_io import read_topology
+        from prism.cli.offline.logs_command import _healthy
         from prism.incidents import log_hints
         from prism.incidents.incident import join_incident
         from prism.incidents.incident_page import html as page
@@ -53,7 +53,7 @@ def incident(
             kept.append(records)
             return records
 
-        seen = replay(named_inputs(flows), placed, kept=keep)
+        seen = replay(named_inputs(flows), placed, keep=keep)
         own = join_incident(diagnosis, seen, kept[0], placed)
         if html:
             _write(html, page(own))
