@@ -23,9 +23,9 @@ def calls(diagnosis, monkeypatch):
     """What the analysis was asked, with the analysis itself left out."""
     asked = []
 
-    def stand_in(inputs, topology, progress, columns, *, kept, **_):
+    def stand_in(inputs, topology, progress, columns, *, keep, **_):
         assert columns is None
-        kept(Flows.build({"start_ns": []}, endpoints=()))
+        keep(Flows.build({"start_ns": []}, endpoints=()))
         asked.append((list(inputs), topology))
         progress("reading", 1, 2)
         return diagnosis
