@@ -108,7 +108,7 @@ def diagnose(request: Request, service: ServiceParameter, body: Asked) -> Respon
     given: dict[str, Any] = {
         "topology": board.topology,
         "bookings": tuple(board.bookings.values()),
-        "most": service.limits.diagnosed,
+        "max_records": service.limits.diagnosed,
     }
     try:
         made = diagnosed(TimeSpanRequest(start, end, text), service.records, service.uploads, **given)

@@ -113,7 +113,7 @@ def join(
     given: dict[str, Any] = {
         "topology": shown.board.topology,
         "bookings": tuple(shown.board.bookings.values()),
-        "most": service.limits.diagnosed,
+        "max_records": service.limits.diagnosed,
         "logs": [(file.filename or "log", file.file) for file in logs],
         "finding": case.id,
     }
