@@ -85,7 +85,7 @@ def code_of(high: Any, low: Any, keys: Any, slots: Any, count: Any) -> Any:
             code = row_of(entry)
             if keys[np.uint64(code + 1), 1] == low and keys[np.uint64(code + 1), 0] == high:
                 return code, count
-        slot = next_slot(slots, slot)
+        slot = next_slot(slots, slot, key)
         entry = slots[slot]
     slots[slot] = entry_of(key, count)
     keys[np.uint64(count + 1), 0], keys[np.uint64(count + 1), 1] = high, low

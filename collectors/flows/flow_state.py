@@ -30,6 +30,7 @@ WORDS = 32  # numbers per flow that store overtaken packets, see `reordering`; a
 BINS = 128  # of the histograms of paces
 LEAST_OUT = 1 << 16  # records there is room for: enough for memory to come in large pages, see `_row_aggregation`
 LEAST_FLOWS = 1 << 12  # least number of flows to allocate
+LEAST_NEAR = 1 << 13  # least number of places of `Table.near`: the processor's innermost cache
 FAR = np.iinfo(np.int64).max
 LANE, REQUESTS, ANSWERS, NOTICES, ORPHAN, CONTEXT = range(1, 7)  # kinds of flows; 0: a packet of none
 KIND_AT = np.uint64(60)  # of the bits of `rest`
@@ -75,9 +76,9 @@ _OCTETS = np.dtype(np.uint8)
 _KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
 OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
 # flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);
-# rows of `typical`
-FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(14))
-ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED = COUNTERS[4:]
+# rows of `typical`; places of `near` in use
+FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(15))
+ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED, NEAR = COUNTERS[4:]
 
 
 class Table(NamedTuple):
@@ -87,7 +88,7 @@ class Table(NamedTuple):
     `history`: paces and weights of the previous block, [flows, 2, BLOCK]. `holes`: overtaken packets, see `reordering`, [flows,
     WORDS]. `typical`: histograms of paces by sender. `pacing`: row of an address there plus one; 0 without one. `slots`: hash
     table of flows, see `hash_slots`. `near`: the flow that octets of headers lead to, plus one, or 0. Flows of one packet are
-    not entered there, so that a table of many of them takes no memory.
+    not entered there, so that it stays small, and in the processor's cache, where there are many of them.
     """
 
     flows: Array
@@ -111,7 +112,7 @@ def empty_table() -> Table:
     return Table(
         flows=np.zeros(0, FLOW),
         slots=empty_slots(),
-        near=np.zeros(len(empty_slots()), np.int32),
+        near=np.zeros(LEAST_NEAR, np.int32),
         records=np.zeros(0, RECORD),
         held=np.zeros(0, RECORD),
         units=np.zeros(0, UNIT),
@@ -135,7 +136,9 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
         t = _with_flows(t, max(LEAST_FLOWS, flows + flows // 2))
     if 2 * flows > len(t.slots):
         t = t._replace(slots=slots_for(t.slots, max(LEAST_FLOWS, flows)))
-        t = t._replace(near=large(len(t.slots), t.near.dtype))
+    if 2 * t.counters[NEAR] > len(t.near):  # see `has_near`
+        t = t._replace(near=large(4 * len(t.near), t.near.dtype))
+        t.counters[NEAR] = 0
     if units + known > len(t.units):
         before, after = len(t.units), max(1024, 2 * (units + known))
         t = t._replace(units=lengthened(t.units, after))
@@ -160,6 +163,7 @@ def without_flows(t: Table) -> Table:
     """Return the table without any entry in slots, for example after flows were removed; `settle` enters the others."""
     t.slots.fill(0)
     t.near.fill(0)
+    t.counters[NEAR] = 0
     return t
 
 
@@ -178,8 +182,14 @@ def settle(t: Any, seed: Any) -> None:
             key = hashed(flow.ends, flow.rest, seed)
             slot = first_slot(t.slots, key)
             while t.slots[slot] != VACANT:
-                slot = next_slot(t.slots, slot)
+                slot = next_slot(t.slots, slot, key)
             t.slots[slot] = entry_of(key, i)
+
+
+@part
+def has_near(t: Any) -> Any:
+    """Check whether half of the places of `near` are free, so that few flows share one."""
+    return 2 * t.counters[NEAR] <= len(t.near)
 
 
 @part
@@ -195,7 +205,7 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
             flow = t.flows[np.uint64(i)]
             if flow.rest == rest and flow.ends == ends:
                 return i, slot
-        slot = next_slot(t.slots, slot)
+        slot = next_slot(t.slots, slot, key)
 
 
 @part

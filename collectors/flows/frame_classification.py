@@ -61,6 +61,7 @@ _32 = np.uint64(32)
 _M1, _M2, _0, _1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0), np.uint64(1)
 _LEAST, _TWO_DAYS = LEAST[ENHANCED], np.uint64(2 * DAY_NS)
 MANY = 8  # packets of `flow_tracking.AHEAD` with possibly new flows, from which on their flows are searched together
+_EARLY = np.uint64(8)  # packets by which the slots of addresses are prefetched before their search
 _AETH = 54  # offset of the AETH of an acknowledgment
 
 
@@ -227,11 +228,10 @@ def find_flows(t: Any, hints: Any, n: Any, book: Any) -> Any:
             hint.flow = np.int64(t.near[hint.flow]) - 1
             if hint.flow >= 0:
                 prefetch(t.flows, hint.flow)
-                if new >= MANY:  # if many flows are new, a flow found by these octets is mostly another one
-                    fetch_codes(hint.ends, keys, slots)
             elif identity_of(hint)[0] in (GOES_ON, STARTS, SEGMENT):
+                if new < MANY:  # from there on `resolve` prefetches them
+                    fetch_codes(hint.ends, keys, slots)
                 new += 1
-                fetch_codes(hint.ends, keys, slots)
             else:
                 prefetch(pairs, np.int64(pair_slot(hint.ends)))
     return new
@@ -245,22 +245,34 @@ def resolve(t: Any, hints: Any, n: Any, book: Any, known: Any, found: Any, seed:
     known addresses: codes follow the order of the frames.
     """
     keys, slots, pairs = book
+    for k in range(min(n, _EARLY)):
+        _check_flow(t, hints[k], keys, slots)
     for k in range(n):
+        if k + _EARLY < n:
+            _check_flow(t, hints[k + _EARLY], keys, slots)
         hint = hints[k]
         what, rest = identity_of(hint)
         if what == UNCOMMON:
             return k, known
         if hint.flow >= 0:
-            flow = t.flows[np.uint64(hint.flow)]
-            if flow.raw == hint.ends and flow.rest == rest:
-                continue
-            hint.flow = -1
+            continue
         ends, known = codes_of(hint.ends, pairs, keys, slots, known)
         key = found[k]
         key.ends, key.rest, key.hash = ends, rest, hashed(ends, rest, seed)
         if what != ACKNOWLEDGES:
             fetch_flow(t, key.hash)
     return n, known
+
+
+@part
+def _check_flow(t: Any, hint: Any, keys: Any, slots: Any) -> None:
+    """Drop the flow of a hint if it is another one, and prefetch the slots of the addresses if there is no flow."""
+    if hint.flow >= 0:
+        flow = t.flows[np.uint64(hint.flow)]
+        if flow.raw == hint.ends and flow.rest == identity_of(hint)[1]:
+            return
+        hint.flow = -1
+    fetch_codes(hint.ends, keys, slots)
 
 
 @part

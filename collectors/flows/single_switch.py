@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.addresses.address_book import codes_of
 from collectors.compilation.primitives import compiled, part, rare
-from collectors.flows.flow_state import FLOWS
+from collectors.flows.flow_state import FLOWS, NEAR, has_near
 from collectors.flows.flow_tracking import AHEAD, Scratch, Settings, count_answer, flow_of, follow_one, has_room, take_known
 from collectors.flows.frame_classification import (
     ACKNOWLEDGES,
@@ -88,7 +88,7 @@ def follow_frames(t: Any, data: int, frames: Any, begin: int, means: Any, known:
 @part
 def room_for(t: Any, means: Any, known: Any) -> Any:
     """Check whether the next `AHEAD` frames can be followed, whatever they are."""
-    return has_room(t) and known + 2 * AHEAD <= len(t.pacing) and known + 2 * AHEAD < len(means.keys)
+    return has_room(t) and has_near(t) and known + 2 * AHEAD <= len(t.pacing) and known + 2 * AHEAD < len(means.keys)
 
 
 @part
@@ -214,5 +214,6 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
 def _lead_to(t: Any, hint: Any, i: Any) -> None:
     """Let the octets of a packet's headers lead to its flow, from its second packet on."""
     slot = near_slot(hint, t.near)
+    t.counters[NEAR] += t.near[slot] == 0
     t.near[slot] = i + 1
     t.flows[np.uint64(i)].raw = hint.ends

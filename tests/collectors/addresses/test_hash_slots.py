@@ -19,7 +19,7 @@ def entered(slots, keys, rows):
     for k in range(len(keys)):
         slot = first_slot(slots, keys[k])
         while slots[slot] != VACANT:
-            slot = next_slot(slots, slot)
+            slot = next_slot(slots, slot, keys[k])
         slots[slot] = entry_of(keys[k], rows[k])
 
 
@@ -30,7 +30,19 @@ def looked_up(slots, key, found):
         if is_tagged(slots[slot], key):
             found[n] = row_of(slots[slot])
             n += 1
-        slot = next_slot(slots, slot)
+        slot = next_slot(slots, slot, key)
+    return n
+
+
+@compiled
+def missing(slots, keys):
+    """Count the keys whose row, their number, is not found."""
+    n = 0
+    for k in range(np.uint64(len(keys))):
+        slot = first_slot(slots, keys[k])
+        while slots[slot] != VACANT and slots[slot] != entry_of(keys[k], np.int64(k)):
+            slot = next_slot(slots, slot, keys[k])
+        n += slots[slot] == VACANT
     return n
 
 
@@ -55,3 +67,19 @@ def test_rows_are_found_before_and_after_growing(tags):
                     assert rows_of(slots, np.uint64(tag << 32)) == rows
     assert slots_for(slots, 5) is slots
     assert np.count_nonzero(slots) == 300
+
+
+@pytest.mark.parametrize("crowd", [0, 1, 9, 31])  # lines where the tags of all rows begin, counted from the last
+@pytest.mark.parametrize("lines", [1, 3, 1 << 24])
+def test_growing_keeps_rows_of_crowded_lines_that_go_on_in_others(crowd, lines):
+    rng = np.random.default_rng([crowd, lines])
+    at = rng.integers(0, 8 * lines, 2000, np.uint64) + rng.integers(0, 1 << 20, 2000, np.uint64) * np.uint64(256)
+    keys = (at - np.uint64(8 * crowd) & np.uint64(0xFFFFFFFF)) << np.uint64(32)
+    slots, known = empty_slots(), 0
+    while known < len(keys):
+        more = min(int(rng.integers(1, 100)), len(keys) - known)
+        slots = slots_for(slots, known + more)
+        entered(slots, keys[known : known + more], np.arange(known, known + more))
+        known += more
+        assert missing(slots, keys[:known]) == 0
+    assert np.count_nonzero(slots) == known

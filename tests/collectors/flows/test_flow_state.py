@@ -6,6 +6,7 @@ from collectors.flows.flow_state import (
     FLOWS,
     FREE,
     MESSAGES,
+    NEAR,
     PACED,
     RECORD,
     UNITS,
@@ -48,6 +49,17 @@ def test_flows_are_found_again_when_the_table_has_grown():
         assert t.flows.ctypes.data % LINE == t.records.ctypes.data % LINE == t.held.ctypes.data % LINE == 0
     settle(without_flows(t), SEED)
     assert found(t, np.uint64(7), np.uint64(49), SEED) == 7
+
+
+def test_places_of_headers_grow_with_the_flows_that_they_lead_to_alone():
+    t = with_room(empty_table(), 100_000, 1, 1, 1)
+    least = len(t.near)
+    assert least < len(t.slots)
+    t.counters[NEAR], t.near[0] = least // 2, 1
+    assert with_room(t, 1, 1, 1, 1).near is t.near
+    t.counters[NEAR] += 1
+    grown = with_room(t, 1, 1, 1, 1)
+    assert (len(grown.near), grown.near.any(), grown.counters[NEAR]) == (4 * least, False, 0)
 
 
 def test_paces_of_senders_stay_as_their_number_grows():
