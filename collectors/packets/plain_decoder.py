@@ -6,7 +6,7 @@ import struct
 from typing import NamedTuple
 
 from collectors.columns.record import ROCE_PORT, TCP, UDP, UET_PORT
-from collectors.packets import infiniband, protocols, tunnels
+from collectors.packets import infiniband, ip_tunnels, protocols, tunnels
 from collectors.packets.headers import (
     AETH_AT,
     AETH_OCTETS,
@@ -134,7 +134,7 @@ def _peel(frame: bytes, wire_length: int, layer: Layer, cuts: Cuts) -> Packet | 
     for _ in range(MOST_LAYERS):
         kind, number, at = layer
         if kind != NETWORK:
-            layer = tunnels.behind(frame, layer, until)
+            layer = ip_tunnels.behind(frame, layer, until)
         elif networks > MOST_TUNNELS:
             break
         else:

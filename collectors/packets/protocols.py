@@ -37,6 +37,7 @@ VXLAN_LINUX, GPE, GENEVE, GTP_U, GUE = 8472, 4790, 6081, 2152, 6080
 L2TP_PORT, MPLS_PORT, GRE_PORT, LISP = 1701, 6635, 4754, 4341
 GRE_RESERVED = 0x4FFF  # bits of the first 2 octets of GRE that are 0, RFC 2890 section 2
 VXLAN_WORD, GPE_NEXT = 0x08000000, 0x04  # flags of plain VXLAN and reserved octets; the P flag, draft-ietf-nvo3-vxlan-gpe-13
+GPE_WORD, GENEVE_FIXED = 0x0C000000, 0xC03F0000  # flags with P; version and reserved bits of Geneve, RFC 8926 section 3.4
 
 ETHERTYPES = {
     headers.IPV4: "IPv4",

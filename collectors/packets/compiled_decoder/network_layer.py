@@ -1,4 +1,4 @@
-"""Decode IP and the tunnels in it, compiled; the same results as `tunnels`. See `link_layer`."""
+"""Decode IP and the tunnels in it, compiled; the same results as `ip_tunnels`. See `link_layer`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def behind(kind: Any, number: Any, at: Any, end: Any, until: Any) -> Any:
 @rare
 def of_protocol(number: Any, at: Any, end: Any) -> Any:
     """What an IP protocol other than TCP and UDP carries."""
-    if number == protocols.IPIP or number == protocols.IPV6_IN_IP:
+    if number in (protocols.IPIP, protocols.IPV6_IN_IP):
         return NETWORK, 4 if number == protocols.IPIP else 6, at
     if number == headers.GRE:
         return _gre(at, end)
@@ -47,18 +47,14 @@ def of_protocol(number: Any, at: Any, end: Any) -> Any:
         return FRAME, 0, at
     if number == protocols.MPLS_IN_IP:
         return TYPE, MPLS, at
-    if number == protocols.ETHER_IP:
-        if at + 2 > end:
+    if number == headers.AUTHENTICATION:
+        return (PROTOCOL, octet(at), at + 4 * (octet(at + 1) + 2)) if at + 12 <= end else (REFUSED, TRUNCATED, at)
+    inner = 0
+    if number in (protocols.ETHER_IP, protocols.L2TP):
+        if at + (2 if number == protocols.ETHER_IP else 4) > end:
             return REFUSED, TRUNCATED, at
-        if octet(at) >> 4 == 3:
-            return FRAME, 0, at + 2
-    elif number == protocols.L2TP:
-        if at + 4 > end:
-            return REFUSED, TRUNCATED, at
-        inner = _session(at, end)
-        if inner:
-            return FRAME, 0, inner
-    return REFUSED, OTHER_PROTOCOL + number, at
+        inner = _session(at, end) if number == protocols.L2TP else at + 2 if octet(at) >> 4 == 3 else 0
+    return (FRAME, 0, inner) if inner else (REFUSED, OTHER_PROTOCOL + number, at)
 
 
 @part
@@ -128,16 +124,31 @@ def of_udp(at: Any, end: Any, room: Any) -> Any:
         return _packet(at + 16, at, end) if room >= 36 else (PLAIN, UDP, at)
     if port == protocols.L2TP_PORT or short(at) == protocols.L2TP_PORT:
         return _l2tp(at, end, room)
-    return _vxlan_anywhere(port, at, end) if room >= 38 and at + 38 <= end else (PLAIN, UDP, at)
+    return _anywhere(port, at, end, room) if room >= 38 and at + 38 <= end else (PLAIN, UDP, at)
 
 
 @part
-def _vxlan_anywhere(port: Any, at: Any, end: Any) -> Any:
-    """VXLAN to any port, where all flags and reserved octets are as they have to be and a frame follows."""
-    if long(at + 8) != protocols.VXLAN_WORD or octet(at + 15) != 0:
+def _anywhere(port: Any, at: Any, end: Any, room: Any) -> Any:
+    """VXLAN and Geneve to any port, where all flags and reserved octets are as they have to be and the payload follows."""
+    first, place = long(at + 8), at + 16
+    if octet(at + 15) != 0:
         return PLAIN, UDP, at
-    sure = port == protocols.VXLAN_LINUX or is_frame(at + 16, end)
-    return (FRAME, 0, at + 16) if sure else (PLAIN, UDP, at)
+    if first == protocols.VXLAN_WORD:
+        sure = port == protocols.VXLAN_LINUX or is_frame(place, end)
+        return (FRAME, 0, place) if sure else (PLAIN, UDP, at)
+    kind, number = REFUSED, 0
+    if first ^ protocols.GPE_WORD in (1, 2, 3):
+        kind, number = following(first ^ protocols.GPE_WORD)
+    elif first & protocols.GENEVE_FIXED == 0:
+        place += (first >> 24) * 4
+        if first & 0xFFFF in (headers.IPV4, headers.IPV6):
+            kind, number = NETWORK, 4 if first & 0xFFFF == headers.IPV4 else 6
+        elif first & 0xFFFF == headers.BRIDGED:
+            kind = FRAME
+    if kind == REFUSED or place + 20 > min(at + room, end):
+        return PLAIN, UDP, at
+    sure = octet(place) >> 4 == number if kind == NETWORK else is_frame(place, end)
+    return (kind, number, place) if sure else (PLAIN, UDP, at)
 
 
 @part

@@ -91,6 +91,11 @@ BUILT: dict[str, Layers] = {
     "Geneve": ETHER / OUTER / UDP(sport=55_555, dport=6081) / GENEVE(vni=7) / FRAME,
     "Geneve, options": in_udp(6081, b"\2\0\x65\x58\0\0\7\0" + b"\1\2\3\1" + bytes(4), FRAME),
     "Geneve, packet": in_udp(6081, b"\0\0\x08\0\0\0\7\0", PACKET),
+    "Geneve, another port": in_udp(16_081, b"\1\0\x65\x58\0\0\7\0" + b"\1\2\3\0", FRAME),
+    "Geneve, packet, another port": in_udp(16_081, b"\0\x80\x86\xdd\0\0\7\0", PACKET6),
+    "VXLAN-GPE, another port": in_udp(14_790, b"\x0c\0\0\3\0\0\7\0", FRAME),
+    "VXLAN-GPE, packet, another port": in_udp(14_790, b"\x0c\0\0\1\0\0\7\0", PACKET),
+    "authentication header": carried(51, b"\4\4" + bytes(22), PACKET),
     "GTP-U": ETHER / OUTER / UDP(sport=2152, dport=2152) / GTP_U_Header(teid=5) / PACKET,
     "GTP-U, sequence": in_udp(2152, b"\x32\xff\0\x79\0\0\0\5\0\1\0\0", PACKET),
     "GTP-U, extension": ETHER
