@@ -148,7 +148,14 @@ def told(path: Path, *more: str) -> list[dict[str, str]]:
     return [dict(zip(names, line.split("|"), strict=True)) for line in lines.stdout.splitlines()]
 
 
-AS = ("udp.port==8472,vxlan", "udp.port==14789,vxlan", "mpls.label==19,pwethcw", "mpls.label==20,pwethnocw")
+AS = (
+    "udp.port==8472,vxlan",
+    "udp.port==14789,vxlan",
+    "udp.port==14790,vxlan_gpe",
+    "udp.port==16081,geneve",
+    "mpls.label==19,pwethcw",
+    "mpls.label==20,pwethnocw",
+)
 # FabricPath: Wireshark takes the last 4 octets for a check sequence. The others it does not know, or is not told of here.
 NOT_THERE = {"VLAN tag 0x9200", "VLAN tag 0x9300", "FabricPath", "GUE", "GUE, variant 1"}
 NOT_THERE |= {"L2TPv3", "L2TPv3, cookie", "L2TPv3 in UDP"}
