@@ -18,12 +18,14 @@ from collectors.compilation.primitives import SEED
 from collectors.flows.bursts import Pace
 from collectors.flows.flow_state import (
     ACKNOWLEDGED,
+    ALONE,
     CONTROLS,
     COPIES,
     CUT,
     EMPTY,
     FAR,
     FLOWS,
+    LAST_ALONE,
     LEAST_OUT,
     NOT_READY,
     ORPHAN,
@@ -39,6 +41,7 @@ from collectors.flows.flow_state import (
     without_flows,
 )
 from collectors.flows.flow_tracking import AHEAD, ROOM, Settings, close_flows, empty_scratch, follow, rest_flows
+from collectors.flows.lone_packets import drop_alone
 from collectors.memory.pages import large
 from collectors.packets.compiled_decoder.frame_decoder import ROW, packets_of, rows_of
 
@@ -163,7 +166,7 @@ class FlowTable:
         self.tally[ONCE] += packets
         if len(self.table.out) - self.table.counters[RECORDS] < 2 * ROOM.out:
             self.keep()
-        if self.table.counters[FLOWS] > self.many:
+        if self.live > self.many:
             self.forget(self.clock - self.settings.idle_ns)
 
     def seen_alone(self, n: int) -> NDArray[np.int32]:
@@ -187,7 +190,7 @@ class FlowTable:
         self.build(self.sightings.take(self.addresses))
         before_ns, done, overall = now_ns - self.sightings.horizon_ns - wait_ns, 0, paces(self.table)
         self.make_room()
-        while done < self.live:
+        while done < self.table.counters[FLOWS]:
             done = rest_flows(self.table, before_ns, self.settings, self.scratch, overall, done)
             self.keep()
         return self.flows(), self.sightings.expired()
@@ -195,7 +198,7 @@ class FlowTable:
     @property
     def live(self) -> int:
         """Return the number of remembered flows."""
-        return int(self.table.counters[FLOWS])
+        return int(self.table.counters[FLOWS] + self.table.counters[ALONE])
 
     def behind(self) -> str | None:
         """Return the switch to read next, so that memory stays bounded; None when all are closed."""
@@ -242,23 +245,26 @@ class FlowTable:
     def forget(self, before_ns: int, *, share: float = 0.5) -> None:
         """Drop finished flows if they are at least this share of all."""
         if self.ordered and before_ns <= self.oldest_ns:
-            self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
+            self.many = max(MIN_FLOWS, 2 * self.live)
             return
-        flows = self.table.flows[: self.table.counters[FLOWS]]
-        last_ns = flows["last_ns"].copy()
-        self.oldest_ns = int(last_ns.min()) if self.ordered and len(flows) else -FAR
-        gone = (last_ns < before_ns) | (flows["kind"] == ORPHAN)
-        if np.count_nonzero(gone) >= share * len(flows):
+        flows, alone = self.table.flows[: self.table.counters[FLOWS]], self.table.alone[: self.table.counters[LAST_ALONE]]
+        alone_ns = alone["last_ns"][alone["rest"] != 0]
+        last_ns = np.concatenate((flows["last_ns"], alone_ns))
+        self.oldest_ns = int(last_ns.min()) if self.ordered and len(last_ns) else -FAR
+        gone = last_ns < before_ns
+        gone[: len(flows)] |= flows["kind"] == ORPHAN
+        if np.count_nonzero(gone) >= share * len(gone):
             self.close_before(before_ns)
-        self.many = max(MIN_FLOWS, 2 * int(self.table.counters[FLOWS]))
+        self.many = max(MIN_FLOWS, 2 * self.live)
 
     def close_before(self, before_ns: int) -> None:
         """Emit the records of flows last seen before a time, and drop these flows."""
-        flows, done, kept, overall = self.live, 0, 0, paces(self.table)
+        flows, done, kept, overall = int(self.table.counters[FLOWS]), 0, 0, paces(self.table)
         self.make_room()
         while done < flows:
             done, kept = close_flows(self.table, before_ns, self.settings, self.scratch, overall, done, kept)
             self.keep()
+        drop_alone(self.table, before_ns)
         settle(without_flows(self.table), SEED)
 
     def make_room(self) -> None:

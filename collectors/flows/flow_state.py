@@ -53,6 +53,7 @@ FLOW = np.dtype(
     ],
     align=True,
 )
+FIRST = np.dtype([*((name, FLOW[name]) for name in ("ends", "rest", "last_ns", "high", "until"))], align=True)
 RECORD = np.dtype(
     [
         *((name, _LONG) for name in ("start_ns", "end_ns", "octets", "lowest", "highest", "until", "best")),
@@ -76,15 +77,18 @@ _OCTETS = np.dtype(np.uint8)
 _KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
 OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
 # flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);
-# rows of `typical`; places of `near` in use
-FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(15))
-ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED, NEAR = COUNTERS[4:]
+# rows of `typical`; places of `near` in use; flows of `alone`, rows up to the last of them, first free one of these
+FLOWS, FREE, UNITS, RECORDS, *_ = COUNTERS = tuple(range(18))
+ACKNOWLEDGED, REFUSED, NOT_READY, EMPTY, REPEATS, COPIES, PROBES, CONTROLS, CUT, PACED, NEAR = COUNTERS[4:15]
+ALONE, LAST_ALONE, FREE_ALONE = COUNTERS[15:]
+ALONE_AT = 1 << 31  # numbers of rows of `alone` in `slots` begin here
 
 
 class Table(NamedTuple):
     """Arrays of the flow state: one row per flow, its current record, its earlier messages (`held`, `MESSAGES` per flow), one
     row per waiting unit, and the finished records.
 
+    `alone`: flows of one small packet, see `lone_packets`; of a free row, `rest` is 0 and `high` the next free one.
     `history`: paces and weights of the previous block, [flows, 2, BLOCK]. `holes`: overtaken packets, see `reordering`, [flows,
     WORDS]. `typical`: histograms of paces by sender. `pacing`: row of an address there plus one; 0 without one. `slots`: hash
     table of flows, see `hash_slots`. `near`: the flow that octets of headers lead to, plus one, or 0. Flows of one packet are
@@ -92,6 +96,7 @@ class Table(NamedTuple):
     """
 
     flows: Array
+    alone: Array
     slots: Array
     near: Array
     records: Array
@@ -108,9 +113,10 @@ class Table(NamedTuple):
 def empty_table() -> Table:
     """Return a table without room."""
     counters = np.zeros(len(COUNTERS), np.int64)
-    counters[FREE] = -1
+    counters[FREE] = counters[FREE_ALONE] = -1
     return Table(
         flows=np.zeros(0, FLOW),
+        alone=np.zeros(0, FIRST),
         slots=empty_slots(),
         near=np.zeros(LEAST_NEAR, np.int32),
         records=np.zeros(0, RECORD),
@@ -131,11 +137,13 @@ def with_room(t: Table, flows: int, units: int, out: int, addresses: int) -> Tab
     The given table becomes invalid: the two share memory.
     """
     known, paced = int(t.counters[UNITS]), int(t.counters[PACED])
-    flows += int(t.counters[FLOWS])
+    alone, flows = flows + int(t.counters[LAST_ALONE]), flows + int(t.counters[FLOWS])
     if flows > len(t.flows):
         t = _with_flows(t, max(LEAST_FLOWS, flows + flows // 2))
-    if 2 * flows > len(t.slots):
-        t = t._replace(slots=slots_for(t.slots, max(LEAST_FLOWS, flows)))
+    if alone > len(t.alone):
+        t = t._replace(alone=lengthened(t.alone, max(LEAST_FLOWS, alone + alone // 2)))
+    if 2 * (flows + alone) > len(t.slots):
+        t = t._replace(slots=slots_for(t.slots, max(LEAST_FLOWS, flows + alone)))
     if 2 * t.counters[NEAR] > len(t.near):  # see `has_near`
         t = t._replace(near=large(4 * len(t.near), t.near.dtype))
         t.counters[NEAR] = 0
@@ -179,11 +187,19 @@ def settle(t: Any, seed: Any) -> None:
     for i in range(t.counters[FLOWS]):
         flow = t.flows[i]
         if flow.kind != ORPHAN:
-            key = hashed(flow.ends, flow.rest, seed)
-            slot = first_slot(t.slots, key)
-            while t.slots[slot] != VACANT:
-                slot = next_slot(t.slots, slot, key)
-            t.slots[slot] = entry_of(key, i)
+            _enter(t, hashed(flow.ends, flow.rest, seed), i)
+    for k in range(t.counters[LAST_ALONE]):
+        if t.alone[k].rest != 0:
+            _enter(t, hashed(t.alone[k].ends, t.alone[k].rest, seed), k + ALONE_AT)
+
+
+@part
+def _enter(t: Any, key: Any, row: Any) -> None:
+    """Enter a row into the first vacant slot of a hash."""
+    slot = first_slot(t.slots, key)
+    while t.slots[slot] != VACANT:
+        slot = next_slot(t.slots, slot, key)
+    t.slots[slot] = entry_of(key, row)
 
 
 @part
@@ -194,7 +210,10 @@ def has_near(t: Any) -> Any:
 
 @part
 def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
-    """Find the flow of an identity by its hash; return the flow (-1 if none) and its slot, or the slot to use."""
+    """Find the flow of an identity by its hash; return the flow and its slot, or the slot to use.
+
+    -1: none; from -2 down: a row of `Table.alone`.
+    """
     slot = first_slot(t.slots, key)
     while True:
         entry = t.slots[slot]
@@ -202,9 +221,14 @@ def find(t: Any, ends: Any, rest: Any, key: Any) -> Any:
             return np.int64(-1), slot
         if is_tagged(entry, key):
             i = row_of(entry)
-            flow = t.flows[np.uint64(i)]
-            if flow.rest == rest and flow.ends == ends:
-                return i, slot
+            if i >= ALONE_AT:
+                kept = t.alone[np.uint64(i - ALONE_AT)]
+                if kept.rest == rest and kept.ends == ends:
+                    return -2 - (i - ALONE_AT), slot
+            else:
+                flow = t.flows[np.uint64(i)]
+                if flow.rest == rest and flow.ends == ends:
+                    return i, slot
         slot = next_slot(t.slots, slot, key)
 
 
@@ -216,9 +240,9 @@ def fetch_flow(t: Any, key: Any) -> None:
 
 @part
 def likely_flow(t: Any, key: Any) -> Any:
-    """Return the flow that most probably has a hash; -1 if the first slot shows none."""
+    """Return the flow that most probably has a hash; -1 if the first slot shows none with a row of its own."""
     entry = t.slots[first_slot(t.slots, key)]
-    return row_of(entry) if entry != VACANT and is_tagged(entry, key) else np.int64(-1)
+    return row_of(entry) if entry != VACANT and is_tagged(entry, key) and row_of(entry) < ALONE_AT else np.int64(-1)
 
 
 @part

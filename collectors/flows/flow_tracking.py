@@ -19,6 +19,7 @@ from collectors.flows.flow_state import (
     FLOWS,
     KIND_AT,
     LANE,
+    LAST_ALONE,
     MESSAGES,
     NOT_READY,
     NOTICES,
@@ -36,6 +37,7 @@ from collectors.flows.flow_state import (
     renew,
 )
 from collectors.flows.frame_classification import HINT
+from collectors.flows.lone_packets import keep_alone, resume, stays_alone
 from collectors.flows.packet_runs import enter_segments
 from collectors.flows.rdma_messages import close_messages, rest_messages, take_data, take_notice, take_other
 from collectors.flows.segments import take_segment
@@ -140,7 +142,8 @@ def has_room(t: Any) -> Any:
     """Check whether the next `AHEAD` rows can be followed, whatever they are."""
     flows, units, out = len(t.flows) - t.counters[FLOWS], len(t.units) - t.counters[UNITS], len(t.out) - t.counters[RECORDS]
     paced = len(t.typical) - t.counters[PACED]
-    return flows >= ROOM.flows and units >= ROOM.units and out >= ROOM.out and paced >= ROOM.units
+    alone = len(t.alone) - t.counters[LAST_ALONE]
+    return flows >= ROOM.flows and alone >= ROOM.flows and units >= ROOM.units and out >= ROOM.out and paced >= ROOM.units
 
 
 @part
@@ -157,8 +160,10 @@ def _take(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any, s
         return
     i = np.int64(key.flow)
     if i < 0 or t.flows[np.uint64(i)].rest != key.rest or t.flows[np.uint64(i)].ends != key.ends:
-        i = _find_flow(t, row, key)
+        i = _find_flow(t, row, key, exporter, path, settings)
         key.flow = i
+        if i < 0:
+            return
     take_known(t, i, row, exporter, path, settings, scratch, seed)
 
 
@@ -205,24 +210,30 @@ def _identify(t: Any, row: Any, key: Any, seed: Any) -> None:
 
 
 @rare
-def _find_flow(t: Any, row: Any, key: Any) -> Any:
+def _find_flow(t: Any, row: Any, key: Any, exporter: Any, path: Any, settings: Any) -> Any:
     """Compute `flow_of`, as a call."""
-    return flow_of(t, key, row.time_ns)
+    return flow_of(t, key, row, exporter, path, settings)[0]
 
 
 @part
-def flow_of(t: Any, key: Any, time_ns: Any) -> Any:
-    """Return the flow of a packet; a new one if necessary."""
+def flow_of(t: Any, key: Any, row: Any, exporter: Any, path: Any, settings: Any) -> Any:
+    """Return the flow of a packet, and whether it had packets before; -1 if its first packet is taken here."""
     i, slot = find(t, key.ends, key.rest, key.hash)
-    if i < 0:
-        i = t.counters[FLOWS]
-        t.counters[FLOWS] += 1
-        t.slots[slot] = entry_of(key.hash, i)
-        flow = t.flows[np.uint64(i)]
-        flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, time_ns
-        flow.kind = key.rest >> KIND_AT
-        renew(flow)
-    return np.int64(i)
+    if i >= 0:
+        return np.int64(i), True
+    if i < -1:
+        return resume(t, -2 - i, key, slot), True
+    if stays_alone(row, settings.small):
+        keep_alone(t, key, slot, row, exporter, path)
+        return np.int64(-1), False
+    i = t.counters[FLOWS]
+    t.counters[FLOWS] += 1
+    t.slots[slot] = entry_of(key.hash, i)
+    flow = t.flows[np.uint64(i)]
+    flow.ends, flow.rest, flow.last_ns = key.ends, key.rest, row.time_ns
+    flow.kind = key.rest >> KIND_AT
+    renew(flow)
+    return np.int64(i), False
 
 
 @part

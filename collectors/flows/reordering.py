@@ -156,12 +156,18 @@ def _distance(number: Any, begin: Any) -> Any:
     return (number - begin + HALF & MODULUS - 1) - HALF
 
 
+@part
+def first_segment(sequence: Any, ident: Any) -> Any:
+    """Return what `Flow.until` stores of the first segment of a lane."""
+    return np.int64(sequence) << _SEQUENCE_AT | np.int64(ident)
+
+
 @rare
 def note_segment(t: Any, i: Any, sequence: Any, ident: Any) -> None:
     """Store a segment of lane i, so that a copy of it is recognised."""
     flow = t.flows[i]
     if not flow.anchor and flow.until == FAR:
-        flow.until = np.int64(sequence) << _SEQUENCE_AT | np.int64(ident)
+        flow.until = first_segment(sequence, ident)
         return
     open_segments(t, i)
     at = _SEGMENTS + 2 * np.int64(flow.used)

@@ -180,11 +180,11 @@ def _take_new(t: Any, hint: Any, key: Any, means: Any) -> None:
     common(hint.at, hint.at + captured_of(hint), row)
     row.time_ns, row.kind = hint.time_ns, 0 if row.opcode < 0 else MEANING[row.opcode]
     row.src, row.dst = np.int32(key.ends >> _32), np.int32(key.ends & _LOWER)
-    known = t.counters[FLOWS]
-    i = flow_of(t, key, row.time_ns)
-    if i < known:
+    i, again = flow_of(t, key, row, means.exporter, means.path, how)
+    if again:
         _lead_to(t, hint, i)
-    take_known(t, i, row, means.exporter, means.path, how, means.scratch, means.seed)
+    if i >= 0:
+        take_known(t, i, row, means.exporter, means.path, how, means.scratch, means.seed)
 
 
 @rare
