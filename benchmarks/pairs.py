@@ -5,12 +5,12 @@
 Packets are TCP segments of a pcap on disk, records those of IPFIX datagrams. `random`: every address is drawn from all of IPv4,
 so that almost every packet opens a flow; `some`: from 10,000 addresses. The best of several repeats counts.
 
-A packet of one pair takes about 140 ns, of which the sort and the columns of the records take 90 ns. One of a random pair
-also reads four cache lines at random places (two addresses, two tables of flows) and writes 200 to 300 octets of new memory.
-On a virtual machine with two cores a random line takes 168 ns if the next one depends on it and 8 ns if several are fetched
-together; the kernel clears new memory at 0.09 ns per octet, and at up to 0.7 ns where other programs use the memory too. The
-loops fetch the lines of 128 packets together. Packets of random pairs take 300 to 330 ns, which is 2.0 to 2.4 times the cost of
-one pair, the higher figure on a loaded machine.
+A packet of one pair takes about 140 ns, of which the sort and the columns of the records take 85 ns, and 240 octets of new
+memory. One of a random pair also reads three cache lines at random places (the slots of two addresses and of a flow) and writes
+about 120 octets of new memory. On a virtual machine with two cores a random line takes 150 ns if the next one depends on it and
+8 ns if up to 64 are fetched together; of more, the processor drops most. The kernel clears new memory at 0.09 ns per octet, and
+at up to 0.7 ns where other programs use the memory too. Packets of random pairs take 230 to 250 ns: 1.7 times the cost of one
+pair, on a loaded machine as well.
 """
 
 from __future__ import annotations
