@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -122,7 +123,7 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     """
     host = {e: (topology.host(e) if topology is not None else None) or e for e in (*endpoints, *silent)}
     rail = {e: topology.rail(e) if topology is not None else 0 for e in host}
-    members = tuple(sorted(host, key=lambda e: (host[e], rail[e], e)))
+    members = tuple(sorted(host, key=lambda e: (_natural(host[e]), rail[e], e)))
     number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
     hosts = tuple(number[host[e]] for e in members)
     streams = _recurring(streams_of(flows, members, origin=flows.window[0]))
@@ -134,6 +135,12 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     if len(found) > c.MOST_COMMUNICATORS:
         return None
     return Problem(members, hosts, tuple(rail[e] for e in members), streams, steps, rhythms, found)
+
+
+def _natural(name: str) -> tuple[object, ...]:
+    """Return a key that orders names by the numbers in them: server2 before server10, as ranks are dealt out."""
+    parts = re.split(r"0*([0-9]+)", name)
+    return tuple((len(part), part) if i % 2 else part for i, part in enumerate(parts))
 
 
 def _recurring(streams: list[Stream]) -> list[Stream]:

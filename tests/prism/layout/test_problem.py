@@ -1,7 +1,10 @@
+import json
+
 import numpy as np
 
 from prism.layout import constants
 from prism.layout.problem import is_open, per_host, problem_of
+from prism.topology import parse
 from tests.prism.layout.made import data_parallel, topology
 
 
@@ -22,6 +25,13 @@ def test_silent_members_are_members_that_do_not_speak():
 def test_the_size_of_hosts_is_what_divides_all():
     assert per_host((0, 0, 0, 0, 1, 1), np.ones(6, bool)) == 2
     assert per_host((0, 0, 0, 0, 1, 1), np.array([1, 1, 1, 1, 0, 0], bool)) == 4
+
+
+def test_members_are_in_order_of_the_numbers_of_their_hosts():
+    wire = data_parallel(hosts=12, per_host=1)
+    names = {"endpoints": {e: {"host": f"server{i}", "rail": 0, "leaf": "a"} for i, e in enumerate(wire.endpoints)}}
+    found = problem_of(wire.flows(), wire.endpoints[::-1], parse(json.dumps(names), "made"))
+    assert list(found.members) == list(wire.endpoints)
 
 
 def test_nothing_that_repeats_is_no_problem():
