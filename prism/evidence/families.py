@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
-from prism.evidence.member_graphs import Pair, connected, imbalance
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
 from prism.evidence.step_period import Steps
 
 
@@ -22,6 +22,16 @@ class Family(tuple[Communicator, ...]):
     def octets(self) -> float:
         """Octets of all its communicators."""
         return sum(one.octets for one in self)
+
+    @cached_property
+    def size(self) -> float:
+        """Median message size of its communicators, octets."""
+        return weighted_median([one.size for one in self], [one.octets for one in self])
+
+    @cached_property
+    def messages(self) -> float:
+        """Median number of messages per step and stream."""
+        return float(np.median([one.rhythm.messages for one in self]))
 
     @cached_property
     def edges(self) -> dict[Pair, float]:

@@ -1,8 +1,7 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
-Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 509 jobs
-of eight origins. Shares of families were counted in the same jobs. `benchmarks/sensitivity.py` shows how far each number can
-move before results change.
+Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 566 jobs
+of 13 origins. `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
@@ -14,43 +13,51 @@ KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 
 DIMENSIONS: tuple[Kind, ...] = ("dp", "tp", "cp", "ep")  # dimensions whose groups may issue several collectives
 
-# Values by kind are shares of 1,050 families of known kind, of eight origins, rounded. Forms that were not seen get a small
-# share.
-_COLLECTIVE = {  # likelihood of each form if a library reduces by ring, tree or halving
-    "one cycle": 0.3, "one path": 0.05, "one pair": 0.1, "one other": 0.04, "one tree": 0.02, "two cycle": 0.03,
-    "two pair": 0.24, "two path": 0.04, "two clique": 0.06, "two other": 0.03, "two tree": 0.02, "two cube": 0.12,
-}  # fmt: skip
-FORMS: dict[Kind, dict[str, float]] = {
-    "dp": _COLLECTIVE, "edp": _COLLECTIVE, "tp": _COLLECTIVE, "cp": _COLLECTIVE,
-    "pp": {
-        "two pair": 0.6, "two path": 0.35, "two cycle": 0.02, "two other": 0.005, "two clique": 0.005, "one path": 0.001,
-        "one pair": 0.003,
-    },
-    "ep": {  # one family of a job is an exchange; reductions and gathers among experts come in addition
-        "two clique": 0.4, "two pair": 0.35, "two other": 0.05, "two path": 0.05, "two cycle": 0.02, "one cycle": 0.04,
-        "one pair": 0.06, "one path": 0.02, "two cube": 0.03,
-    },
-    "tied": {"two pair": 1.0},
-}  # fmt: skip
+# Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression, fitted by
+# `python -m benchmarks.kinds` to 1,295 families of known kind, of 13 origins; each origin counts as the root of its number,
+# all kinds alike. Where true groups lie inside one another, recorded message sizes told the kind.
+SCORED: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "tied")
+KIND_SCORES: dict[str, tuple[float, ...]] = {
+    "one cycle": (-0.99, -0.88, -0.19, 0.29, 0.88, 0.89),
+    "one path": (-0.66, 2.93, -0.59, -2.99, 0.55, 0.75),
+    "one pair": (0.13, 0.08, -1.40, 0.22, 0.18, 0.79),
+    "one other": (1.71, -0.30, -0.32, -1.03, -0.82, 0.75),
+    "one tree": (-0.72, -0.82, 3.20, -0.53, -1.86, 0.73),
+    "two cycle": (0.82, -0.58, 2.25, -1.56, -1.68, 0.74),
+    "two pair": (0.30, 0.52, 0.42, 0.32, 0.44, -2.00),
+    "two path": (0.94, -0.81, 1.28, -0.79, -1.43, 0.81),
+    "two clique": (-0.89, 0.84, -3.61, 2.41, 0.46, 0.79),
+    "two other": (-1.10, -0.66, 0.84, -1.00, 1.17, 0.74),
+    "two tree": (0.88, -2.14, 0.73, 0.29, -0.49, 0.73),
+    "two cube": (0.42, -0.08, 1.52, -0.94, -1.70, 0.78),
+    "runs": (-0.05, -0.22, 0.21, 0.67, 0.58, -1.18),
+    "runs²": (-0.22, 0.17, 0.05, 0.00, -0.01, 0.01),
+    "messages": (0.05, 0.27, 0.53, 0.19, 0.20, -1.25),
+    "messages²": (-0.04, 0.00, 0.06, 0.03, -0.05, -0.00),
+    "messages per run²": (0.09, -0.01, -0.12, -0.01, 0.07, -0.02),
+    "spread": (-0.47, -3.08, 2.88, 0.76, 2.44, -2.52),
+    "spread²": (2.68, 2.74, -0.59, -2.58, -2.89, 0.64),
+    "overlap": (-1.97, -0.07, 1.01, 0.62, -0.11, 0.53),
+    "overlap²": (1.20, -1.38, -0.14, -0.51, -0.06, 0.88),
+    "leads": (-1.09, 4.78, -2.43, -0.90, -1.43, 1.08),
+    "chain leads": (0.98, 1.22, -1.98, -0.31, -0.95, 1.05),
+    "chain overlap": (0.37, 1.06, -1.62, 0.38, -0.25, 0.07),
+    "chain members": (-0.80, 2.08, -0.14, -0.08, -0.34, -0.72),
+    "chain leads members": (-0.77, 0.93, -0.68, 0.21, -0.36, 0.66),
+    "equal": (1.17, -0.79, 1.40, -4.96, 1.62, 1.56),
+    "bursts": (0.78, 0.09, 2.60, -1.65, 0.26, -2.07),
+    "share": (0.61, -0.27, -0.19, -0.33, 0.16, 0.02),
+    "varies": (-0.15, -0.88, -0.24, 2.67, -1.18, -0.21),
+    "members": (1.07, -0.08, -1.66, 0.59, -0.76, 0.84),
+    "always": (1.37, -2.95, -2.42, 0.51, -0.17, 3.66),
+}
 EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
-UNLIKELY = 2e-4  # likelihood of a form that is not listed
-VARYING = {"ep": 0.6}  # probability that messages vary in size; for other kinds:
-VARYING_OTHERS = 0.05
-IN_TURN = {"pp": 0.97, "ep": 0.5}  # probability that the two directions of a pair alternate; for other kinds:
-IN_TURN_PAIRS, IN_TURN_OTHERS = 0.05, 0.4  # where each pair exchanges; where blocks travel around a ring
-AHEAD = {"pp": 0.97}  # probability that one direction leads in the step; for other kinds; for trees, which reduce first:
-AHEAD_OTHERS, AHEAD_TREES = 0.03, 0.4
+NEVER = -30.0  # log-odds of what cannot be
 # Share of a step with even odds, and steepness. Of pipelines 95 % have 0.03 or more, of exchanges 0.02 or less.
 AHEAD_LEAST, AHEAD_SHARP = 0.04, 3.0
-RUNS: dict[Kind, tuple[tuple[float, float, float], ...]] = {  # bursts in a step: log-normal mixtures (weight, median, sigma)
-    "dp": ((0.85, 2.4, 0.8), (0.15, 20, 1.0)), "edp": ((0.85, 1.2, 0.6), (0.15, 20, 1.0)), "tp": ((1.0, 20, 0.9),),
-    "cp": ((1.0, 6, 0.9),), "tied": ((1.0, 1.2, 0.7),), "ep": ((1.0, 8, 0.75),), "pp": ((1.0, 5, 1.1),),
-}  # fmt: skip
-WIDE = {"dp": 0.15, "edp": 0.06, "tp": 0.9, "cp": 0.3, "ep": 0.5, "pp": 0.25, "tied": 0.05}  # probability of a wide spread:
-WIDE_SPREAD, WIDE_SOFT = 0.45, 0.08  # over more than this share of the step
 ROUNDS_RIGHT, ROUNDS_OWN, ROUNDS_OTHER = 0.8, 0.12, 0.08  # n − 1 rounds; n, with the rank's own block; any other number
 UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dimension; per share of the octets
-BESIDE = -4.0  # other collectives of a dimension's group: scalars, embeddings, norms
+FEW_OCTETS = 0.01  # share of the octets; less may be scalars, norms or embeddings, and costs in proportion
 TWO_USES = 2.0  # penalty where two dimensions divide the members in the same way
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried
 BEAM = 128  # assignments of kinds to families that the search keeps
@@ -58,57 +65,68 @@ BEAM = 128  # assignments of kinds to families that the search keeps
 FINEST = 1e-5  # share of a step; smaller differences are clock errors
 OFFSETS = {1: (-4.4, 1.0), 2: (-3.7, 1.2), 3: (-1.1, 0.45)}  # median and sigma; 1 tensor, 2 data, 3 stage
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
+LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave
 PIPELINES = 2  # hand-over families of a job at most: activations and gradients of unequal size
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
     "fit": 0.92,  # log-likelihoods of the kinds of the families
-    "rounds": 0.41,  # log-likelihood of the messages per step of rings
-    "lockstep": 2.0,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "uneven": -1.7,  # share of members in groups of an unusual size, or in two groups that share another member
-    "misplaced": -5.2,  # share of octets between members at different places of the host's division
+    "rounds": 0.40,  # log-likelihood of the messages per step of rings
+    "lockstep": 1.7,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "twins_closer": 0.76,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
+    "replicas_differ": -0.85,  # replicas of one host hand over closer in time than those of several hosts
+    "uneven": -1.6,  # share of members in groups of an unusual size, or in two groups that share another member
+    "misplaced": -3.6,  # share of octets between members at different places of the host's division
     "open": -13.6,  # share of octets that enter groups and do not leave
-    "product": -3.3,  # |ln(product of the dimensions / members)|; e^-6: one in 400
-    "no_grid": -2.1,  # additionally if the product differs at all; if an inner dimension is the whole plane
-    "not_nested": -3.4,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "hierarchy": -1.4,  # a reduction in several stages (shards and replicas)
-    "more_stages": -0.55,  # per stage beyond two
-    "partly": -2.8,  # part of the plane reduces in addition to the whole plane: rather another dimension
-    "separately": -3.4,  # gradients that replicas of an inner dimension reduce separately
-    "spans_less": -9.8,  # gradients that are not reduced over the whole plane
-    "context_alone": -4.4,  # context parallel without a reduction of its own
-    "never_reduced": -2.3,  # experts without any reduction
+    "product": -3.2,  # |ln(product of the dimensions / members)|; e^-6: one in 400
+    "no_grid": -2.3,  # additionally if the product differs at all; if an inner dimension is the whole plane
+    "not_nested": -3.6,  # an inner dimension that does not divide the plane; two pipelines that close cycles
+    "hierarchy": -1.5,  # a reduction in several stages (shards and replicas)
+    "more_stages": -0.53,  # per stage beyond two
+    "partly": -2.4,  # part of the plane reduces in addition to the whole plane: rather another dimension
+    "rounds_apart": -0.43,  # families that may be rounds of one collective
+    "separately": -3.0,  # gradients that replicas of an inner dimension reduce separately
+    "spans_less": -5.4,  # gradients that are not reduced over the whole plane
+    "odd_context": -0.48,  # size is no power of two
+    "wide_context": -2.0,  # per doubling beyond the ranks of a usual host
+    "context_fills": -1.6,  # context parallel over the whole plane: no data parallel replicas
+    "context_alone": -4.5,  # context parallel without a reduction of its own
+    "never_reduced": -1.9,  # experts without any reduction
     # Features of unusual layouts.
     "uses_pp": -0.45,  # some traffic serves this dimension
-    "uses_tp": -1.5,
-    "uses_cp": -1.3,
-    "uses_ep": -1.9,
-    "uses_edp": -0.84,
-    "uses_tied": -2.0,
+    "uses_tp": -0.81,
+    "uses_cp": -1.4,
+    "uses_ep": -2.2,
+    "uses_edp": -0.69,
+    "uses_tied": -1.5,
+    "related_sizes": -1.3,  # messages of an inner dimension are a simple ratio of those that reduce gradients
     "direct_twice": 1.1,  # in favour: ranks that gather directly also reduce directly
-    "other_algorithm": -0.42,  # a library that reduces in rings in one group and all with all in another
-    "halving": 1.9,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "in_levels": -1.2,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
+    "other_algorithm": -0.38,  # a library that reduces in rings in one group and all with all in another
+    "halving": 1.8,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "in_levels": -1.1,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
     "twins_differ": -5.7,  # difference of gradient octets between tensor-parallel twins
-    "irregular": -0.69,  # groups that cross hosts so that not all hosts are divided alike
-    "stages_in_host": -1.0,
-    "no_tensor": -0.45,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "irregular": -0.62,  # groups that cross hosts so that not all hosts are divided alike
+    "stages_in_host": -1.3,
+    "no_tensor": -0.51,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -1.4,  # tensor parallel over a part of a host
-    "odd_tensor": -0.2,  # size is no power of two
+    "odd_tensor": -0.19,  # size is no power of two
     "silent": -0.22,  # members without payload
     "silent_unasked": -0.77,  # where no open ring needs them
-    "idle": -6.8,  # endpoints with payload that the layout leaves out
-    "tensor_across": -1.1,  # tensor parallelism between hosts
-    "wide_tensor": -4.6,  # more ranks than a host usually has
-    "no_replicas": -3.6,
-    "only_stages": -0.37,  # pipeline stages only
-    "deep": -0.47,  # per doubling beyond the usual number of stages
-    "hidden_context": -4.1,  # context parallel that stays inside hosts
-    "hidden_experts": -4.2,  # an exchange of experts that stays inside hosts
-    "inner_apart": -2.5,  # members of one host in the same plane but not in the same inner group, which leaves the host
+    "scattered": -1.2,  # ranks that do not follow the hosts
+    "idle": -7.1,  # endpoints with payload that the layout leaves out
+    "tensor_across": -0.70,  # tensor parallelism between hosts
+    "wide_tensor": -4.7,  # more ranks than a host usually has
+    "no_replicas": -3.1,
+    "only_stages": -0.34,  # pipeline stages only
+    "deep": -0.42,  # per doubling beyond the usual number of stages
+    "hidden_context": -3.6,  # context parallel that stays inside hosts
+    "hidden_experts": -2.9,  # an exchange of experts that stays inside hosts
+    "inner_apart": -2.1,  # members of one host in the same plane but not in the same inner group, which leaves the host
     "hints": 1.0,  # log-odds of the operator's hints
 }
+# Ratios of the rounds of one collective, and of shards to replicas; relative tolerance: headers, rounding.
+SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
 TWINS_NEAR, TWINS_FAR = 0.01, 0.04  # relative difference of tensor twins' octets: by chance; full penalty
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST, USUAL_STAGES = 8, 8  # ranks per host; stages
@@ -141,10 +159,8 @@ HINTED_SIZE = 4.0  # against a size other than the one given for the job: e^-4, 
 HINTED_TENSOR = 2.0  # against a TP size that is not among those of the site: e^-2, one job in eight is unusual
 PART_OF_HOST = 1.0  # against tensor parallelism over part of a host, or over an uneven number of hosts
 
-# Likelihoods of what no family shows (`likelihood`): densities, so that one odd value does not exclude a kind.
-ANY_OVERLAP = 0.03  # density of any overlap of the two directions of a pair, 0 to 1
-ANY_RUNS = 1e-3  # density of any number of bursts in a step
-LEAST_RUNS = 0.2  # bursts in a step at least: one in five steps, as with gradients accumulated over steps
+# Bounds of what is seen of a family (`likelihood`).
+LEAST_RUNS = 0.2  # bursts or messages in a step at least: one in five steps, as with gradients accumulated over steps
 COUNTS_TRIED = 4  # counts of messages per step that are compared with the ranks of a ring, those with most octets
 LIMIT_AGAINST, LIMIT_FOR = 4.0, 1.5  # log-odds of all counts: at least minus the first; at most the second times ln(ranks - 1)
 

@@ -18,7 +18,7 @@ from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.complete_layout import Hypothesis
 from prism.layout.constants import Kind
-from prism.layout.placement import Cut, Placing, cuts, in_order, place
+from prism.layout.placement import Cut, Placing, cuts, in_order, place, scattered
 from prism.layout.problem import Problem, per_host
 from prism.layout.scoring import Scored
 
@@ -40,6 +40,8 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
         yield place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
+    if endpoints > 1 and present.all():
+        yield scattered(len(problem.hosts))
     if present.all() and max(Counter(problem.hosts).values()) > 1:
         yield from in_order(problem.hosts, lambda at: _along_axes(problem.families, at))
 
@@ -99,6 +101,9 @@ def _usual(kinds: Iterable[Kind]) -> float:
 
 
 def _together(kind: Kind, fits: Sequence[Mapping[Kind, float]]) -> float:
-    """Fit of families of one kind. The best counts in full; the others may be further traffic of the dimension."""
-    values = sorted((own[kind] for own in fits), reverse=True)
-    return values[0] + sum(max(value, c.BESIDE) if kind in c.DIMENSIONS else value for value in values[1:])
+    """Fit of families of one kind. The best counts in full; others may be further traffic of the dimension, which costs at most
+    as much as traffic that no hypothesis explains.
+    """
+    ordered = sorted(fits, key=lambda own: -own[kind])
+    beside = (max(own[kind], own["none"]) if kind in c.DIMENSIONS else own[kind] for own in ordered[1:])
+    return ordered[0][kind] + sum(beside)

@@ -10,54 +10,61 @@ from numpy.typing import NDArray
 from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
-from prism.layout.constants import Kind
+from prism.layout.constants import KINDS, Kind
 
 
-def fit(kind: Kind, family: Family) -> float:
-    """Log-likelihood of form, alternation and rhythm of a family, if it is of a kind."""
-    return _form(kind, family) + _turns(kind, family) + _rhythm(kind, family)
+def fit(family: Family, share: float) -> dict[Kind, float]:
+    """Log-probability of each kind from form, alternation, rhythm and `share` of the job's octets of a family."""
+    seen = traits(family, share)
+    scores = sum((np.array(row) * seen.get(name, 0.0) for name, row in c.KIND_SCORES.items()), np.zeros(len(c.SCORED)))
+    if family[0].form != "two pair":  # only first and last stages exchange the gradients of tied embeddings
+        scores[c.SCORED.index("tied")] = c.NEVER
+    scores -= np.log(np.exp(scores - scores.max()).sum()) + scores.max()
+    out: dict[Kind, float] = dict(zip(c.SCORED, scores.tolist(), strict=True))
+    return {kind: out.get(kind, out["dp"]) for kind in KINDS}  # experts' gradients move like others
+
+
+def traits(family: Family, share: float) -> dict[str, float]:
+    """Return what tells the kind of a family: the rows of `KIND_SCORES`."""
+    one = family[0]
+    runs = float(np.log(max(_median_rhythm(family, "runs"), c.LEAST_RUNS)))
+    messages = float(np.log(max(_median_rhythm(family, "messages"), c.LEAST_RUNS)))
+    spread = _median_rhythm(family, "spread")
+    overlap = _median(family, "overlap")
+    leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
+    both, members = one.way == "two", float(np.log(len(one.members)))
+    chain = one.form in ("two pair", "two path")  # as between the stages of a pipeline
+    return {
+        one.form: 1.0,
+        "runs": runs,
+        "runs²": runs**2,
+        "messages": messages,
+        "messages²": messages**2,
+        "messages per run²": (messages - runs) ** 2,
+        "spread": spread,
+        "spread²": spread**2,
+        "overlap": both * overlap,
+        "overlap²": both * overlap**2,
+        "leads": both * leads,
+        "chain leads": chain * leads,
+        "chain overlap": chain * overlap,
+        "chain members": chain * members,
+        "chain leads members": chain * leads * members,
+        "equal": float(one.equal and not one.bursts),
+        "bursts": float(one.bursts),
+        "share": float(np.log(share)),
+        "varies": min(_median_rhythm(family, "varies"), 1.0),
+        "members": members,
+        "always": 1.0,
+    }
 
 
 def _median(family: Family, name: str) -> float:
     return float(np.median([getattr(one, name) for one in family]))
 
 
-def _form(kind: Kind, family: Family) -> float:
-    out = float(np.mean([np.log(c.FORMS[kind].get(one.form, c.UNLIKELY)) for one in family]))
-    if not family[0].bursts:
-        varies = c.VARYING.get(kind, c.VARYING_OTHERS)
-        fixed = 2 * sum(one.equal for one in family) > len(family)
-        out += np.log(1 - varies if fixed else varies)
-    if kind != "pp" and family[0].form == "two path":
-        out -= max(
-            float(np.median([len(one.members) for one in family])) - 3, 0
-        )  # a long chain is rarely an exchange by chance
-    return out
-
-
-def _turns(kind: Kind, family: Family) -> float:
-    first = family[0]
-    if first.way == "one":
-        return 0.0
-    overlap = _median(family, "overlap")
-    others = c.IN_TURN_PAIRS if first.shape in ("pair", "path", "cube") else c.IN_TURN_OTHERS
-    in_turn = c.IN_TURN.get(kind, others)
-    out = np.log(
-        in_turn * 7 * (1 - overlap) ** 6 + (1 - in_turn) * 3 * overlap**2 + c.ANY_OVERLAP
-    )  # densities over the overlap
-    ahead = c.AHEAD_TREES if kind != "pp" and first.shape == "tree" else c.AHEAD.get(kind, c.AHEAD_OTHERS)
-    leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
-    return float(out + np.log(ahead * leads + (1 - ahead) * (1 - leads)))
-
-
-def _rhythm(kind: Kind, family: Family) -> float:
-    """Log-likelihood of the rhythm. Tensor, context and expert traffic is frequent and spreads over the step."""
-    runs = max(float(np.median([one.rhythm.runs for one in family])), c.LEAST_RUNS)
-    spread = float(np.median([one.rhythm.spread for one in family]))
-    density = sum(w / sd * np.exp(-0.5 * (np.log(runs / middle) / sd) ** 2) for w, middle, sd in c.RUNS[kind])
-    is_wide = 1 / (1 + np.exp(-(spread - c.WIDE_SPREAD) / c.WIDE_SOFT))
-    spreads = c.WIDE[kind] * is_wide + (1 - c.WIDE[kind]) * (1 - is_wide)
-    return float(np.log(density + c.ANY_RUNS) + np.log(spreads))
+def _median_rhythm(family: Family, name: str) -> float:
+    return float(np.median([getattr(one.rhythm, name) for one in family]))
 
 
 def rounds_fit(family: Family, ranks: int) -> float:
@@ -79,11 +86,12 @@ def rounds_fit(family: Family, ranks: int) -> float:
 def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]:
     """Log-likelihood of the offset of each pair of members, if they differ in the coordinate `axis` of their host.
 
-    `axis`: 1 tensor, 2 data, 3 pipeline. Densities are over decades of the share of a step.
+    `axis`: 1 tensor, 2 data, 3 pipeline, 0 if they share no group. Densities are over decades of the share of a step.
     """
     offset = np.log10(np.maximum(seen.offset, c.FINEST))
-    likely = np.stack([_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3)])[axis - 1, np.arange(len(axis))]
-    return np.asarray(np.log((1 - c.OFFSET_ELSE) * likely + c.OFFSET_ELSE / -np.log10(c.FINEST)))
+    even = 1 / -np.log10(c.FINEST)
+    likely = np.stack([np.full(len(axis), even), *(_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3))])
+    return np.asarray(np.log((1 - c.OFFSET_ELSE) * likely[axis, np.arange(len(axis))] + c.OFFSET_ELSE * even))
 
 
 def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:

@@ -75,6 +75,13 @@ def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
     return Placing(cut, at, np.asarray(hosts, np.int64))
 
 
+def scattered(members: int) -> Placing:
+    """Return the placing of ranks that do not follow the hosts: all groups show on the wire, none continues inside hosts."""
+    at = np.zeros((members, 4), np.int64)
+    at[:, 0] = np.arange(members)
+    return Placing((1, 1, 1), at, np.arange(members))
+
+
 def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -> Iterator[Placing]:
     """Yield placings of ranks in order of their number, if hosts are then not all divided alike. Members are in order of hosts.
 

@@ -38,6 +38,7 @@ class Problem:
     rhythms: Rhythms
     found: Sequence[Communicator]
     _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
+    _handed: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
@@ -56,16 +57,30 @@ class Problem:
         """Log-likelihood of a family for each kind; "none" means that it serves no dimension."""
         known = self._fits.get(id(family))
         if known is None:
-            unused = c.UNEXPLAINED + c.UNEXPLAINED_SHARE * family.octets / self.octets
-            known = {**{kind: fit(kind, family) for kind in KINDS}, "none": unused}
+            share = family.octets / self.octets
+            unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
+            known = {**fit(family, share), "none": unused}
             self._fits[id(family)] = known
             self._kept.append(family)
         return known
+
+    def likeliest(self, family: Family) -> Kind:
+        """Return the kind that fits a family best."""
+        fits = self.fits(family)
+        return max(KINDS, key=lambda kind: fits[kind])
 
     @cached_property
     def lockstep(self) -> Lockstep:
         """Offsets between members of one host that send the same."""
         return lockstep_of([one for family in self.families for one in family], self.hosts, self.steps.period)
+
+    def handed_over(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
+        """Offsets between members of one part in some families; `parts`: the number of each member's part."""
+        key = (*map(id, found), parts)
+        if key not in self._handed:
+            self._handed[key] = lockstep_of([one for family in found for one in family], parts, self.steps.period)
+            self._kept.extend(found)
+        return self._handed[key]
 
     @cached_property
     def octets(self) -> float:

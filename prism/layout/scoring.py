@@ -15,9 +15,11 @@ from prism.evidence.member_graphs import connected, imbalance
 from prism.layout import constants as c
 from prism.layout.complete_layout import Hypothesis, Members
 from prism.layout.constants import Kind
+from prism.layout.handover_paces import paces
 from prism.layout.likelihood import lockstep_fit, rounds_fit
 from prism.layout.placement import Placing
 from prism.layout.problem import Problem, is_open
+from prism.layout.size_ratios import algorithms_differ, collectives, related, twins_differ
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
@@ -40,6 +42,7 @@ class Scored:
         self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
         self.n = int(present.sum())
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
+        self.scattered = len(np.unique(placing.hosts)) > len(set(problem.hosts)) and bool(present.all())
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
@@ -95,10 +98,8 @@ class Scored:
         (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
         self.features["uneven"] = a + b + d + self.apart
         self._grid(dp, tp, pp)
-        self.features["misplaced"] = self._misplaced()
-        self.features["open"] = self._open()
-        self.features["rounds"] = self._rounds(dp, tp)
-        self.features["lockstep"] = self._lockstep()
+        self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
+        self.features |= {"lockstep": self._lockstep(), **dict(self._paces())}
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -106,8 +107,7 @@ class Scored:
             self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
-        members = frozenset(np.flatnonzero(self.present).tolist())
-        groups = tuple(self._groups(sub, apart))
+        members, groups = frozenset(np.flatnonzero(self.present).tolist()), tuple(self._groups(sub, apart))
         return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
@@ -175,9 +175,24 @@ class Scored:
         seen = self.problem.lockstep
         if not len(seen.first):
             return 0.0
+        if self.scattered:
+            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
+            return float(np.mean(lockstep_fit(np.select(alike, [1, 2, 3], 0), seen)))
         at = self.placing.at
         axis = np.where(at[seen.first, 3] != at[seen.second, 3], 3, np.where(at[seen.first, 2] != at[seen.second, 2], 2, 1))
         return float(np.mean(lockstep_fit(axis, seen)))
+
+    def _paces(self) -> Iterator[tuple[str, float]]:
+        """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
+        if self.scattered or max(self.placing.cut[:2]) < 2:
+            return
+        likeliest = self._known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
+        handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
+        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
+        if handed:
+            parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
+            inside, beyond = (self.problem.handed_over(handed, own) for own in parts)
+            yield from paces(inside, beyond, self.placing.at, np.asarray(parts[0]))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
@@ -203,11 +218,15 @@ class Scored:
             cells = self.placing.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
             add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
             add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
+        add["odd_context"], add["wide_context"] = (
+            sub["cp"] & (sub["cp"] - 1) > 0,
+            max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0),
+        )
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         self._spans(dp, sub)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
         add["never_reduced"] += "ep" in self.kinds and not {"dp", "edp"} & set(self.kinds)
-        add["no_grid"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
+        add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
 
     def _spans(self, dp: int, sub: Mapping[Kind, int]) -> None:
@@ -216,7 +235,9 @@ class Scored:
         If an inner dimension has a reduction of its own, its replicas may reduce separately.
         """
         reductions = self._of("dp")
-        reach = [self._reach((i,)) for i in reductions]
+        together = self._known(partial(collectives, self.found, reductions), "collectives", reductions)
+        self.features["rounds_apart"] = len(together) < len(reductions)
+        reach = [self._reach(own) for own in together]
         self._short = short = sum(one != dp for one in reach)
         if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
             self.features["separately"] = 1
@@ -254,18 +275,22 @@ class Scored:
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         cliques = sum(family[0].form == "two clique" and len(family[0].members) > c.TRIANGLE for family in reduced)
+        inner, reducing = ([self.found[i] for i in self._of(*kinds)] for kinds in (("tp", "cp", "ep"), ("dp", "edp")))
+        yield "related_sizes", related(inner, reducing)
         yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
-        yield "other_algorithm", self._algorithms_differ()
+        yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         if self.placing.regular:
             yield "halving", data > 1 and any(family[0].form == "two cube" for family in reduced)
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             if tensor > 1 and (data == 1 or not self.problem.opened):
-                yield "twins_differ", min(self._known(self._twins_differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
+                differ = partial(self._twins_differ, self._of("dp", "edp"))
+                yield "twins_differ", min(self._known(differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
         else:  # the order decides which members share a host
             yield "irregular", 1
+        yield "scattered", self.scattered
         yield "odd_tensor", tp & (tp - 1) > 0
         if not self.problem.speaking.all():  # members without payload, or left out of the layout
             whole = bool(self.present.all())
@@ -288,33 +313,8 @@ class Scored:
         distinct = np.unique(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
         return len(family.ends) / len(distinct)
 
-    def _algorithms_differ(self) -> bool:
-        """Check whether some groups reduce all with all while others reduce in rings or by halving.
-
-        The same groups may do both, if a library gathers in one way and reduces in another.
-        """
-        direct, others = set[Members](), set[Members]()
-        for family, kind in zip(self.found, self.kinds, strict=True):
-            if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
-                (direct if family[0].form == "two clique" else others).update(one.members for one in family)
-        return bool(others) and (bool(direct - others) or bool(direct and others - direct))
-
-    def _twins_differ(self) -> float:
-        """Relative difference of gradient octets between tensor-parallel twins, which reduce the same amounts."""
-        moved = np.zeros(len(self.present))
-        for family, kind in zip(self.found, self.kinds, strict=True):
-            if kind in ("dp", "edp"):
-                for one in family:
-                    for (u, v), octets in one.edges.items():
-                        moved[u] += octets
-                        moved[v] += octets
-        twin = self.placing.alike((0, 2, 3))[self.present]
-        low, high = np.full(twin.max() + 1, np.inf), np.zeros(twin.max() + 1)
-        np.minimum.at(low, twin, moved[self.present])
-        np.maximum.at(high, twin, moved[self.present])
-        seen = high > 0
-        differ = float(np.median((high - low)[seen] / high[seen])) if seen.any() else 0.0
-        return differ if differ > c.TWINS_NEAR else 0.0
+    def _twins_differ(self, places: tuple[int, ...]) -> float:
+        return twins_differ([self.found[i] for i in places], self.placing.alike((0, 2, 3)), self.present)
 
     def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[tuple[Kind, Members]]:
         yield from (("tp", own) for own in self._sets(self.tp))

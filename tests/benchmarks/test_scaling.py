@@ -29,7 +29,7 @@ def test_every_number_is_found_and_named(table):
 
 def test_the_tables_of_the_analysis_are_found():
     assert c in modules()
-    assert {"layout.BEAM", "layout.FORMS['dp']['one cycle']"} <= {str(one) for one in constants(c)}
+    assert {"layout.BEAM", "layout.KIND_SCORES['one cycle'][0]"} <= {str(one) for one in constants(c)}
     assert observations in modules()
 
 

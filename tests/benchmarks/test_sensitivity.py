@@ -4,7 +4,6 @@ import json
 import pytest
 
 from benchmarks import sensitivity
-from prism.layout import constants
 from tests.prism.evidence.made import ORIGIN, data_parallel
 
 
@@ -26,15 +25,18 @@ def folder(tmp_path_factory):
     return made.parent
 
 
+DECIDES = "layout.ONE_PART"  # at 0.01 times its value, no stream recurs
+
+
 def test_a_constant_that_decides_and_one_that_does_not(folder, capsys):
-    asked = ["--only", "layout.BEAM", "--only", "evidence.BINS_OF_SPREAD", "--factor", "0.01", "--factor", "1.001", "--steps"]
+    asked = ["--only", DECIDES, "--only", "evidence.BINS_OF_SPREAD", "--factor", "0.01", "--factor", "1.001", "--steps"]
     assert sensitivity.main([str(folder), *asked]) == 0
     heading, columns, *rows, last = capsys.readouterr().out.splitlines()
     assert heading.startswith("2 numbers, 1 jobs, 1 layouts right")
     assert columns.split() == ["constant", "value", "×0.01", "×1.001", "nearest,", "changed"]
     found = {row.split()[0]: row.split()[1:] for row in rows}
     assert found["evidence.BINS_OF_SPREAD"][:3] == ["40", "0", "="]
-    assert found["layout.BEAM"][:3] == [str(constants.BEAM), "1", "(-1)"]
+    assert found[DECIDES][1:3] == ["1", "(-1)"]
     assert last == "1 of 2 numbers change an answer"
 
 

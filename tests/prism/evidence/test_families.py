@@ -18,3 +18,4 @@ def test_a_family_knows_its_edges_joins_and_rounds():
     assert len(family.joins) == 4
     assert list(family.counts) == [4]
     assert family.imbalance == 0
+    assert (family.size, family.messages) == (4_000_000, 4)

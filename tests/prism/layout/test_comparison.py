@@ -38,7 +38,7 @@ def test_bursts_of_tcp_are_judged_too():
     flows = replace(flows, src_port=np.full(len(flows), 999, np.uint16), dst_port=np.full(len(flows), 999, np.uint16))
     found = weigh(flows, job(wire), Parallelism(Layout(pp=4, confidence=0.98), (), ()), topology(wire.endpoints, 1))
     assert found.instead.layout.dp == 4
-    assert found.confidence > 0.9
+    assert found.confidence > 0.8
 
 
 @pytest.mark.parametrize("wire", [tensor_and_data(4, 4), pipelined()])

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.layout.placement import cuts, place
+from prism.layout.placement import cuts, place, scattered
 
 
 def test_cuts_multiply_to_the_endpoints_of_a_host():
@@ -18,3 +18,10 @@ def test_the_tensor_dimension_is_fastest_and_rails_give_the_order():
     assert sorted(map(sorted, placing.links(2))) == [[0, 2], [1, 3], [4, 6], [5, 7]]
     assert placing.links(3) == []
     assert len(set(placing.alike((0, 2, 3)).tolist())) == 4
+
+
+def test_scattered_ranks_have_no_neighbours_in_their_hosts():
+    placing = scattered(6)
+    assert placing.cut == (1, 1, 1)
+    assert [placing.links(axis) for axis in (1, 2, 3)] == [[], [], []]
+    assert len(set(placing.alike((0, 1, 2)).tolist())) == 6

@@ -58,3 +58,44 @@ def test_a_part_that_exchanges_often_beside_the_whole_is_no_reduction_of_its_own
     _, found = asked(wire)
     inner = [one for one in found if one.best.layout["cp"] == 2 or one.best.layout["ep"] == 2]
     assert (found[0] in inner) == (often > 1)
+
+
+def staged(together, steps=10):
+    """Two stages, two hosts of two GPUs each. Hosts 0 and 1 hand over to hosts 2 and 3; GPUs of a host together or alone."""
+    wire = Wire(addresses(4, 2))
+    for step in range(steps):
+        for host in (0, 1):
+            drift = wire.rng.normal(0, 2.0, 2)
+            for gpu in range(2):
+                own = float(drift[0] + 0.001 * gpu if together else drift[gpu])
+                for micro in range(4):
+                    first, last, at = host * 2 + gpu, (host + 2) * 2 + gpu, step * 400 + own + 25 * micro
+                    wire.send(first, last, at, 2_000_000)
+                    wire.send(last, first, at + 120, 2_000_000)
+        for stage in (0, 2):
+            for gpu in range(2):
+                wire.ring([(stage + host) * 2 + gpu for host in (0, 1)], step * 400 + 320, 30_000_000)
+    return wire
+
+
+def test_twins_hand_over_closer_than_replicas_of_other_hosts():
+    assert sizes(staged(True), 2) == {"dp": 2, "pp": 2, "tp": 2}
+
+
+def test_replicas_of_one_host_may_be_as_far_apart_as_those_of_two():
+    _, found = asked(staged(False), 2)
+    assert max(one.probability for one in found if one.best.layout["dp"] == 4 and one.best.layout["tp"] == 1) > 0.4
+
+
+def test_ranks_that_do_not_follow_the_hosts_may_show_all_their_groups():
+    """Two groups of four, over hosts of two: every host holds a rank of each, and all rings go between hosts."""
+    wire = Wire(addresses(8, 2))
+    grid = [[0, 2, 4, 6], [8, 10, 12, 14], [1, 11, 5, 15], [9, 3, 13, 7]]
+    for step in range(8):
+        for layer in range(20):
+            for own in grid:
+                wire.ring(own, step * 600 + 20 * layer, 500_000)
+        for column in zip(*grid, strict=True):
+            wire.ring(list(column), step * 600 + 500, 30_000_000)
+    _, found = asked(wire, 2)
+    assert {"dp": 4, "tp": 4} in [{k: n for k, n in one.best.layout.items() if n > 1} for one in found[:4]]

@@ -1,0 +1,172 @@
+"""Fit the table that tells the kind of a family of communicators (`prism.layout.constants.KIND_SCORES`).
+
+    python -m benchmarks.kinds DIR... [--penalty NUMBER]
+
+A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. A family whose octets
+move inside the true groups of one kind is an example. Multinomial logistic regression: each origin counts as the root of its
+number of families, so that none decides alone, and `penalty` times the squares of the standardised coefficients keeps them
+small.
+
+Rows: by origin, the share of its families whose kind is right and the mean log-probability of the right kind, with the present
+table, the fitted one, and one fitted to all other origins (`without`). Then the fitted table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks import origins
+from benchmarks.accuracy import captures, inputs, of_folder
+from benchmarks.sensitivity import cases, evidence
+from prism.evidence.families import Family
+from prism.layout.constants import KIND_SCORES, NEVER, SCORED, Kind
+from prism.layout.likelihood import traits
+from prism.layout.problem import Problem
+
+Floats = NDArray[np.float64]
+NAMES = tuple(KIND_SCORES)
+PRESENT: Floats = np.array([KIND_SCORES[name] for name in NAMES])
+INSIDE = 0.9  # share of a family's octets inside the groups of a kind
+FEW_MESSAGES = 3  # per step; the ends of a pipeline exchange the gradients of tied embeddings that seldom
+OVERLAPPED = 0.9  # … in both directions at once
+SCALE = 10.0  # weight of an origin's first example, beside a penalty of about 1
+
+
+class Example(NamedTuple):
+    """A family of known kind: its traits in order of `NAMES`, and the place of its kind in `SCORED`."""
+
+    origin: str
+    traits: Floats
+    kind: int
+
+
+def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]]) -> Kind | None:
+    """Return the kind of a family, or None if several are possible. `group_of`: the number of each member's group by kind."""
+    share = {
+        kind: sum(octets for (u, v), octets in family.edges.items() if own.get(u, -1) == own.get(v, -2)) / family.octets
+        for kind, own in group_of.items()
+    }
+    inside = {kind for kind, part in share.items() if part > INSIDE}
+    if "tp" in inside:
+        return "tp"
+    if "pp" in inside:
+        both = np.median([one.overlap for one in family]) > OVERLAPPED and family.messages <= FEW_MESSAGES
+        return "tied" if both else "pp"
+    if "ep" in inside and (not family[0].equal or "dp" not in inside):
+        return "ep"
+    if "cp" in inside and "dp" not in inside:
+        return "cp"
+    return "dp" if "dp" in inside and not inside & {"ep", "cp"} else None
+
+
+def examples(folder: Path) -> Iterator[Example]:
+    """Yield the families of known kind of a capture's jobs."""
+    truth = of_folder(folder, folder.name).open()[-1]
+    for case in cases(folder, folder.name):
+        problem, job = evidence(case), truth["jobs"][case.name.rpartition(" ")[2]]
+        if problem is not None:
+            place = {address: i for i, address in enumerate(problem.members)}
+            rank = {one["rank"]: place[one["ip"]] for one in job["ranks"] if one["ip"] in place}
+            group_of = {
+                kind: {rank[r]: i for i, own in enumerate(groups) for r in own if r in rank}
+                for kind, groups in job["groups"].items()
+            }
+            yield from _known(problem, origins.of_folder(folder), group_of)
+
+
+def _known(problem: Problem, origin: str, group_of: Mapping[str, Mapping[int, int]]) -> Iterator[Example]:
+    for family in problem.families:
+        kind = kind_of(family, group_of)
+        if kind is not None:
+            seen = traits(family, family.octets / problem.octets)
+            yield Example(origin, np.array([seen.get(name, 0.0) for name in NAMES]), SCORED.index(kind))
+
+
+def fitted(known: Sequence[Example], penalty: float) -> Floats:
+    """Fit the table; float64[names, kinds]. Each row has mean 0. Kinds count alike, however frequent they are."""
+    seen = np.array([one.traits for one in known])
+    true = np.array([one.kind for one in known])
+    number = Counter(one.origin for one in known)
+    counts = np.array([SCALE * number[one.origin] ** -0.5 for one in known])
+    always = NAMES.index("always")
+    middle, deviation = seen.mean(axis=0), seen.std(axis=0) + 1e-9
+    middle[always], deviation[always] = 0.0, 1.0
+    standard = (seen - middle) / deviation
+    at = np.arange(len(true))
+
+    def loss(x: Floats) -> tuple[float, Floats]:
+        table = x.reshape(len(NAMES), len(SCORED))
+        share = _shares(_possible(standard @ table, seen))
+        value = float(-(counts * np.log(share[at, true] + 1e-12)).sum() + penalty / 2 * x @ x)
+        share[at, true] -= 1
+        return value, (standard.T @ (share * counts[:, None]) + penalty * table).ravel()
+
+    found = minimize(loss, np.zeros(len(NAMES) * len(SCORED)), jac=True, method="L-BFGS-B").x
+    table = found.reshape(len(NAMES), len(SCORED)) / deviation[:, None]
+    frequent = np.bincount(true, counts, len(SCORED)) / counts.sum()
+    table[always] -= middle @ table + np.log(np.where(frequent, frequent, 1))
+    return np.asarray(table - table.mean(axis=1, keepdims=True))
+
+
+def _possible(scores: Floats, seen: Floats) -> Floats:
+    """Return the scores; only pairs exchange the gradients of tied embeddings."""
+    kinds = np.arange(len(SCORED)) == SCORED.index("tied")
+    return np.where((seen[:, [NAMES.index("two pair")]] == 0) & kinds, NEVER, scores)
+
+
+def _shares(scores: Floats) -> Floats:
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def row(known: Sequence[Example], table: Floats) -> tuple[float, float]:
+    """Return the share of families whose kind is right, and the mean log-probability of the right kind."""
+    seen = np.array([one.traits for one in known])
+    share = _shares(_possible(seen @ table, seen))
+    true = np.array([one.kind for one in known])
+    return float((share.argmax(axis=1) == true).mean()), float(np.log(share[np.arange(len(true)), true] + 1e-12).mean())
+
+
+def lines(known: Sequence[Example], penalty: float) -> Iterator[str]:
+    """Format the rows by origin, then the fitted table."""
+    every = list(dict.fromkeys(one.origin for one in known))
+    width = max(map(len, ("origin", *every))) + 2
+    whole = fitted(known, penalty)
+    yield f"{'origin':{width}}{'table':10}{'families':>10}{'right':>8}{'log p':>8}"
+    for origin in every:
+        own, others = ([one for one in known if (one.origin == origin) is wanted] for wanted in (True, False))
+        tables = {"present": PRESENT, "fitted": whole} | ({"without": fitted(others, penalty)} if others else {})
+        for name, table in tables.items():
+            right, log = row(own, table)
+            yield f"{origin:{width}}{name:10}{len(own):>10}{right:>8.3f}{log:>8.3f}"
+    yield ""
+    yield from (f'    "{name}": ({", ".join(f"{x:.2f}" for x in values)}),' for name, values in zip(NAMES, whole, strict=True))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables; return 2 without input."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kinds", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    parser.add_argument("--penalty", type=float, default=1.0, metavar="NUMBER", help="how small the coefficients stay")
+    asked = parser.parse_args(argv)
+    folders = [f for f in captures([path.resolve() for path in asked.folders]) if inputs(f)]
+    known = [one for folder in folders for one in examples(folder)]
+    if not known:
+        print("no capture with a truth.json there, or none with families of known kind", file=sys.stderr)
+        return 2
+    for text in lines(known, asked.penalty):
+        print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios; a library usually
+reduces all groups by one algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence.families import Family
+from prism.layout import constants as c
+from prism.layout.constants import Kind
+
+
+def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
+    """Check whether messages of an inner dimension are a simple ratio of those that reduce gradients.
+
+    Activations and gradients rarely are.
+    """
+    return any(
+        abs(ratio - round(ratio)) < c.SAME_RATIO * ratio and round(ratio) in c.SIMPLE_RATIOS
+        for one in inner
+        for other in reducing
+        if one[0].equal and other[0].equal
+        for ratio in (max(one.size, other.size) / min(one.size, other.size),)
+    )
+
+
+def collectives(found: Sequence[Family], places: Sequence[int]) -> list[tuple[int, ...]]:
+    """Group families that may be rounds of one collective: message sizes differ by powers of two, their number hardly.
+
+    Returns places in `found`.
+    """
+    out: list[list[int]] = []
+    for i in places:
+        for own in out:
+            if any(_are_rounds(found[i], found[k]) for k in own):
+                own.append(i)
+                break
+        else:
+            out.append([i])
+    return [tuple(own) for own in out]
+
+
+def _are_rounds(one: Family, other: Family) -> bool:
+    size, number = (abs(float(np.log2(a / b))) for a, b in ((one.size, other.size), (one.messages, other.messages)))
+    doubled = abs(size - round(size)) < c.SAME_RATIO and round(size) > 0
+    return one[0].equal and other[0].equal and doubled and number < 1 + c.SAME_RATIO
+
+
+def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
+    """Check whether some groups reduce all with all while others reduce in rings or by halving.
+
+    The same groups may do both, if a library gathers in one way and reduces in another.
+    """
+    direct, others = set[frozenset[int]](), set[frozenset[int]]()
+    for family, kind in zip(found, kinds, strict=True):
+        if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
+            (direct if family[0].form == "two clique" else others).update(one.members for one in family)
+    return bool(others) and (bool(direct - others) or bool(direct and others - direct))
+
+
+def twins_differ(reducing: Sequence[Family], twin: NDArray[np.int64], present: NDArray[np.bool_]) -> float:
+    """Relative difference of gradient octets between tensor-parallel twins, which reduce the same amounts.
+
+    `twin` numbers the members: twins have the same number.
+    """
+    moved = np.zeros(len(present))
+    for family in reducing:
+        for (u, v), octets in family.edges.items():
+            moved[u] += octets
+            moved[v] += octets
+    own = twin[present]
+    low, high = np.full(own.max() + 1, np.inf), np.zeros(own.max() + 1)
+    np.minimum.at(low, own, moved[present])
+    np.maximum.at(high, own, moved[present])
+    seen = high > 0
+    differ = float(np.median((high - low)[seen] / high[seen])) if seen.any() else 0.0
+    return differ if differ > c.TWINS_NEAR else 0.0
