@@ -69,10 +69,10 @@ def weigh(
     ranked = _agreeing(answers(problem, hint_prior), labelled, c.AGREES_IN_BURSTS if in_bursts else c.AGREES)
     if not ranked:
         return None
-    first = ranked[0]
-    confidence = first.probability * first.explains
+    first, most = ranked[0], _most(job, topology)
+    confidence = min(first.probability * first.explains, most)
     if _sizes(first) == sizes and (_is_whole(labelled, len(job.endpoints)) or _groups_of(labelled) == _groups(problem, first)):
-        return Weighed(first.probability * max(first.explains, c.EVEN), _alternatives(ranked))
+        return Weighed(min(first.probability * max(first.explains, c.EVEN), most), _alternatives(ranked))
     absent = in_bursts and confidence < c.SURE and all(_sizes(one) != sizes for one in ranked)
     if absent and layout.dp * layout.pp * layout.tp * layout.cp == len(job.endpoints):
         others = (one for one in _alternatives([first, *ranked]) if _of(one.layout) != sizes)
@@ -81,6 +81,16 @@ def weigh(
         less = tuple(replace(one, why=NOT_EXPLAINED) for one in _alternatives(ranked))
         return Weighed(confidence, less, explained(problem, first.best, confidence, flows))
     return Weighed(confidence, _alternatives(ranked), explained(problem, first.best, confidence, flows))
+
+
+def _most(job: Job, topology: Topology | None) -> float:
+    """Return the highest confidence. Where a host has fewer ranks than another, and GPUs left, ranks may be missing."""
+    if topology is None:
+        return 1.0
+    ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
+    gpus = Counter(one.host for one in topology.endpoints.values())
+    missing = any(number < min(max(ranks.values()), gpus[host]) for host, number in ranks.items() if host is not None)
+    return c.RANKS_MISSING if missing else 1.0
 
 
 def _agreeing(ranked: Sequence[Answer], labelled: Parallelism, odds: float) -> list[Answer]:

@@ -149,6 +149,7 @@ SURE = 0.9  # probability from which an answer outweighs the labels from TCP por
 # Factor on the log-odds: the weights were fitted to the same jobs. With it, some 60 of 65 fresh answers at 0.9 are right.
 TEMPER = 0.85
 UNCOUNTED = 0.75  # highest confidence where messages cannot be counted: 15 of 22 layouts of such records are right
+RANKS_MISSING = 0.75  # highest confidence where hosts have unequal numbers of ranks, although they have GPUs for more
 EVEN = 0.5  # probability that a layout explains the traffic; below, it is not reported as explained
 # Odds in favour of what `prism.layout.labels.parallelism` infers: the values that make the truth likeliest in 226 jobs of RDMA
 # (3 to 10) and 84 of TCP (50 to 150), from five simulators and real runs. It separates conversations of TCP by their ports.

@@ -5,7 +5,7 @@ import pytest
 
 from prism.analysis import diagnose
 from prism.layout.comparison import weigh
-from prism.layout.constants import UNCOUNTED
+from prism.layout.constants import RANKS_MISSING, UNCOUNTED
 from prism.model import Layout, Parallelism, Source
 from prism.report.json_report import to_json
 from tests.prism.layout.made import data_parallel, job, pipelined, tensor_and_data, topology
@@ -60,3 +60,13 @@ def test_samples_and_sums_are_not_counted(column):
     found = weigh(flows, job(wire), told, topology(wire.endpoints, 4))
     assert found.instead is None
     assert found.confidence == UNCOUNTED
+
+
+def test_ranks_may_be_missing_where_hosts_have_gpus_left():
+    wire = tensor_and_data(hosts=4, per_host=2)
+    placed = topology([*wire.endpoints, "10.9.9.9"], 2)
+    told = Parallelism(Layout(dp=4, tp=2, confidence=0.98), (), ())
+    whole = weigh(wire.flows(), job(wire), told, placed)
+    part = replace(job(wire), endpoints=tuple(sorted(wire.endpoints))[:-1])
+    assert weigh(wire.flows(), part, told, placed).confidence <= RANKS_MISSING
+    assert whole.confidence > 0
