@@ -41,6 +41,8 @@ class Delays:
     float64[2, transfers] both: delay of the begin; growth while the transfer lasts. `more` is the excess duration of each step.
     `model` lists the steps that define what is usual. `rested` is the usual time for which the sender and the receiver had
     ended no transfer at the begin, ns: an upper bound of own work. `slower` is the excess busy time of each transfer, ns.
+    `called` is the time from the receiver's last control message to the sender (readiness, a credit) to the begin of each, ns;
+    NaN between ranks without such messages.
     """
 
     transfers: Transfers
@@ -52,6 +54,7 @@ class Delays:
     at: Floats
     rested: Floats
     slower: Floats
+    called: Floats
     dependencies: Dependencies
 
     @property
@@ -73,7 +76,7 @@ class Delays:
         sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
         soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
-        prompted = waits & (_called(view, t, self.at[0]) < soon)
+        prompted = waits & (self.called < soon)
         late = int(np.count_nonzero(waits & (hears < soon)))
         early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
@@ -128,7 +131,8 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     new = inherited_delays(order, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
     rested = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
     rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, c.NEAR)
-    return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), dependencies)
+    paces = slower(t, model, np.arange(len(t.lanes)))
+    return Delays(t, late, new, more, model, order, at, rested, paces, _called(view, t, at[0]), dependencies)
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
@@ -160,20 +164,24 @@ def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
 
 
 def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
-    """Time from the last control message of the receiver to the begin of each transfer, ns; infinite if there is none."""
+    """Time from the last control message of the receiver to the begin of each transfer, ns.
+
+    Infinite before the first of these; NaN if the receiver sends none to the sender.
+    """
     flows, n = view.flows, len(view.job.endpoints)
     rank = np.full(len(flows.endpoints), -1, np.int64)
     rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(flows.control() & (flows.octets > 0))
     giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
     known = (giver >= 0) & (hearer >= 0)
-    out = np.full(len(t.rows), np.inf)
+    out = np.full(len(t.rows), np.nan)
     if known.any():
         times = flows.end_ns[rows][known] - view.begins[0]
         words = (giver * n + hearer)[known]
         begun = begins.astype(np.int64)
-        last = latest(words, times, t.dst.astype(np.int64) * n + t.src, begun)
-        out = np.where(last >= 0, begun - last, np.inf)
+        asked = t.dst.astype(np.int64) * n + t.src
+        last = latest(words, times, asked, begun)
+        out = np.where(last >= 0, begun - last, np.where(np.isin(asked, words), np.inf, np.nan))
     return out
 
 
@@ -246,7 +254,8 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     rested = np.zeros((2, len(t.rows)))
     rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
-    return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), dependencies)
+    paces = slower(t, model, _sizes(t))
+    return Delays(t, late, new, more, model, moments, at, rested, paces, _called(view, t, at[0]), dependencies)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
