@@ -28,6 +28,7 @@ class Lost:
     moved: Floats
     usual: bool
     more: Floats  # by how much longer each step took, ns; 0 where only peers are known
+    each: Floats  # of each transfer: before it, the sender's and the receiver's part; float64[3, transfers]
 
     @property
     def network(self) -> Floats:
@@ -76,8 +77,9 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
-        first, sender, receiver, inside, t.moved, usual, delays.more if usual else np.full(t.steps, c.GROWN * delays.took)
-    )
+        first, sender, receiver, inside, t.moved, usual,
+        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[:3]),
+    )  # fmt: skip
 
 
 def explained_shares(which: list[Candidate], gone: Lost) -> Floats:
