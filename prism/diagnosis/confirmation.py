@@ -15,6 +15,7 @@ from prism.diagnosis.slow_steps import chance_of, hidden
 from prism.diagnosis.verdicts import findings
 from prism.model import Finding, Severity
 
+FEW = 3  # steps: live windows report from fewer slow steps on
 STOPS = ("hang", "crash")
 SLOW = ("slow_rank", "slow_link", "slow_switch")
 
@@ -48,6 +49,12 @@ def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> 
             for one in by_graph
         ]
     claims = [one for one in by_graph if one.severity is not Severity.INFO]
+    if case.view.least < FEW:  # a live window: few steps; rates decide between parts of the network
+        others = [one for one in slow if not any(_meet(claim, one) for claim in claims if claim.kind == "slow_rank")]
+        by_graph = [
+            one for one in by_graph if one.kind in ("slow_rank", *STOPS) or not any(_meet(other, one) for other in others)
+        ]
+        return by_graph + [replace(one, severity=Severity.INFO) if one in slow and one not in others else one for one in raw]
 
     def overruled(one: Finding) -> bool:
         return any(_meet(claim, one) for claim in claims) or not (whole or is_confirmed(case, one))
