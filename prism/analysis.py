@@ -161,7 +161,7 @@ def diagnose_job(
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, view.host, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

@@ -1,6 +1,6 @@
 """Detectors: each examines one job for one kind of fault. To add one, write a function and name it in `DETECTORS`.
 
-They find links, losses, hangs and crashes; `prism.diagnosis` finds slow ranks and hosts. `observations` contains observations of
+They find links, losses, hangs and crashes; `prism.diagnosis` finds slow ranks and hosts. `observations` contains those of
 edges, switches and NICs.
 """
 
