@@ -54,7 +54,7 @@ def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> 
     if case.view.least < Steps.least:  # a live window: few steps; rates decide between parts of the network
         others = [one for one in slow if not any(overlap(claim, one) for claim in claims if claim.kind == "slow_rank")]
         by_graph = [
-            one for one in by_graph if one.kind in ("slow_rank", *STOPS) or not any(overlap(other, one) for other in others)
+            one for one in claims if one.kind in ("slow_rank", *STOPS) or not any(overlap(other, one) for other in others)
         ]
         return by_graph + [replace(one, severity=Severity.INFO) if one in slow and one not in others else one for one in raw]
 
