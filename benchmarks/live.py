@@ -118,7 +118,7 @@ def measured(one: Input, away_s: float = 0.0) -> Told:
     first: dict[str, int] = {}
     states: dict[str, list[str]] = {}
     watches: dict[int, Timed] = {}
-    for watch, board in boards(Timed(placed), flows, transits, gone_ns(truth), away_s):
+    for watch, board in boards(Timed(placed), flows, transits, gone_ns(truth) if away_s else 0, away_s):
         watches[id(watch)] = watch
         for case in board.cases:
             if is_claim(case.finding):

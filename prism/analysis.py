@@ -38,9 +38,6 @@ from prism.tracking.step_numbers import Known, first_of
 UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
-MIN_SLOW_STEPS = (
-    3  # minimum consecutive slow steps in whole recordings; live windows are shorter and leave this to the detectors
-)
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
 
 
@@ -159,12 +156,12 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = combine_findings(Case(view), raw, seen) if steady and least >= MIN_SLOW_STEPS else raw
+    raw = combine_findings(Case(view), raw, seen) if steady else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, view.host, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

@@ -1,37 +1,20 @@
 """Constants of this folder: unit, meaning and source of each number. Detectors take thresholds as keyword arguments."""
 
 STEP_BORDER = 0.1  # share of a step's octets: a job that ends stops within this distance of a step border
-LONG_STEP = 2_000_000_000  # ns: shorter steps need no early detection, two of them are over soon
-UNCHANGED = 1.05  # ratio to the usual compute time, below which a message calls it unchanged
-SEEN_SELDOM = 90.0  # percentile of a rank's work over steps, if its whole work is visible only in a tenth of them
 QUEUE_FACTOR = 5.0  # ratio to the usual delay from which packets queue
 # Thresholds and noise that several detectors use.
 SIGMAS = 6.0  # robust standard deviations: least height of a deviation; hundreds of ranks and steps are examined
-LONGER = 1.05  # ratio of step durations: steps this much longer are examined for a straggler
 LONGER_BARELY = 1.03  # ratio of step durations below which steps took no longer
-SLOWER, ALWAYS_SLOWER = 1.2, 1.1  # ratio of a rank's work to its usual one; to its peers', if it is always slow
-SLOWER_LINK, SLOWER_GROUP = (
-    1.3,
-    1.3,
-)  # ratio of the usual rate of bursts, and of the duration of a reduction, to the present one
+SLOWER = 1.2  # ratio of step durations: steps this much longer are slow
+SLOWER_LINK = 1.3  # ratio of the usual rate of bursts to the present one
 CRITICAL = 1.5  # slowdown from which a finding is critical
-WORTH = 0.02  # share of a step: least loss; medians of healthy steps vary by about 1 %
-LATE = 0.04  # share of a step: least lateness; ranks of healthy jobs begin within 0.02
-STEP_NOISE = 0.005  # logarithm of a step's duration: least noise
-LATENESS_NOISE = 0.002  # share of a step: least noise of the begin of a rank's sends
 VOLUME_NOISE = 0.02  # logarithm of a duration: least noise of steps and reductions
 LOSS_NOISE = 0.25  # logarithm of counts of lost packets: least noise
 EARLY_STEPS = 2  # steps that suffice for an early claim; with more the other detectors see the fault
 EPISODE = 3  # steps: as long a deviation is no chance
-LEAST_STEPS = 4  # steps: fewer show no usual value
 COMPARED_STEPS = 6  # steps: fewer cannot be split into slow and usual ones
 LEAST_RANKS = 3  # ranks, groups or edges: of two, either may be the odd one
 LEAST_ALIKE = 4  # edges of one kind of traffic: fewer are compared with those of other kinds
-NINE_IN_TEN = 0.9  # share of ranks, or of steps: nearly all
-MORE_APART = 1.5  # factor on the distance from other ranks where a rank is compared with peers only
-NEARLY_EQUAL = 1.1  # ratio of lateness within which two ranks of a host are equally late
-LEADS, AS_SLOW = 0.25, 0.75  # shares of the excess: least lead over other hosts; work of ranks that are slow with it
-MOST_SLOWDOWN = 10.0  # largest slowdown that lateness in all steps is converted to
 MOST_SCORE = 999.0  # largest score in reports
 
 # Crash and hang. Shares of a step's octets.

@@ -12,10 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from prism.detectors import constants as c
-from prism.detectors.slow_step import longer_steps
 from prism.findings.message_values import duration, steps_take
 from prism.graph.job_view import View
-from prism.loops.arrays.change_points import Shift
+from prism.loops.arrays.change_points import Shift, shifts, spread
 from prism.loops.arrays.edges import Pair
 from prism.model import Finding, Severity
 
@@ -48,6 +47,14 @@ def queues(
                 out[t.exporters[a], t.exporters[b]] = peak - off
     longest = max(out.values(), default=0.0)
     return {hop: delay for hop, delay in out.items() if delay >= share * longest}
+
+
+def longer_steps(view: View, *, factor: float = c.SLOWER, sigmas: float = c.SIGMAS) -> list[Shift]:
+    """Find spans of two steps or more, `factor` times longer than the job's others."""
+    if len(view.ends) < c.COMPARED_STEPS:
+        return []
+    level = np.log(np.maximum(view.durations, 1.0) / view.period)
+    return shifts(level, spread(level, floor=c.VOLUME_NOISE), least=2, height=np.log(factor), score=sigmas)
 
 
 def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:

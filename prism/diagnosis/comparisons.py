@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate, candidates
 from prism.diagnosis.explained_delay import Lost, explained_shares, lost
+from prism.diagnosis.recurring_delay import lasting_shares
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
@@ -58,6 +59,8 @@ class Comparison:
         out: Floats = np.median(self.share[:, during], axis=1)
         if self.always:
             return out
+        if during.sum() > 2:  # of two steps the median is the mean
+            out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
             one = self.which[k]

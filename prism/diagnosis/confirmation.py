@@ -10,9 +10,11 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
 from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
+from prism.diagnosis.assessment.root_causes import overlap
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.slow_steps import chance_of, hidden
 from prism.diagnosis.verdicts import findings
+from prism.graph.job_steps import Steps
 from prism.model import Finding, Severity
 
 STOPS = ("hang", "crash")
@@ -36,7 +38,8 @@ def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> 
     list of Finding
         Findings of the graph, then those of the detectors. A detector's claim about the same time, or one that the graph does
         not confirm, becomes information. For parts that were slow in all steps the graph has only peers to compare with: there
-        the detectors decide, because they compare more closely.
+        the detectors of links decide, because they compare more closely. In live windows, which have few steps, they decide
+        between parts of the network too.
     """
     stops = [one for one in raw if one.kind in STOPS and one.severity is not Severity.INFO]
     by_graph = [one for one in findings(case, seen) if one.kind not in STOPS or not any(_touch(one, stop) for stop in stops)]
@@ -48,9 +51,15 @@ def combine_findings(case: Case, raw: Sequence[Finding], seen: Completeness) -> 
             for one in by_graph
         ]
     claims = [one for one in by_graph if one.severity is not Severity.INFO]
+    if case.view.least < Steps.least:  # a live window: few steps; rates decide between parts of the network
+        others = [one for one in slow if not any(overlap(claim, one) for claim in claims if claim.kind == "slow_rank")]
+        by_graph = [
+            one for one in claims if one.kind in ("slow_rank", *STOPS) or not any(overlap(other, one) for other in others)
+        ]
+        return by_graph + [replace(one, severity=Severity.INFO) if one in slow and one not in others else one for one in raw]
 
     def overruled(one: Finding) -> bool:
-        return any(_meet(claim, one) for claim in claims) or not (whole or is_confirmed(case, one))
+        return any(overlap(claim, one) for claim in claims) or not (whole or is_confirmed(case, one))
 
     return by_graph + [replace(one, severity=Severity.INFO) if one in slow and overruled(one) else one for one in raw]
 
@@ -62,13 +71,7 @@ def _touch(one: Finding, other: Finding) -> bool:
 
 def _agreed(one: Finding, others: Sequence[Finding]) -> bool:
     """Whether all other findings of the same time name the same cause and parts."""
-    return all((other.kind, other.ids) == (one.kind, one.ids) for other in others if _meet(one, other))
-
-
-def _meet(one: Finding, other: Finding) -> bool:
-    """Whether two findings overlap by half of the shorter one."""
-    shared = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
-    return 2 * shared >= min(one.end_ns - one.start_ns, other.end_ns - other.start_ns)
+    return all((other.kind, other.ids) == (one.kind, one.ids) for other in others if overlap(one, other))
 
 
 def is_confirmed(case: Case, finding: Finding) -> bool:

@@ -1,6 +1,6 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
-LOST = 0.02  # share of the usual step time: smallest loss that counts; medians of healthy steps vary by about 1 %
+LOST = 0.02  # share of the usual step time: smallest loss, and shortest own work, that counts; healthy medians vary by 1 %
 ENOUGH = 0.5  # share of new delays that a candidate must explain; below it, most delays have another cause
 FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must explain in addition to a smaller one
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely
@@ -8,7 +8,7 @@ MOST = 6  # spans of slow steps that are examined per window, the clearest first
 SLOWED = 0.2  # share of the worst lane's loss per octet: a lane that loses this much counts as slowed
 SAVED = 0.3  # share of the lost time that slow steps must save in a replay without the cause
 TIED = 0.3  # probability of the second candidate: from here on the finding names both, the records cannot distinguish them
-TIMES = 10.0  # ratio to usual: largest slowdown of own work that may explain a delay
+TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 STALL = 1.0  # usual steps: smallest excess of a single slow step that is reported; slow steps usually come in spans
 GROWN = 0.1  # share of the usual step time: as LOST, for comparisons with peers
@@ -17,7 +17,7 @@ RARE = 0.05  # accepted number of such spans by chance per window; accepted shar
 SIGMAS = 6.0  # robust standard deviations: least deviation of a span of slow steps
 OFTEN = 0.8  # share of a span's steps whose delay is at least half of the span's; rejects single hiccups
 ALWAYS = 0.8  # stricter ENOUGH, and least probability, where little is compared: peers, one step, two candidates
-WORTH = 0.05  # share of a step: least cost of slow own work that is reported; less is hidden by pipeline bubbles and noise
+WORTH = 0.05  # share of a step: least cost of a cause that is reported; less is hidden by pipeline bubbles and noise
 HIGH = 0.9  # quantile over steps that stands for their longest delays
 CLEAR = 4.0  # ratio to these, or robust standard deviations: least delay of a cause, or least loss of its steps
 NEARLY = 0.1  # share of new delays: a candidate within this distance of the best one may be the cause
@@ -30,6 +30,6 @@ QUEUED = 10.0  # odds ratio for a link or switch where packets queue
 ROUGH = 0.02  # share of a usual step: largest error of a replay without new delays
 LESS = 0.9  # factor on the confidence if this error is larger: the graph is incomplete
 UNLIKELY = 0.05  # probability: hosts below it are listed as candidates only, not in the isolation
-LITTLE = 1.05  # slowdown: a cause that costs less than a twentieth of a step becomes information
 LEAST_STEPS = 3  # steps: two do not show which one is unusual
 MOST_SCORE = 999.0  # largest score in reports
+PLACES = 8  # parts of a lane's octets per step: delays in the same part recur; a step has a few rounds of own work

@@ -8,9 +8,10 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.explained_delay import Lost
+from prism.diagnosis.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import by_chance, even, held, shifts, spread, standing_out
+from prism.loops.arrays.change_points import by_chance, even, held, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -29,7 +30,9 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
-    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual)):
+    typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
+    typical[:, 0] = np.nan
+    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
         out += _spans_of_rows(rows, view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
@@ -70,11 +73,13 @@ def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Slow
     """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
-        for one in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
-            known = np.isfinite(rows[row, one.start : one.stop])
-            enough = known.sum() >= least and 2 * known.sum() > len(known)
-            if enough and held(rows[row], one, one.height / 2) >= c.OFTEN and even(rows[row], one, noise):
-                out.append(SlowSpan(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
+        for whole in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
+            lasts = held(rows[row], whole, whole.height / 2) >= c.OFTEN
+            for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
+                known = np.isfinite(rows[row, one.start : one.stop])
+                enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
+                if enough and even(rows[row], one, noise):
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
     return out
 
 

@@ -28,6 +28,7 @@ class Lost:
     moved: Floats
     usual: bool
     more: Floats  # by how much longer each step took, ns; 0 where only peers are known
+    each: Floats  # of each transfer: before it, the sender's and the receiver's part; float64[3, transfers]
 
     @property
     def network(self) -> Floats:
@@ -58,22 +59,27 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     -------
     Lost
         A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
-        a wait, not work.
+        a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
     """
     t = delays.transfers
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
-    ends[1] *= receivers
+    since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay
+    answered = np.isfinite(since)
+    ends[0] = np.where(answered, ends[0] * since, ends[0])
+    ends[1] *= np.where(answered, 1 - since, receivers)
     values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
     if usual and len(delays.model):
         out = [np.maximum(each - each[:, delays.model].mean(axis=1, keepdims=True), 0.0) for each in out]
-    first, sender, receiver, inside = out
+    first, *both, inside = out
+    sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
-        first, sender, receiver, inside, t.moved, usual, delays.more if usual else np.full(t.steps, c.GROWN * delays.took)
-    )
+        first, sender, receiver, inside, t.moved, usual,
+        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[:3]),
+    )  # fmt: skip
 
 
 def explained_shares(which: list[Candidate], gone: Lost) -> Floats:

@@ -62,7 +62,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         detector=GRAPH,
         kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
-        severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < c.LITTLE else severity,
+        severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < 1 + c.WORTH else severity,
         subject=subject,
         ids=ids,
         start_ns=start,

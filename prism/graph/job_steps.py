@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,11 +65,6 @@ class Steps:
     def host(self, address: str) -> str:
         """Host of a member; the address itself if the host is unknown."""
         return (self.topology.host(address) if self.topology is not None else None) or address
-
-    @cached_property
-    def on_host(self) -> Counter[str]:
-        """Number of members on each host."""
-        return Counter(map(self.host, self.job.endpoints))
 
     @cached_property
     def hosts(self) -> Ints:

@@ -41,6 +41,8 @@ class Delays:
     float64[2, transfers] both: delay of the begin; growth while the transfer lasts. `more` is the excess duration of each step.
     `model` lists the steps that define what is usual. `rested` is the usual time for which the sender and the receiver had
     ended no transfer at the begin, ns: an upper bound of own work. `slower` is the excess busy time of each transfer, ns.
+    `called` is the time from the receiver's last control message to the sender (readiness, a credit) to the begin of each, ns;
+    NaN between ranks without such messages.
     """
 
     transfers: Transfers
@@ -52,6 +54,7 @@ class Delays:
     at: Floats
     rested: Floats
     slower: Floats
+    called: Floats
     dependencies: Dependencies
 
     @property
@@ -73,7 +76,7 @@ class Delays:
         sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
         soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
-        prompted = waits & (_called(view, t, self.at[0]) < soon)
+        prompted = waits & (self.called < soon)
         late = int(np.count_nonzero(waits & (hears < soon)))
         early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
@@ -126,9 +129,10 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     began = (view.begins - view.begins[0]).astype(np.float64)
     order, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
     new = inherited_delays(order, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    rested = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
-    rested = usually(t.begin, t.steps, model, (t.low, t.high), rested, c.NEAR)
-    return Delays(t, late, new, more, model, order, at, rested, slower(t, model, np.arange(len(t.lanes))), dependencies)
+    own = _idle(view, t, order, at)
+    rested = usually(t.begin, t.steps, model, (t.low, t.high), own, c.NEAR)
+    paces, called = slower(t, model, np.arange(len(t.lanes))), _called(view, t, at[0], own[0])
+    return Delays(t, late, new, more, model, order, at, rested, paces, called, dependencies)
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
@@ -159,22 +163,42 @@ def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
 
 
-def _called(view: Steps, t: Transfers, begins: Floats) -> Floats:
-    """Time from the last control message of the receiver to the begin of each transfer, ns; infinite if there is none."""
+def _idle(view: Steps, t: Transfers, order: Ints, at: Floats) -> Floats:
+    """Time since the sender and the receiver of each transfer last ended a transfer, at its begin (`transfer_delays.idle`).
+
+    Infinite for receivers that send nothing visible, if all traffic is RDMA: what is written to a rank shows nothing of it.
+    """
+    out = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
+    if view.one_sided:
+        out[1, ~np.isin(t.dst, t.src)] = np.inf
+    return out
+
+
+def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
+    """Time from the last control message of the receiver to the begin of each transfer, ns.
+
+    Infinite before the first of these; NaN if the receiver sends none to the sender. All are NaN unless senders that waited
+    (`sends`: time since each had ended a transfer, ns) often begin at once after such a message: else it does not announce that
+    the receiver is ready, as at the end of a step.
+    """
     flows, n = view.flows, len(view.job.endpoints)
     rank = np.full(len(flows.endpoints), -1, np.int64)
     rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(flows.control() & (flows.octets > 0))
     giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
     known = (giver >= 0) & (hearer >= 0)
-    out = np.full(len(t.rows), np.inf)
-    if known.any():
-        times = flows.end_ns[rows][known] - view.begins[0]
-        words = (giver * n + hearer)[known]
-        begun = begins.astype(np.int64)
-        last = latest(words, times, t.dst.astype(np.int64) * n + t.src, begun)
-        out = np.where(last >= 0, begun - last, np.inf)
-    return out
+    none = np.full(len(t.rows), np.nan)
+    if not known.any():
+        return none
+    times = flows.end_ns[rows][known] - view.begins[0]
+    words = (giver * n + hearer)[known]
+    begun = begins.astype(np.int64)
+    asked = t.dst.astype(np.int64) * n + t.src
+    last = latest(words, times, asked, begun)
+    out = np.where(last >= 0, begun - last, np.where(np.isin(asked, words), np.inf, np.nan))
+    waited = (sends > 40 * c.SOON * view.period) & np.isfinite(sends)
+    prompted = waited & (out < 4 * c.SOON * view.period)
+    return out if waited.any() and np.mean(prompted[waited]) >= c.NEAR else none
 
 
 def host_mates(view: Steps) -> tuple[Codes, Ints]:
@@ -242,11 +266,12 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     moments, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
     more = np.zeros(t.steps)
     new = inherited_delays(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    own = idle(moments, at, (t.src, t.dst), len(view.job.endpoints))
+    own = _idle(view, t, moments, at)
     rested = np.zeros((2, len(t.rows)))
     rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
-    return Delays(t, late, new, more, model, moments, at, rested, slower(t, model, _sizes(t)), dependencies)
+    paces, called = slower(t, model, _sizes(t)), _called(view, t, at[0], own[0])
+    return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:

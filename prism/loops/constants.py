@@ -27,7 +27,6 @@ HANDED, LONG_AFTER = (
     0.8,
     0.01,
 )  # share of steps in which one direction of a hand-over ends long after the other; share of a step
-SHORT_REST = 0.01  # share of all idle times of a step: shorter ones do not divide it
 
 # Interrupted steps.
 COMPLETE = 0.005  # share of a stream's octets that may be missing: retransmissions, padding
@@ -38,6 +37,5 @@ ALWAYS_AT_END = 0.9  # share of the compared steps in which a rank is at an end 
 MOSTLY_BLAMED = 0.6  # share of the compared steps in which one rank is to blame
 MOST_STEPS = 0.8  # share of the compared steps: a habit
 STEP_BORDER = 0.05  # share of a step: records this near to its border may belong to the other step
-LOOSE_PART = 0.25  # share of a part of a step: largest spread of a place at which steps are cut
 PROMPT, PROMPTEST = 4, 0.1  # ratio of a response time to the quantile of the promptest ones: slower ones waited
 AFTER_READY = 0.1  # share of the time since the sender was ready: a send within it after the receiver's message waited for that

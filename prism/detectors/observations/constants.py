@@ -1,7 +1,5 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
-LEAST_PART_NS = 500_000_000  # ns: least duration of a part of a step
-MOST_PARTS = 8  # largest number of parts of a step
 RATE_NOISE = 0.02  # logarithm of a rate: least noise; medians of healthy bursts vary by about 2 %
 EDGE_NOISE = 0.05  # logarithm of a rate: least spread between healthy edges
 LEAST_SPAN = 3  # steps: least length of an incident; one or two may be hiccups

@@ -11,11 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from prism.detectors.observations.switch_losses import likeliest
-from prism.detectors.straggler import longer
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.cost import ranks_of, steps_of
-from prism.graph.job_view import Floats, View
-from prism.loops.arrays.change_points import middle, spread
+from prism.diagnosis.assessment.cost import ranks_of
+from prism.graph.job_view import View
 from prism.loops.detection.suspect_edges import seen_to_queue, verdicts
 from prism.model import Finding, Isolation
 
@@ -56,8 +54,6 @@ def isolation(
         weights = _by_silence(finding)
     elif finding.kind == "crash":
         weights = _by_connection_end(finding)
-    elif finding.kind == "slow_rank":
-        weights = _by_work(view, finding)
     else:
         return Isolation()
     return choose_hosts(
@@ -138,41 +134,6 @@ def _by_edges(view: View, finding: Finding) -> Weights:
     first = [names for names, weight in out.items() if weight == most]
     lossy = likeliest(view, first, finding.start_ns, finding.end_ns) if len(first) > 1 else None
     return out if lossy is None else out | {first[lossy]: out[first[lossy]] + each}
-
-
-def _by_work(view: View, finding: Finding) -> Weights:
-    """Log-likelihood of suspects by own work: h² / 2s² for an excess of h, if the other ranks spread by s."""
-    place = {a: i for i, a in enumerate(view.job.endpoints)}
-    own = ranks_of(view, finding)
-    if finding.detector == "late_rank" or finding.evidence.get("alone") or not own:
-        others = len(place) - len(own)
-        return {
-            (a,): float(np.log(1 - c.NAMED_WRONGLY if i in own else c.NAMED_WRONGLY / max(others, 1))) for a, i in place.items()
-        }
-    first, stop = steps_of(view, finding)
-    piece = "all" if finding.detector in ("laggard", "lately") else finding.evidence.get("piece")
-    rise = longer(view, first, stop) if piece == "all" else _risen(view, view.work[piece == "largest"], first, stop)
-    rise = np.clip(np.nan_to_num(rise), 0.0, None)
-    top = float(rise.max(initial=0.0))
-    apart = max(spread(rise[[i for i in place.values() if i not in own]]), top / 4, c.LEAST_SPREAD)
-    suspects = {*finding.ids, *beside} if (beside := finding.evidence.get("beside")) else set(place)  # others only waited
-    return {(a,): float(rise[i] ** 2 / (2 * apart**2)) for a, i in place.items() if a in suspects}
-
-
-def _risen(view: View, work: Floats, first: int, stop: int) -> Floats:
-    """Increase of the logarithm of each rank's work in some steps over its other steps; if these are few, over its stage's
-    ranks.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.log(work)
-    other = np.ones(level.shape[1], np.bool_)
-    other[first:stop] = False
-    now = middle(level[:, first:stop], axis=1)[:, 0]
-    if other.sum() >= c.HEALTHY_STEPS:
-        return now - middle(level[:, other], axis=1)[:, 0]
-    stage = np.array([view.parallelism.stages.get(a, 0) for a in view.job.endpoints])
-    rest = np.array([middle(now[(stage == s) & (np.arange(len(now)) != i)]) for i, s in enumerate(stage)])
-    return np.asarray(now - rest, np.float64)
 
 
 def _by_silence(finding: Finding) -> Weights:

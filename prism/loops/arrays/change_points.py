@@ -106,23 +106,6 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
 
 
-def unlike_others(
-    levels: Floats, row: int, one: Shift, others: NDArray[np.int64], *, short: int = 4, nearly: float = 0.95
-) -> Floats:
-    """Return `levels` without the steps of a row's shift in which one of `others` rose as much, or `nearly`.
-
-    A row that did not rise in most steps may have had a spike there for which this row waited. Spikes form no interval longer
-    than `short` steps.
-    """
-    if one.stop - one.start > short:
-        return levels
-    out = levels.copy()
-    theirs = np.nan_to_num(levels[others, one.start : one.stop]).max(axis=0, initial=0.0)
-    own = out[row, one.start : one.stop]
-    own[theirs >= nearly * own] = 0.0
-    return out
-
-
 def usual(values: Floats, *, share: float = 30.0) -> Floats:
     """Usual value of each row: the percentile `share` of known values, so that a row may be high most of the time."""
     return _usual(values, share / 100)

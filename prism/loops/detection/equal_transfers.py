@@ -6,17 +6,13 @@ between two rests are a transfer, its first part, or its remainder.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Mask
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.edges import Edge, laid_out
-from prism.loops.arrays.group_sums import on_end
 from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.medians import median
 
@@ -27,66 +23,6 @@ MOST, WHOLLY, WHOLE = (
     0.7,
     0.05,
 )  # sizes to examine; share of octet counts that must be transfers; tolerance of their number per step
-
-
-def gone_on(edges: Sequence[Edge], steps: Sequence[Ints], period: float, *, border: float = 0.05) -> NDArray[np.intp]:
-    """Find the rows of some edges with which transfers continue after a rest within them.
-
-    `steps` are those of each edge's sender, ns, int64[n, 2]; borders may be inexact by the share `border` of the period.
-    """
-    if not edges:
-        return np.zeros(0, np.intp)
-    of, low, high = laid_out(edges)
-    times, cuts = on_end([np.append(own[0, 0] - 1, own[:, 1]) for own in steps])
-    places = Places(low, high, times, cuts)
-    rests, bounds, every = _units(of.start, of.end, of.octets, places, border * period, MOST, WHOLLY, WHOLE)
-    units = Counter(unit for unit in every.tolist() if unit)
-    usual = units.most_common(1)[0][0] if units else 0.0  # if an edge always splits transfers, other edges show the size
-    return of.rows[_gone_on(of.octets, rests, bounds, np.where(every > 0, every, usual), places, WHOLE)]
-
-
-class Places(NamedTuple):
-    """Records of some edges, at `low` to before `high`, and the borders of their steps, at `times[cuts[k]:cuts[k + 1]]`."""
-
-    low: Ints
-    high: Ints
-    times: Ints
-    cuts: Ints
-
-
-@compiled
-def _units(
-    begin: Ints, end: Ints, octets: Ints, places: Places, reach: float, most: int, share: float, whole: float
-) -> tuple[Mask, Ints, Floats]:
-    """Compute rests of edges, borders of their steps, and the unit of each edge."""
-    low, high, times, cuts = places
-    rests, bounds, units = np.zeros(len(begin), np.bool_), np.empty(len(times), np.int64), np.zeros(len(low))
-    for k in range(len(low)):
-        own, at = slice(low[k], high[k]), slice(cuts[k], cuts[k + 1])
-        rests[own] = rested(begin[own], end[own])
-        bounds[at] = borders(begin[own], end[own], times[at], begin[high[k] - 1], reach)
-        units[k] = _unit(octets[own], rests[own], _steps(bounds[at]), most, share, whole)
-    return rests, bounds, units
-
-
-@compiled
-def _gone_on(octets: Ints, rests: Mask, bounds: Ints, units: Floats, places: Places, whole: float) -> Mask:
-    """Mask of the records that continue a transfer of their edge's unit, if a step may consist of several."""
-    low, high, _, cuts = places
-    out = np.zeros(len(octets), np.bool_)
-    for k in range(len(low)):
-        own, steps = slice(low[k], high[k]), _steps(bounds[cuts[k] : cuts[k + 1]])
-        if units[k] > 0 and _is_unit(octets[own], steps, units[k], whole):
-            out[own] = continued(octets[own], rests[own], steps, units[k])
-    return out
-
-
-@compiled
-def _steps(bounds: Ints) -> Ints:
-    """Ranges between consecutive bounds; int64[n − 1, 2]."""
-    out = np.empty((len(bounds) - 1, 2), np.int64)
-    out[:, 0], out[:, 1] = bounds[:-1], bounds[1:]
-    return out
 
 
 @compiled
@@ -169,13 +105,6 @@ def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: flo
 
 
 @compiled
-def _is_unit(octets: NDArray[Any], bounds: Ints, unit: float, whole: float) -> bool:
-    """Whether a step may consist of several transfers of `unit` octets."""
-    times = _usual(octets, bounds) / unit
-    return round(times) > 1 and abs(times - round(times)) <= whole
-
-
-@compiled
 def _usual(octets: NDArray[Any], bounds: Ints) -> float:
     """Median octets of non-empty steps between some `bounds`; 0 if there is none."""
     totals, n = np.empty(len(bounds)), 0
@@ -199,16 +128,3 @@ def _common(ordered: Floats, most: int) -> Floats:
         return size[:n].copy()
     often = count[:n] >= np.sort(count[:n])[n - most]
     return np.asarray(size[:n][often])
-
-
-@compiled
-def continued(octets: NDArray[Any], rests: Mask, bounds: Ints, unit: float) -> Mask:
-    """Mask of the records that continue a transfer of `unit` octets after a rest within it."""
-    out = np.zeros(len(octets), np.bool_)
-    for k in range(len(bounds)):
-        moved = 0.0
-        for i in range(bounds[k, 0], bounds[k, 1]):
-            part = moved / unit % 1.0
-            out[i] = rests[i] and SHARE < part < 1 - SHARE
-            moved += octets[i]
-    return out

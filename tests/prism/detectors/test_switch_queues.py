@@ -5,8 +5,7 @@ import pytest
 
 from collectors.columns.record import Transits
 from prism.detectors.slow_link import slow_link
-from prism.detectors.switch_queues import BEHIND, queued_link, queues
-from prism.diagnosis.assessment.root_causes import merge_by_cause
+from prism.detectors.switch_queues import queued_link, queues
 from prism.graph.job_view import View
 from prism.model import Severity
 from tests.prism.faults import BAD
@@ -64,12 +63,3 @@ def test_packets_that_wait_while_steps_take_what_they_usually_do_harm_nobody():
 def test_nothing_is_told_where_nobody_saw_packets_twice():
     work = {"work": lambda step, _rank: 20.0 + 60.0 * (step in BAD)}
     assert queued_link(seen(training(dp=RANKS, **work).flows(TOPOLOGY), TOPOLOGY)) == []
-
-
-def test_where_packets_wait_nobody_works_for_longer():
-    view = delayed({(0, 2), (2, 0)}, 8.0)
-    (one,) = queued_link(view)
-    rank = type(one)(
-        "slow_rank", "slow_rank", view.job.id, Severity.CRITICAL, "endpoint", ("a",), one.start_ns, one.end_ns, 1.5, 99.0, ""
-    )  # fmt: skip
-    assert [f.detector for f in merge_by_cause([rank, one], []) if f.severity is not Severity.INFO] == [BEHIND]

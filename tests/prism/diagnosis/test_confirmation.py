@@ -2,19 +2,20 @@
 
 from dataclasses import replace
 
-from prism.detectors.slow_rank import slow_rank
-from prism.diagnosis.assessment.confidence import completeness
+from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.confirmation import combine_findings, is_confirmed
-from prism.diagnosis.verdicts import GRAPH
+from prism.diagnosis.verdicts import GRAPH, findings
 from prism.model import Severity
 from tests.prism.faults import NIC, RANK, case
 from tests.prism.traffic import address
 
+WHOLE = Completeness(1.0)
+
 
 def claimed(name, who):
     """Build a claim on a rank for the steps of a slow rank."""
-    (one,) = slow_rank(case("slow rank"))
+    (one,) = findings(Case(case("slow rank")), WHOLE)
     return replace(one, ids=(address(who),), detector=name, evidence={**one.evidence, "ranks": [address(who)]})
 
 
@@ -42,3 +43,14 @@ def test_where_nothing_is_known_claims_stay():
     bare = Case(view)
     vars(bare).update(transfers=None, lately=None, always=[])
     assert is_confirmed(bare, claimed("other", NIC))
+
+
+def test_in_a_live_window_rates_decide_between_parts_of_the_network():
+    view = replace(case("slow NIC"), least=2)
+    (known,) = findings(Case(view), WHOLE)
+    link = replace(known, detector="slow_link", ids=(address(RANK), address(NIC)), subject="link")
+    assert [one.detector for one in combine_findings(Case(view), [link], WHOLE)] == ["slow_link"]
+    worker = replace(case("slow rank"), least=2)
+    (rank,) = findings(Case(worker), WHOLE)
+    out = combine_findings(Case(worker), [replace(link, start_ns=rank.start_ns, end_ns=rank.end_ns)], WHOLE)
+    assert [one.ids for one in out if one.severity is not Severity.INFO] == [rank.ids]

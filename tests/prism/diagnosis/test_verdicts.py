@@ -8,7 +8,10 @@ from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.verdicts import GRAPH, findings
 from prism.model import Severity
+from prism.synth.scenario.presets import FAST
+from prism.synth.scenario.specification import Fault
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.graph.test_record_dependencies import CUBE, JOBS, OTHERS, simulated
 from tests.prism.traffic import address
 
 
@@ -75,3 +78,21 @@ def test_a_claim_against_peers_is_no_surer_than_the_layout():
     (sure,) = findings(Case(view), completeness(view))
     (one,) = findings(Case(doubtful), completeness(doubtful))
     assert sure.confidence > one.confidence == 0.6
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("name", {**JOBS, **OTHERS})
+def test_who_works_longer_is_named_whatever_the_collectives_and_nobody_else(name, rank):
+    """Experts wait for each other in ways that may hide it: then nobody is named."""
+    cluster, job = {**JOBS, **OTHERS}[name]
+    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    told = [one.ids for one in findings(Case(view), completeness(view)) if one.severity is not Severity.INFO]
+    assert all(f"10.10.{rank}.1" in ids for ids in told)
+    assert len(told) == 1 or (name, told) == ("experts", [])
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_of_two_that_exchange_first_one_was_late(rank):
+    view = simulated(FAST, CUBE, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    (told,) = [one.ids for one in findings(Case(view), completeness(view)) if one.severity is not Severity.INFO]
+    assert told == tuple(sorted((f"10.10.{rank}.1", f"10.10.{rank ^ 4}.1")))

@@ -48,6 +48,16 @@ def test_a_slow_nics_delay_is_born_while_its_transfers_last():
     assert new[touches].sum() > 0.9 * new.sum()
 
 
+def test_a_ready_receivers_message_says_who_of_the_two_was_late():
+    _, delays = delays_of("slow rank")
+    t, late = delays.transfers, np.isin(delays.transfers.step, list(BAD)) & (delays.new[0] > 5e6)
+    sends, receives = late & (t.src == RANK), late & (t.dst == RANK)
+    assert np.median(delays.called[sends]) > 0.8 * np.median(delays.new[0, sends])
+    assert not receives.any() or np.median(delays.called[receives]) < 0.2 * np.median(delays.new[0, receives])
+    silent = against_steps(case("slow rank", tcp=False), transfers_of(case("slow rank", tcp=False)))
+    assert np.isnan(silent.called).all()
+
+
 def test_nothing_new_is_born_in_a_healthy_job_but_noise():
     view, delays = delays_of("nothing")
     assert np.median(born(delays, 0).max(axis=0)) < 0.1 * view.period / 1e6

@@ -8,7 +8,6 @@ import pytest
 
 from prism import topology
 from prism.detectors.hang import hang
-from prism.detectors.slow_rank import slow_rank
 from prism.graph.record_dependencies import _exchanged, _lanes, _one_way
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST, SLOW
@@ -42,32 +41,6 @@ def simulated(cluster, job, *faults, seed=1):
 
 def loud(findings):
     return [(f.subject, f.ids) for f in findings if f.severity is not Severity.INFO]
-
-
-@pytest.mark.parametrize("rank", [0, 3])
-@pytest.mark.parametrize("name", JOBS)
-def test_who_comes_late_worked_longer_and_who_came_first_did_not(name, rank):
-    cluster, job = JOBS[name]
-    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
-    work = view.work[1]
-    grown = np.nanmedian(work[:, 6:12], axis=1) / np.nanmedian(np.delete(work, range(5, 13), axis=1), axis=1)
-    slow = view.job.endpoints.index(f"10.10.{rank}.1")
-    assert grown[slow] > 1.35
-    assert set(loud(slow_rank(view))) <= {("endpoint", (f"10.10.{rank}.1",))}
-
-
-@pytest.mark.parametrize("rank", [0, 3])
-@pytest.mark.parametrize("name", OTHERS)
-def test_nobody_else_is_named(name, rank):
-    cluster, job = OTHERS[name]
-    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
-    assert set(loud(slow_rank(view))) <= {("endpoint", (f"10.10.{rank}.1",))}
-
-
-@pytest.mark.parametrize("rank", [2, 7])
-def test_of_two_that_exchange_first_one_was_late(rank):
-    view = simulated(FAST, CUBE, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
-    assert loud(slow_rank(view)) == [("link", tuple(sorted((f"10.10.{rank}.1", f"10.10.{rank ^ 4}.1"))))]
 
 
 @pytest.mark.parametrize("rank", [2, 7])

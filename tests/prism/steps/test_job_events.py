@@ -2,7 +2,9 @@ import pytest
 
 from collectors.columns.record import SYN
 from prism.detectors.hang import hang
-from prism.detectors.slow_rank import slow_rank
+from prism.diagnosis.assessment.confidence import completeness
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.verdicts import findings
 from prism.steps.job_events import after_pauses, events, uneven
 from tests.prism.traffic import MS, T0, Wire, closed, placed, seen, training
 
@@ -96,7 +98,7 @@ def test_what_is_slow_after_a_pause_is_so_since_its_end(pause):
         pause=lambda step, _rank: pause * (step == 12),
     )
     view = seen(wire.flows(), placed(8))
-    before = slow_rank(view)
+    before = findings(Case(view), completeness(view))
     (found,) = [f for f in after_pauses(view, before) if f.ids == ("10.0.3.1",)]
     assert {f.start_ns for f in before} == {view.begins[12]}
     assert (found.start_ns - view.begins[12]) / MS == pytest.approx(pause, abs=50)

@@ -3,6 +3,7 @@
 from prism.detectors.observations import constants
 
 
-def test_parts_of_steps_are_several_and_not_short():
-    assert constants.MOST_PARTS > 1
-    assert constants.LEAST_PART_NS > 0
+def test_numbers_are_positive_and_few():
+    numbers = {name: value for name, value in vars(constants).items() if name.isupper()}
+    assert len(numbers) <= 16
+    assert all(value > 0 for value in numbers.values())

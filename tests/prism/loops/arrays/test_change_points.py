@@ -17,7 +17,6 @@ from prism.loops.arrays.change_points import (
     spread,
     standing_out,
     unbroken,
-    unlike_others,
     usual,
 )  # fmt: skip
 
@@ -230,27 +229,6 @@ def test_rows_that_stand_out_are_those_that_shift(rows, sigma, least, score):
     noises = {i: max(sigma, spread(np.diff(row)) / np.sqrt(2)) for i, row in enumerate(rows)}
     found = {i: n for i, n in noises.items() if shifts(rows[i], n, least=least, height=0.15, score=score)}
     assert standing_out(rows, sigma, least=least, height=0.15, score=score) == found
-
-
-def test_where_others_rose_as_much_it_may_have_been_their_hiccup():
-    """One rises for three steps, in two of which another one, that mostly does not, does so too."""
-    stretch = [(2, 10), (2, 11), (2, 12)]
-    levels = hiccups(8, 24, *stretch, (5, 10), (6, 12), (7, 3))
-    three, others = Shift(10, 13, 0.4, 9.0), np.array([5, 6])
-    assert by_chance(levels, 2, three) < RARE
-    told = unlike_others(levels, 2, three, others)
-    assert told[2, 10:13].tolist() == [0.0, 0.4, 0.0]
-    assert by_chance(told, 2, three) > RARE
-    assert unlike_others(levels * np.where(np.arange(8) > 4, 0.9, 1.0)[:, None], 2, three, others)[2, 10] == 0.4
-    long = hiccups(8, 24, *((2, step) for step in range(10, 15)), (5, 10))
-    assert (unlike_others(long, 2, Shift(10, 15, 0.4, 9.0), others) == long).all()
-
-
-def test_the_level_of_a_shift_is_not_written_to():
-    levels = hiccups(8, 24, (2, 10), (2, 11), (2, 12), (5, 10))
-    before = levels.copy()
-    unlike_others(levels, 2, Shift(10, 13, 0.4, 9.0), np.array([5]))
-    assert (levels == before).all()
 
 
 def test_a_stretch_with_a_hole_falls_into_parts():

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.edges import edge_from
-from prism.loops.detection.equal_transfers import NEAR, SHARE, WHOLE, _is_unit, borders, continued, gone_on, rested, unit_of
+from prism.loops.detection.equal_transfers import NEAR, borders, rested, unit_of
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST
@@ -61,14 +60,6 @@ def naive_unit(octets, rests, bounds, most=16, share=0.7, whole=0.05):
     return 0.0
 
 
-def naive_continued(octets, rests, bounds, unit):
-    out = [False] * len(octets)
-    for a, b in bounds.tolist():
-        for i in range(a, b):
-            out[i] = bool(rests[i]) and SHARE < octets[a:i].sum() / unit % 1.0 < 1 - SHARE
-    return out
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_as_the_plain_way_says(seed):
     rng = np.random.default_rng(seed)
@@ -78,31 +69,6 @@ def test_as_the_plain_way_says(seed):
     assert rests.tolist() == naive_rested(begin, end)
     unit = unit_of(octets, rests, bounds)
     assert unit == naive_unit(octets, rests, bounds)
-    if unit:
-        assert continued(octets, rests, bounds, unit).tolist() == naive_continued(octets, rests, bounds, unit)
-
-
-@pytest.mark.parametrize("ready", [(True, True, True, True), (True, False, True, False), (False, False, False, True)])
-def test_what_goes_on_is_the_rest_of_a_transfer(ready):
-    begin, end, octets, bounds = stream(ready)
-    rests = rested(begin, end)
-    assert unit_of(octets, rests, bounds) == UNIT
-    on = continued(octets, rests, bounds, UNIT)
-    assert octets[on].tolist() == [REST] * (4 * ready.count(False))
-
-
-def test_where_all_are_parted_others_tell_the_unit():
-    begin, end, octets, bounds = stream((False,) * 6)
-    rests = rested(begin, end)
-    assert unit_of(octets, rests, bounds) == 0.0
-    assert [_is_unit(octets, bounds, unit, WHOLE) for unit in (UNIT, 2 * UNIT, 6 * UNIT, WINDOW, REST)] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
-    assert octets[continued(octets, rests, bounds, UNIT)].tolist() == [REST] * 24
 
 
 def test_halves_are_transfers_of_their_own():
@@ -150,20 +116,3 @@ def test_loops_over_records_do_what_they_say(at, lengths, borders_at):
     found = borders(begin, end, np.array(borders_at), 30, 8.0).tolist()
     untils = [30, *[1000] * (len(borders_at) - 1)]
     assert found == [naively_at_border(begin, end, *one, 8.0) for one in zip(borders_at, untils, strict=True)]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_of_many_edges_each_is_told_of_as_alone(seed):
-    """One whose transfers are all parted is told of by the unit of the others."""
-    rng = np.random.default_rng(seed)
-    edges, steps, expected, at = [], [], [], 0
-    for k, whole in enumerate((0.7, 0.7, 0.0)):
-        begin, end, octets, bounds = stream(rng.random(12) < whole, seed=seed + k)
-        edges.append(edge_from((1, k), at + np.arange(len(begin)), begin, end, octets.astype(np.int64)))
-        ends = begin[bounds[:, 0]] - 1
-        steps.append(np.stack([ends, np.append(ends[1:], begin[-1])], axis=1))
-        rests = rested(begin, end)
-        expected += (at + np.flatnonzero(continued(octets, rests, bounds, unit_of(octets, rests, bounds) or UNIT))).tolist()
-        at += len(begin)
-    assert gone_on(edges, steps, 1e6, border=0.0).tolist() == expected
-    assert gone_on([], [], 1e6).tolist() == []
