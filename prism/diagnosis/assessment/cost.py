@@ -18,6 +18,7 @@ from prism.graph.what_if import DONE, MOVE, WORK, Floats, Graph, ends, graph_of,
 from prism.model import Finding, Severity
 
 Mask = NDArray[np.bool_]
+REPLAYED = "what_if"  # evidence of findings whose cost is known: the event graph has replayed their steps
 
 
 class Cost(NamedTuple):
@@ -34,10 +35,14 @@ class Cost(NamedTuple):
 def costs(view: View, findings: Sequence[Finding]) -> list[Cost]:
     """Compute the cost of each finding of a job."""
     steady = [f for f in findings if f.kind in ("slow_rank", "slow_link", "slow_switch")]
-    graph = graph_of(view) if steady and len(view.ends) > 2 else None
+    wanted = any(REPLAYED not in f.evidence for f in steady)
+    graph = graph_of(view) if wanted and len(view.ends) > 2 else None
     out = []
     for finding in findings:
-        if finding.kind in ("hang", "crash"):
+        if REPLAYED in finding.evidence:
+            lost = 1e9 * finding.lost_gpu_s / max(len(view.job.endpoints), 1)
+            out.append(Cost(finding.slowdown, lost, finding.slowdown))
+        elif finding.kind in ("hang", "crash"):
             out.append(_outage(view, finding))
         elif "unseen" in finding.evidence:
             out.append(_observed(view, finding, "waits inside its host are not visible on the network"))
