@@ -16,8 +16,10 @@ from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.confirmation import combine_findings
 from prism.diagnosis.finding_assessment import assess_findings
+from prism.diagnosis.job_findings import job_findings
 from prism.findings.advice import first_names
 from prism.findings.titles import title
+from prism.graph.constants import SPAN
 from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
@@ -162,6 +164,7 @@ def diagnose_job(
         return f"{title(finding, topology)}: {finding.message}"
 
     findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
+    findings += job_findings(view, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

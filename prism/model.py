@@ -19,7 +19,9 @@ from prism.loops.detection.edge_tallies import tally
 
 GroupKind = Literal["dp", "pp", "tp", "ep", "cp"]
 PairKind = Literal["dp", "pp", "tp", "ep", "cp", "unknown"]
-FindingKind = Literal["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"]
+FindingKind = Literal[
+    "slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "stage_imbalance", "data_imbalance", "hang", "crash"
+]
 EventKind = Literal["start", "stop", "evaluation", "checkpoint", "restart"]
 SubjectType = Literal["endpoint", "host", "link", "switch", "group", "job"]
 Phase = Literal["compute", "pp", "dp", "tp", "ep", "cp", "unknown", "idle", "forward", "backward", "optimizer"]

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from prism.model import Finding, FindingKind, Isolation, Severity
 
 NAMED = 4  # names per sentence
+IMBALANCES = ("stage_imbalance", "data_imbalance")  # causes in the job itself: nothing to isolate
+UNBROKEN = "Do not isolate any host: the work is uneven, no part is broken."
 NOTHING = "No action needed for this finding alone: it is a symptom or an observation."
 
 # Checks for a known suspect, in the order in which operators perform them.
@@ -31,6 +33,14 @@ CHECKS: Mapping[FindingKind, tuple[str, ...]] = {
         "Check what all ranks share: storage, data loading, the scheduler, the whole network.",
         "Check what the job did in these steps: evaluation, a checkpoint, a change of sequence length.",
     ),
+    "stage_imbalance": (
+        "Give this stage fewer layers, or its embedding or loss layer to another stage; no part is broken.",
+        "Compare the layers per stage with the measured work per stage.",
+    ),
+    "data_imbalance": (
+        "Balance micro-batches by the work they need (attention grows with the square of a sequence's length), not by tokens.",
+        "With experts, check the tokens per expert and the capacity factor; no part is broken.",
+    ),
     "hang": (
         "Take stack traces of its ranks before you kill the job (py-spy dump); start with the rank named here.",
         "Read the kernel log (Xid, link events) and the NCCL log of its host for the time when it stopped sending.",
@@ -51,6 +61,8 @@ def first(finding: Finding) -> str:
     """Write what to isolate first, and the probability that it contains the cause."""
     if finding.severity is Severity.INFO:
         return NOTHING
+    if finding.kind in IMBALANCES:
+        return UNBROKEN
     whom = suspected(finding.isolate)
     if not whom:
         return f"It is not known which host to isolate; start with {first_names(finding.ids)}." if finding.ids else ""

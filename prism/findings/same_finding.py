@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prism.findings.advice import IMBALANCES
 from prism.model import Finding, Severity
 from prism.topology import Topology
 
@@ -33,6 +34,8 @@ def _crossed(finding: Finding, topology: Topology | None) -> set[str]:
 
 
 def _blamed(finding: Finding, topology: Topology | None) -> set[str]:
+    if finding.kind in IMBALANCES:
+        return {finding.kind}  # its ranks are not to blame
     if finding.kind in ("slow_step", "slow_group"):
         return {finding.kind, *finding.ids} if finding.kind == "slow_group" else {finding.kind}
     names = set(finding.ids)

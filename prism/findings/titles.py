@@ -17,7 +17,7 @@ def title(finding: Finding, topology: Topology | None = None) -> str:
     what = _what(finding)
     if finding.subject == "job" or not finding.ids:
         return f"{what} of job {finding.job}" if finding.job else what
-    what += {"hang": " at", "crash": " of"}.get(finding.kind, "")
+    what += {"hang": " at", "crash": " of", "stage_imbalance": " at"}.get(finding.kind, "")
     if finding.subject == "link":  # either of two connected ranks may be the slow one
         return f"{what} {_ends(finding.ids, ' – ' if finding.kind == 'slow_link' else ' or ', topology)}"
     return f"{what} {_placed(finding.ids, topology)}"

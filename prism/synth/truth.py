@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from prism.synth.scenario.cluster import Plant
-from prism.synth.scenario.specification import Spec
+from prism.synth.scenario.specification import Fault, Spec
 from prism.synth.training.fabric import Floats
-from prism.synth.training.job_run import Attempt
+from prism.synth.training.job_run import Attempt, affected
+
+KINDS = {"uplink_loss": "uplink_throttle"}  # kinds that the captures' format does not have
 
 
 def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, observed_ns: tuple[int, int]) -> dict[str, Any]:
     """List hosts, links, jobs (layout, groups, ranks, steps), and faults with start and end.
 
-    Anything outside the collection time (`observed_ns`, ns) is left out; only complete steps stay.
+    Anything outside the collection time (`observed_ns`, ns) is left out; only complete steps stay. Input stalls are events of
+    their job, like evaluations: nobody is broken.
     """
     hosts = {
         name: {
@@ -35,11 +38,12 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, observed_ns:
         "jobs": {done.name: _job(done, plant, spec.start_ns, observed_ns) for done in attempts},
         "faults": [
             {
-                "kind": fault.kind,
+                "kind": KINDS.get(fault.kind, fault.kind),
                 "job": done.name,
-                **({"switch": fault.switch} if fault.switch else {"ranks": list(fault.ranks)}),
+                **_named(fault, done),
                 "step": fault.first,
-                "factor": fault.factor,
+                **({"spread": fault.spread} if fault.kind == "data_imbalance" else {"factor": fault.factor}),
+                **({"loss": fault.loss} if fault.kind.endswith("_loss") else {}),
                 "start_ns": round(begin) + spec.start_ns,
                 "end_ns": round(end) + spec.start_ns,
             }
@@ -48,6 +52,13 @@ def truth_of(spec: Spec, attempts: Sequence[Attempt], plant: Plant, observed_ns:
             if begin + spec.start_ns < observed_ns[1] and end + spec.start_ns >= observed_ns[0]
         ],
     }
+
+
+def _named(fault: Fault, done: Attempt) -> dict[str, Any]:
+    """Culprit of a fault: its switch, its ranks, or nobody if the data vary."""
+    if fault.switch:
+        return {"switch": fault.switch}
+    return {} if fault.kind == "data_imbalance" else {"ranks": affected(fault, done.ranks)}
 
 
 def _job(done: Attempt, plant: Plant, start_ns: int, observed_ns: tuple[int, int]) -> dict[str, Any]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from prism.detectors.switch_queues import BEHIND
 from prism.diagnosis.assessment import constants as c
+from prism.findings.advice import IMBALANCES
 from prism.model import Event, Finding, Severity
 
-RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", "slow_group", "slow_step")  # causes before symptoms
+# causes before symptoms
+RANK = ("crash", "hang", "slow_switch", "slow_link", "slow_rank", *IMBALANCES, "slow_group", "slow_step")
 
 
 def merge_by_cause(

@@ -65,6 +65,10 @@ PRESETS: Mapping[str, Spec] = {
                 ),
             ),
         ),
+        Spec("uneven-stages", FAST, (_PIPES,), (Fault("stage_imbalance", stage=3, factor=1.5),)),
+        Spec("uneven-data", FAST, (_PIPES,), (Fault("data_imbalance", spread=0.3),)),
+        Spec("late-input", FAST, (_PIPES,), (Fault("input_stall", seconds=0.4, chance=0.2),)),
+        Spec("lossy-link", FAST, (_PIPES,), (Fault("uplink_loss", switch="leaf0", first=10, factor=3.0),)),
         Spec("sampled", FAST, (_PIPES,), degradation=Degradation(sampling=64, loss=0.01, skew_ms=1.0)),
     )
 }
@@ -87,5 +91,9 @@ ABOUT: Mapping[str, str] = {
     "crash": "ddp, rank 6 exits in step 12, the job comes back",
     "busy": "two jobs at once, storage, a checkpoint, a bulk copy, monitoring",
     "varied": "pipeline-rdma, sequences of any length, tied embeddings, QPs in turn, late data, a long pause",
+    "uneven-stages": "pipeline-rdma, the last stage works 1.5 × as long in every replica",
+    "uneven-data": "pipeline-rdma, micro-batches with more or less work, drawn for each replica",
+    "late-input": "pipeline-rdma, a fifth of the steps begins 0.4 s late: all ranks wait for data",
+    "lossy-link": "pipeline-rdma, the uplink of leaf0 loses packets from step 10 on",
     "sampled": "pipeline-rdma, one packet in 64 seen, records lost, clocks that disagree",
 }

@@ -12,7 +12,10 @@ Transport = Literal["rdma", "tcp"]
 Mode = Literal["3d", "fsdp"]
 Schedule = Literal["1f1b", "gpipe", "interleaved"]
 Algorithm = Literal["ring", "tree", "halving", "pairs"]
-FaultKind = Literal["compute_slow", "nic_throttle", "nic_loss", "uplink_throttle", "hang", "crash"]
+FaultKind = Literal[
+    "compute_slow", "nic_throttle", "nic_loss", "uplink_throttle", "uplink_loss", "hang", "crash",
+    "stage_imbalance", "data_imbalance", "input_stall",
+]  # fmt: skip
 Way = Literal["both", "out", "in"]
 
 
@@ -154,25 +157,41 @@ class Job:
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault in a job's steps `first` … `stop` − 1 (None: to the end).
+    """A fault, or an imbalance, in a job's steps `first` … `stop` − 1 (None: to the end). Several may act at once.
 
     compute_slow: `ranks` work `factor` times as long. nic_throttle: their NICs run at 1 / `factor` of their rate (one `way` or
     both). nic_loss: the share `loss` of the packets through their NICs is lost, which slows transfers `factor` times.
-    uplink_throttle: the uplinks of leaf `switch` run at 1 / `factor`. hang: the ranks stop for `seconds` in step `first`.
+    uplink_throttle: the uplinks of leaf `switch`, or only that to `spine`, run at 1 / `factor`. uplink_loss: they lose the
+    share `loss` of their packets, which slows transfers `factor` times. hang: the ranks stop for `seconds` in step `first`.
     crash: they exit in step `first`; the job restarts `restart_s` later (None: never).
+
+    Without a broken part: stage_imbalance: forward and backward of pipeline stage `stage` take `factor` times as long in every
+    replica. data_imbalance: the work on micro-batches has the lognormal spread `spread`, drawn anew by step, micro-batch and
+    replica, the same in all stages, as if sequences of other lengths were packed to the same number of tokens; or, with
+    `experts`, the ranks of an expert group get tokens with that spread by step and rank. input_stall: the share `chance` of the
+    steps begins `seconds` later on all ranks.
     """
 
     kind: FaultKind
     job: str = "A"
     ranks: tuple[Whole, ...] = ()
     switch: str | None = None
+    spine: str | None = None
+    stage: Whole | None = None
     first: Whole = 0
     stop: Count | None = None
     factor: Positive = 2.0
     way: Way = "both"
     loss: Share = 0.01
+    spread: Amount = 0.3
+    experts: bool = False
     seconds: Amount = 6.0
+    chance: Share = 1.0
     restart_s: Amount | None = None
+
+    def active(self, step: int) -> bool:
+        """Whether the fault acts in a step."""
+        return self.first <= step and (self.stop is None or step < self.stop)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,15 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 from collectors.files.documents import Object, load_json, load_yaml
-from prism.synth.scenario.cluster import build
+from prism.synth.scenario.cluster import Plant, build
 from prism.synth.scenario.pipeline_schedule import levels
 from prism.synth.scenario.rank_places import check_apart, place_ranks
 from prism.synth.scenario.specification import Bounds, Fault, Job, Spec
 
 NOTHING = ("", "null", "~", "none")
+NAMED = {  # what a fault of each kind names; ranks unless listed
+    "uplink_throttle": "switch", "uplink_loss": "switch", "stage_imbalance": "stage", "data_imbalance": "", "input_stall": "",
+}  # fmt: skip
 TRUTHS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -195,29 +198,41 @@ def check_consistency(spec: Spec, name: str) -> Spec:
         check_apart(spec.jobs, ranks, plant)
     except ValueError as error:
         raise place.at("jobs").wrong(str(error)) from None
-    leaves = plant.switches[: plant.leaves]
     for i, fault in enumerate(spec.faults):
-        _check_fault(fault, spec.jobs, leaves, place.at("faults").at(i))
+        _check_fault(fault, spec.jobs, plant, place.at("faults").at(i))
     return spec
 
 
-def _check_fault(fault: Fault, jobs: Sequence[Job], leaves: Sequence[str], place: _Place) -> None:
+def _check_fault(fault: Fault, jobs: Sequence[Job], plant: Plant, place: _Place) -> None:
     job = next((job for job in jobs if job.name == fault.job), None)
     if job is None:
         raise place.at("job").wrong(f"no job has the name {fault.job}; jobs: {', '.join(job.name for job in jobs)}")
-    stray = next((rank for rank in fault.ranks if rank >= job.world), None)
-    if stray is not None:
-        raise place.at("ranks").wrong(f"{stray} is not a rank of job {job.name}, which has {job.world} ranks")
-    if fault.kind == "uplink_throttle":
-        if fault.switch not in leaves:
-            raise place.at("switch").wrong(f"{fault.switch} is not a leaf; leaves: {', '.join(leaves[:8])}")
-        if fault.ranks:
-            raise place.at("ranks").wrong("uplink_throttle applies to a switch, not to ranks; remove ranks")
-    elif not fault.ranks:
-        raise place.at("ranks").wrong(f"{fault.kind} needs ranks")
-    elif fault.switch is not None:
-        raise place.at("switch").wrong(f"{fault.kind} applies to ranks, not to a switch; remove switch")
+    _check_named(fault, job, plant, place)
+    if fault.kind == "data_imbalance" and fault.experts and (job.ep < 2 or not job.expert_octets):
+        raise place.at("experts").wrong(f"job {job.name} has no expert parallelism")
     if fault.first >= job.steps:
         raise place.at("first").wrong(f"job {job.name} has {job.steps} steps")
     if fault.stop is not None and fault.stop <= fault.first:
         raise place.at("stop").wrong(f"{fault.stop} must be greater than {fault.first}")
+
+
+def _check_named(fault: Fault, job: Job, plant: Plant, place: _Place) -> None:
+    """Check that a fault names what its kind needs, and nothing else."""
+    stray = next((rank for rank in fault.ranks if rank >= job.world), None)
+    if stray is not None:
+        raise place.at("ranks").wrong(f"{stray} is not a rank of job {job.name}, which has {job.world} ranks")
+    needed = NAMED.get(fault.kind, "ranks")
+    given = {"ranks": fault.ranks, "switch": fault.switch, "stage": fault.stage}
+    applies = {"switch": "a switch", "ranks": "ranks", "stage": "a stage", "": "the whole job"}
+    for field, value in given.items():
+        if field != needed and value not in ((), None):
+            raise place.at(field).wrong(f"{fault.kind} applies to {applies[needed]}, not to {applies[field]}; remove {field}")
+    leaves, spines = plant.switches[: plant.leaves], plant.switches[plant.leaves :]
+    if needed == "switch" and fault.switch not in leaves:
+        raise place.at("switch").wrong(f"{fault.switch} is not a leaf; leaves: {', '.join(leaves[:8])}")
+    if fault.spine is not None and (needed != "switch" or fault.spine not in spines):
+        raise place.at("spine").wrong(f"{fault.spine} is not a spine; spines: {', '.join(spines[:8])}")
+    if needed == "ranks" and not fault.ranks:
+        raise place.at("ranks").wrong(f"{fault.kind} needs ranks")
+    if needed == "stage" and (fault.stage is None or fault.stage >= job.pp):
+        raise place.at("stage").wrong(f"{fault.stage} is not a stage of job {job.name}, which has {job.pp}")

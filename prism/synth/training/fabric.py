@@ -28,6 +28,12 @@ class Window:
     leaf: int
     begin: float
     end: float = NEVER_NS
+    spine: int = -1  # −1: all spines
+
+    def crossed(self, leaf: Ints, spine: Ints, ready: Floats) -> NDArray[np.bool_]:
+        """Which transfers cross the affected uplinks at an affected time."""
+        via = (spine >= 0) & ((self.spine < 0) | (spine == self.spine))
+        return np.asarray(via & (leaf == self.leaf) & (ready >= self.begin) & (ready < self.end))
 
 
 @dataclass
@@ -72,7 +78,7 @@ class Fabric:
         into = nic / self._at_once(dst, octets, ready, nic)
         slow, lossy = np.ones(len(src)), np.zeros(len(src))
         for window in self.windows:
-            out, into, slow, lossy = self._troubled(window, (src, dst, ready), (out, into, slow, lossy))
+            out, into, slow, lossy = self._troubled(window, (src, dst, spine, ready), (out, into, slow, lossy))
         rate = np.minimum(out, into)
         up, down = self._uplinks(src, dst, spine, octets, ready, rate)
         bound = np.minimum(np.minimum(rate, up), down)
@@ -126,18 +132,19 @@ class Fabric:
         return np.asarray(np.exp(self.rng.normal(-spread, spread, n)))
 
     def _troubled(
-        self, window: Window, who: tuple[Ints, Ints, Floats], rates: tuple[Floats, Floats, Floats, Floats]
+        self, window: Window, who: tuple[Ints, Ints, Ints, Floats], rates: tuple[Floats, Floats, Floats, Floats]
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """Apply a NIC fault to rates out and in, slowdown and loss share."""
-        (src, dst, ready), (out, into, slow, lossy) = who, rates
+        """Apply a NIC fault, or losses of uplinks, to rates out and in, slowdown and loss share."""
+        (src, dst, spine, ready), (out, into, slow, lossy) = who, rates
         fault = window.fault
         now = (ready >= window.begin) & (ready < window.end)
         at_src = now & np.isin(src, window.endpoints) & (fault.way != "in")
         at_dst = now & np.isin(dst, window.endpoints) & (fault.way != "out")
         if fault.kind == "nic_throttle":
             out, into = np.where(at_src, out / fault.factor, out), np.where(at_dst, into / fault.factor, into)
-        elif fault.kind == "nic_loss":
-            hit = at_src | at_dst
+        elif fault.kind in ("nic_loss", "uplink_loss"):
+            crossed = [window.crossed(self.plant.leaf[end], spine, ready) for end in (src, dst)]
+            hit = at_src | at_dst if fault.kind == "nic_loss" else crossed[0] | crossed[1]
             slow, lossy = np.where(hit, slow * fault.factor, slow), np.where(hit, lossy + fault.loss, lossy)
         return out, into, slow, lossy
 
@@ -152,7 +159,7 @@ class Fabric:
             capacity = np.full(len(src), full)
             for window in self.windows:
                 if window.fault.kind == "uplink_throttle":
-                    hit = (leaf == window.leaf) & (ready >= window.begin) & (ready < window.end)
+                    hit = window.crossed(leaf, spine, ready)
                     capacity = np.where(hit, capacity / window.fault.factor, capacity)
             if len(crossing):
                 link = leaf[crossing] * cluster.spines + spine[crossing] - plant.leaves

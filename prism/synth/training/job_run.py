@@ -16,7 +16,8 @@ from prism.synth.training.faults import Work
 from prism.synth.training.sharded_step import ShardedTrainer
 from prism.synth.training.training_step import LANES, Clock, Piece, Trainer
 
-NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle")
+NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle", "uplink_loss")
+WORK = ("compute_slow", "stage_imbalance", "data_imbalance")
 FAR_NS = 1e18  # ns, after all other times
 NOTICE_NS = 2e6  # mean time until peers of a dead rank notice, ns
 
@@ -127,8 +128,8 @@ class Run:
 
 
 def _window(fault: Fault, plant: Plant, ranks: Ranks) -> Window:
-    leaf = plant.switches.index(fault.switch) if fault.switch else -1
-    return Window(fault, ranks.endpoint[list(fault.ranks)], leaf, NEVER_NS)
+    leaf, spine = (plant.switches.index(name) if name else -1 for name in (fault.switch, fault.spine))
+    return Window(fault, ranks.endpoint[list(fault.ranks)], leaf, NEVER_NS, spine=spine)
 
 
 def _open(window: Window, step: int, clock: Clock) -> None:
@@ -176,10 +177,18 @@ def _list_faults(done: Attempt, work: Work, faults: tuple[Fault, ...]) -> None:
     done.faults += [(w.fault, w.begin, w.end) for w in done.windows if w.begin < NEVER_NS]
     n = len(done.ends)
     for fault in faults:
-        if fault.kind == "compute_slow" and fault.first < n:
+        if fault.kind in WORK and fault.first < n:
             stop = min(n if fault.stop is None else fault.stop, n)
-            own = list(fault.ranks)
+            own = affected(fault, done.ranks) or slice(None)
             done.faults.append((fault, float(done.begins[fault.first, own].min()), float(done.ends[stop - 1, own].max())))
+    for fault, step in work.input_waits:
+        begin = float(done.begins[step].min())
+        done.pauses.append((fault.kind, step, begin, float(done.begins[step].max()) + fault.seconds * 1e9))
+
+
+def affected(fault: Fault, ranks: Ranks) -> list[int]:
+    """Ranks that a fault names: its own, or those of its pipeline stage; none if it names no rank."""
+    return list(fault.ranks) if fault.stage is None else np.flatnonzero(ranks.stage == fault.stage).tolist()
 
 
 def _truncated(done: Attempt, work: Work, rng: np.random.Generator) -> Attempt:

@@ -18,7 +18,7 @@ class ShardedTrainer(Trainer):
         """Gather and compute forward, gather, compute and scatter backward, optimize."""
         job = self.job
         for micro in range(job.accumulation):
-            self.lengths = self.work.lengths(1)
+            self.lengths, self.loads = self.work.lengths(1), self.work.loads(1)
             line = clock.now.copy()  # time at which a rank's communication stream is free
             line = self._forward(clock, line)
             line = self._backward(clock, line, stall=micro == 0)
@@ -33,7 +33,7 @@ class ShardedTrainer(Trainer):
         clock.wait_until(needs)
         everyone, begun = np.arange(self.job.world), clock.now
         ms = self.job.forward_ms if kind == "forward" else self.job.backward_ms
-        clock.work(kind, self.work.work_time(everyone, ms * float(self.lengths[0]) / self.job.layers))
+        clock.work(kind, self.work.work_time(everyone, ms * float(self.lengths[0]) * self.loads[:, 0] / self.job.layers))
         clock.now = clock.now + (self.work.stalled(everyone, begun, clock.now)[0] if stall else 0.0)
 
     def _forward(self, clock: Clock, line: Floats) -> Floats:

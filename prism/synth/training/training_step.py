@@ -57,6 +57,7 @@ class Trainer:
         self.job, self.ranks, self.talk, self.work, self.rng = job, ranks, talk, work, rng
         self.levels = levels(job.schedule, job.pp, job.micro, job.chunks)
         self.lengths = np.ones(job.micro)  # sequence lengths of the micro-batches, relative to the usual
+        self.loads = np.ones((job.world, job.micro))  # further work of each rank's micro-batches, relative to the usual
         self.chunks = max(t.virtual for level in self.levels for t in level) // job.pp + 1
         self.of_stage = [np.flatnonzero(ranks.stage == s) for s in range(job.pp)]
         self.beside = job.world // job.pp  # ranks of a stage
@@ -79,7 +80,7 @@ class Trainer:
 
     def pipeline(self, clock: Clock) -> Floats:
         """Simulate all micro-batches of a step; return when each bucket of gradients was ready on each rank, ns."""
-        self.lengths = self.work.lengths(self.job.micro)
+        self.lengths, self.loads = self.work.lengths(self.job.micro), self.work.loads(self.job.micro)
         shape = (2, self.chunks * self.job.pp, self.job.micro, self.beside)
         done = np.zeros(shape)
         ready = np.zeros((self.job.buckets, self.job.world))
@@ -129,13 +130,15 @@ class Trainer:
         """Compute the end of tasks, including the collectives inside them."""
         job = self.job
         ms = np.repeat([self._cost(t) for t in tasks], self.beside)
+        ms = ms * self.loads[ranks, np.repeat([t.micro for t in tasks], self.beside)]
         now = begun
         calls = job.tensor_calls if self.tp_wired else 0
         rounds = 2 * job.expert_layers if job.expert_octets and job.ep > 1 else 0
         pieces = max(calls, rounds, 1)
         whole = np.full(job.world, -1.0)
         for k in range(pieces):
-            ended = now + self.work.work_time(ranks, ms / pieces)
+            given = self.work.tokens[ranks] if k % 2 and rounds else 1.0  # between the all-to-alls the experts work
+            ended = now + self.work.work_time(ranks, ms / pieces * given)
             clock.worked += self._pieces(tasks, ranks, now, ended)
             now = ended
             whole[:] = clock.now
@@ -170,7 +173,7 @@ class Trainer:
         groups = self._active(self.ranks.ep, ranks)
         n = self.job.ep
         share = np.exp(self.rng.normal(0, self.job.expert_spread, (len(groups), n, n)))
-        share = share / share.sum(axis=2, keepdims=True)
+        share = share * self.work.tokens[groups][:, None, :] / share.sum(axis=2, keepdims=True)
         return self.talk.exchange(LANES["ep"], groups, (share * self._grown(self.job.expert_octets)).astype(np.int64), whole)
 
     def _active(self, groups: Ints, ranks: Ints) -> Ints:
@@ -184,7 +187,7 @@ class Trainer:
     def _cost(self, task: Task) -> float:
         job = self.job
         ms = (job.backward_ms if task.back else job.forward_ms) / self.chunks * float(self.lengths[task.micro])
-        return ms * (job.uneven if task.stage in (0, job.pp - 1) else 1.0)
+        return ms * (job.uneven if task.stage in (0, job.pp - 1) else 1.0) * self.work.heavier(task.stage)
 
     def reduce(self, clock: Clock, ready: Floats) -> None:
         """Reduce gradients bucket by bucket; those of experts over the ranks with the same experts."""

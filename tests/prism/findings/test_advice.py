@@ -25,6 +25,7 @@ def test_whom_to_take_out_first(make_finding):
     nobody = replace(found, isolate=Isolation())
     assert advice.first(nobody) == "It is not known which host to isolate; start with 10.10.5.1."
     assert advice.first(replace(nobody, ids=())) == ""
+    assert advice.first(replace(nobody, kind="stage_imbalance")) == advice.UNBROKEN
     assert advice.first(make_finding(0, Severity.INFO)) == advice.NOTHING
 
 

@@ -36,3 +36,10 @@ def test_what_is_info_is_alike_only_as_info():
     assert is_same_cause(info, info, None)
     assert not is_same_cause(info, LINK, None)
     assert is_same_cause(LINK, info, None)
+
+
+def test_ranks_of_a_heavy_stage_are_not_to_blame():
+    heavy = replace(HANG, kind="stage_imbalance", ids=(address(0), address(1)))
+    slow = replace(HANG, kind="slow_rank")
+    assert not is_same_cause(heavy, slow, None)
+    assert is_same_cause(heavy, replace(heavy, ids=(address(1),)), None)

@@ -42,6 +42,8 @@ PLACED = Topology({f"10.10.0.{i}": Endpoint("server0", i, "leaf0") for i in rang
         ("slow_group", "group", TWO, "Slow group 10.10.0.1, 10.10.3.1"),
         ("slow_step", "job", ("d600",), "Slow steps of job d600"),
         ("stage_imbalance", "job", ("d600",), "Stage imbalance of job d600"),
+        ("stage_imbalance", "endpoint", TWO, "Stage imbalance at 10.10.0.1, 10.10.3.1"),
+        ("data_imbalance", "job", ("d600",), "Data imbalance of job d600"),
         ("hang", "job", ("d600",), "Hang of job d600"),
         ("hang", "endpoint", ("10.10.3.1",), "Hang at 10.10.3.1 (server3)"),
         ("hang", "host", ("server3",), "Hang at server3"),

@@ -16,7 +16,7 @@ import { giveLogs } from "./incident.js";
 import { besideInOneStep, besidePeers } from "./rates.js";
 import { badges, optional, remarksBar } from "./remarks.js";
 
-const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "hang", "crash"];
+const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step", "stage_imbalance", "data_imbalance", "hang", "crash"];
 const MOST = 200;
 const LARGE = 256; // ranks
 const UNIT = /_ms(_|$)/;

@@ -11,7 +11,8 @@ def test_a_preset_s_jobs_fit_on_its_cluster_and_its_faults_have_a_culprit(name):
     plant = build(spec.cluster)
     worlds = {job.name: len(place_ranks(job, plant).endpoint) for job in spec.jobs}
     for fault in spec.faults:
-        assert fault.switch in plant.switches if fault.switch else max(fault.ranks) < worlds[fault.job]
+        assert fault.switch is None or fault.switch in plant.switches
+        assert max(fault.ranks, default=0) < worlds[fault.job]
 
 
 def test_every_preset_is_told_in_a_line():

@@ -108,6 +108,26 @@ def test_every_preset_can_be_written_down(name):
             "faults: [{kind: uplink_throttle, switch: leaf7}]",
             "s.yaml: faults[0].switch: leaf7 is not a leaf; leaves: leaf0",
         ),
+        (
+            "faults: [{kind: uplink_loss, switch: leaf0, spine: leaf0}]",
+            "s.yaml: faults[0].spine: leaf0 is not a spine; spines: spine0",
+        ),
+        (
+            "faults: [{kind: hang, ranks: [1], spine: spine0}]",
+            "s.yaml: faults[0].spine: spine0 is not a spine; spines: spine0",
+        ),
+        (
+            "faults: [{kind: stage_imbalance, stage: 1}]",
+            "s.yaml: faults[0].stage: 1 is not a stage of job A, which has 1",
+        ),
+        (
+            "faults: [{kind: input_stall, ranks: [1]}]",
+            "s.yaml: faults[0].ranks: input_stall applies to the whole job, not to ranks; remove ranks",
+        ),
+        (
+            "faults: [{kind: data_imbalance, experts: true}]",
+            "s.yaml: faults[0].experts: job A has no expert parallelism",
+        ),
         ("faults: [{kind: hang, ranks: [1], first: 24}]", "s.yaml: faults[0].first: job A has 24 steps"),
         ("faults: [{kind: hang, ranks: [1], first: 5, stop: 5}]", "s.yaml: faults[0].stop: 5 must be greater than 5"),
         ("name: [", "s.yaml:1:8: "),

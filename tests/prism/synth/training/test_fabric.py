@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,12 @@ def test_control_messages_take_the_latency():
     arrives = fabric.send_messages(0, np.array([0]), np.array([2]), np.array([5.0]))
     assert 4e3 <= arrives[0] - 5 < 5e4
     assert fabric.messages[0].octets.tolist() == [48]
+
+
+def test_one_lossy_uplink_slows_only_its_own_transfers():
+    spines = np.array([2, 3, 2, -1])
+    leaf = np.array([1, 1, 0, 1])
+    window = Window(Fault("uplink_loss", switch="leaf1", spine="spine0"), np.zeros(0, np.int64), 1, 5.0, 9.0, spine=2)
+    assert window.crossed(leaf, spines, np.full(4, 6.0)).tolist() == [True, False, False, False]
+    assert not window.crossed(leaf, spines, np.full(4, 9.0)).any()
+    assert replace(window, spine=-1).crossed(leaf, spines, np.full(4, 6.0)).tolist() == [True, True, False, False]

@@ -54,3 +54,46 @@ def test_data_that_comes_late_comes_late_to_some():
 
 def test_lengths_of_sequences_are_usual_where_nothing_else_is_requested():
     assert work().lengths(3).tolist() == [1, 1, 1]
+
+
+def test_data_vary_by_replica_and_micro_batch_and_are_the_same_in_all_stages():
+    job = Job(dp=2, pp=2, tp=2, jitter=0.0, uneven_ranks=0.0, spike_chance=0.0)
+    w = Work(job, np.random.default_rng(1), (Fault("data_imbalance", spread=0.5, first=1),), np.arange(8))
+    w.begin(0)
+    assert (w.loads(3) == 1).all()
+    w.begin(1)
+    once, again = w.loads(3), w.loads(3)
+    assert (once[[0, 1, 4, 5]] == once[0]).all()
+    assert (once[[2, 3, 6, 7]] == once[2]).all()
+    assert len(np.unique(np.concatenate([once[[0, 2]], again[[0, 2]]]))) == 12
+
+
+def test_experts_get_other_tokens_in_each_step():
+    w = work(Fault("data_imbalance", spread=0.5, experts=True))
+    w.begin(0)
+    first = w.tokens
+    w.begin(1)
+    assert len(np.unique([first, w.tokens])) == 8
+    assert (w.loads(2) == 1).all()
+
+
+def test_a_heavy_stage_is_heavy_in_its_steps():
+    w = work(Fault("stage_imbalance", stage=1, first=2, factor=1.5), Fault("stage_imbalance", stage=1, factor=2.0))
+    w.begin(1)
+    assert (w.heavier(0), w.heavier(1)) == (1.0, 2.0)
+    w.begin(2)
+    assert w.heavier(1) == 3.0
+
+
+@pytest.mark.parametrize(("chance", "expected"), [(1.0, 20), (0.5, 10), (0.0, 0)])
+def test_late_input_delays_all_ranks_alike(chance, expected):
+    w = work(Fault("input_stall", seconds=0.5, chance=chance, first=10, stop=30))
+    waits = []
+    for step in range(40):
+        w.begin(step)
+        took = w.data_wait() / 1e6
+        assert np.ptp(took) == 0
+        waits.append(took[0] > 100)
+    assert sum(waits) == pytest.approx(expected, abs=6 * (chance == 0.5))
+    assert [step for _, step in w.input_waits] == np.flatnonzero(waits).tolist()
+    assert not any(waits[:10] + waits[30:])

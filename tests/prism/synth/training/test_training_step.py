@@ -95,3 +95,18 @@ def test_tied_embeddings_are_reduced_between_the_ends_of_the_pipeline():
     ends = done.ranks.endpoint[done.ranks.pp[:, [0, -1]]].tolist()
     assert pairs == {(a, b) for a, b in ends} | {(b, a) for a, b in ends}
     assert sum(int(t.octets.sum()) for t in tied) == job.steps * 2 * 2 * 10_000
+
+
+def test_a_heavy_last_stage_sets_the_pace_of_the_pipeline():
+    job = Job(pp=4, dp=2, micro=8, load_ms=0, forward_ms=10, backward_ms=20, optimizer_ms=0, **EXACT)
+    took = durations(job, Fault("stage_imbalance", stage=3, factor=1.5))
+    assert np.median(took) == pytest.approx(8 * 45 + 3 * 30, abs=1)
+
+
+def test_experts_with_more_tokens_work_longer():
+    job = Job(dp=4, ep=4, load_ms=0, forward_ms=100, backward_ms=200, optimizer_ms=0, expert_octets=4000, **EXACT)
+    usual = np.median(durations(job))
+    took = durations(job, Fault("data_imbalance", spread=0.3, experts=True))
+    assert usual == pytest.approx(300, abs=2)
+    assert took.min() > usual
+    assert np.ptp(took) > 10
