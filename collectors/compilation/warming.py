@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 from collectors.compilation import compiled
-from collectors.compilation.compiled_stamp import FILE, has_stamp, write_stamp
+from collectors.compilation._compiled_stamp import FILE, has_stamp, write_stamp
 from collectors.compilation.signatures import decode, encode
 
 PACKAGES = ("collectors", "prism")

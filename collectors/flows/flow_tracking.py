@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from collectors.addresses.hash_slots import entry_of
 from collectors.compilation.primitives import compiled, hashed, part, prefetch, rare
+from collectors.flows._segments import take_segment
+from collectors.flows._ultra_ethernet_messages import take_packet
 from collectors.flows.bursts import Pace, close_burst, cut_block
 from collectors.flows.flow_state import (
     ACKNOWLEDGED,
@@ -40,8 +42,6 @@ from collectors.flows.frame_classification import HINT
 from collectors.flows.lone_packets import keep_alone, resume, stays_alone
 from collectors.flows.packet_runs import enter_segments
 from collectors.flows.rdma_messages import close_messages, rest_messages, take_data, take_notice, take_other
-from collectors.flows.segments import take_segment
-from collectors.flows.ultra_ethernet_messages import take_packet
 from collectors.memory.pages import aligned
 from collectors.packets.packet_kinds import (
     ACKNOWLEDGMENT,

@@ -15,8 +15,8 @@ from collectors.columns.record import UDP, Mask
 from collectors.exports.datagrams import Datagrams
 from collectors.packets import headers, plain_decoder
 from collectors.packets.frame_batch import Batch
+from collectors.recorded_exports._content_recognition import protocol_of
 from collectors.recorded_exports._ip_fragments import Fragment, Reassembler
-from collectors.recorded_exports.content_recognition import protocol_of
 
 NETFLOW_PORTS, SFLOW_PORTS = (2055, 4739, 9995, 9996), (6343,)
 PORTS = NETFLOW_PORTS + SFLOW_PORTS

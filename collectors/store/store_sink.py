@@ -29,7 +29,7 @@ from collectors.columns.record import Flows
 from collectors.operations.logs import log_event
 from collectors.operations.metrics import PREFIX, Count, keyed
 from collectors.store import flow_rows
-from collectors.store.inserter import InserterThread
+from collectors.store._inserter import InserterThread
 from collectors.store.spool import Spool, SpoolFullError
 from collectors.writers.rotating_files import joined
 from collectors.writers.sinks import MEANING

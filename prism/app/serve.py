@@ -30,9 +30,9 @@ from collectors.live.session import allow_list, signals
 from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, flat
 from collectors.store.store_sink import Storing
+from prism.app._booking_store import known_names
 from prism.app.analysis_thread import Analysis, Counting, WatchedSink, witnessing
 from prism.app.booking_sources import Names
-from prism.app.booking_store import known_names
 from prism.exporters.live_survey import Survey
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints

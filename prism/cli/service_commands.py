@@ -87,7 +87,7 @@ AT = "http://127.0.0.1:8080"
 def jobs(url: UrlOption = AT, token_file: TokenFileOption = None, json: JsonOption = False, limit: LimitOption = 1000) -> None:
     """List the jobs of a running service."""
     with report_errors("prism"), require_packages():
-        from prism.cli import service_tables
+        from prism.cli import _service_tables as service_tables
         from prism.report import terminal_report
         from prism.service.service_client import ServiceClient
 
@@ -108,7 +108,7 @@ def findings(
 ) -> None:
     """List the findings of a running service, the latest first."""
     with report_errors("prism"), require_packages():
-        from prism.cli import service_tables
+        from prism.cli import _service_tables as service_tables
         from prism.report import terminal_report
         from prism.service.service_client import ServiceClient
 
@@ -128,7 +128,7 @@ def job(
     with report_errors("prism"), require_packages():
         from urllib.parse import quote
 
-        from prism.cli import service_tables
+        from prism.cli import _service_tables as service_tables
         from prism.report import terminal_report
         from prism.service.service_client import ServiceClient
 
@@ -147,7 +147,7 @@ def search(
 ) -> None:
     """Find jobs, users, hosts, racks, addresses, switches and findings of a running service by name."""
     with report_errors("prism"), require_packages():
-        from prism.cli import service_tables
+        from prism.cli import _service_tables as service_tables
         from prism.report import terminal_report
         from prism.service.service_client import ServiceClient
 
@@ -191,7 +191,7 @@ def create_token(
 def list_tokens(where: TokensOption = TOKENS) -> None:
     """List the tokens."""
     with report_errors("prism"):
-        from prism.cli.service_tables import show_tokens
+        from prism.cli._service_tables import show_tokens
         from prism.report.terminal_report import console
         from prism.service.tokens import Tokens
 

@@ -17,7 +17,7 @@ from collectors.exports.evidence import Counters
 from collectors.exports.sflow.sflow import SflowDecoder
 from collectors.packets.plain_decoder import DecodeError
 from collectors.recorded_exports import captured_exports
-from prism.counters.counter_formats import parse
+from prism.counters._counter_formats import parse
 from prism.counters.counter_samples import Gathering, Samples, joined
 
 OURS = ("time", "switch", "port", "in_octets", "out_octets")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.counters._port_rhythms import PortGroups, port_groups
 from prism.counters.counter_rates import Rates
-from prism.counters.port_rhythms import PortGroups, port_groups
 from prism.counters.server_checks import Agreement, Port, agreement
 
 PEERS = 3  # ports of equal volume with which a port is compared

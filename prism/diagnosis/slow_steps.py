@@ -8,9 +8,9 @@ import numpy as np
 
 from prism.detectors.hang import near_step_border
 from prism.diagnosis import constants as c
+from prism.diagnosis._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
-from prism.diagnosis.delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.explained_delay import explained_shares
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays

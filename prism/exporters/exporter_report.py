@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from prism.exporters._missing_fields import missing_fields
 from prism.exporters.export_survey import Sent
 from prism.exporters.exporter_silence import Heard
 from prism.exporters.live_survey import Port
-from prism.exporters.missing_fields import missing_fields
 from prism.views.board_views import Json, finite, ns
 
 MAX_PORTS = 512  # interfaces listed per exporter

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.incidents.first_silence import Silence, find_first_silence
-from prism.incidents.log_flow_checks import Check, compare_facts
+from prism.incidents._first_silence import Silence, find_first_silence
+from prism.incidents._log_flow_checks import Check, compare_facts
 from prism.incidents.node_mapping import NodeMap, map_nodes
 from prism.logs.patterns.log_diagnosis import LogDiagnosis
 from prism.model import Diagnosis, Finding, JobDiagnosis

@@ -11,7 +11,7 @@ from collectors.columns.record import Mask
 from prism.evidence.step_period import steps_of
 from prism.evidence.streams import Stream
 from prism.jobs import constants as c
-from prism.jobs.repetition import Floats, Ints, consistency, offsets, parts_of, shapes
+from prism.jobs._repetition import Floats, Ints, consistency, offsets, parts_of, shapes
 from prism.loops.arrays.edges import Edge
 from prism.loops.periods.stream_rhythm import Rhythm, choices, rhythm
 

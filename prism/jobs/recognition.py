@@ -16,14 +16,14 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints, named
 from prism.jobs import constants as c
-from prism.jobs.cluster_lockstep import in_lockstep, through_hosts
+from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
+from prism.jobs._halo_exchange import only_exchanges
+from prism.jobs._packet_job_ids import by_job_id, main_job_ids
+from prism.jobs._silent_members import silent_members
+from prism.jobs._training_programs import classify
 from prism.jobs.cluster_periods import cluster_rhythm
 from prism.jobs.clusters import Members, cluster_numbers, clusters_of, join_by_barriers, pair_volumes, sampled_edges, unions
-from prism.jobs.halo_exchange import only_exchanges
 from prism.jobs.job_records import by_address, largest_first
-from prism.jobs.packet_job_ids import by_job_id, main_job_ids
-from prism.jobs.silent_members import silent_members
-from prism.jobs.training_programs import classify
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
 from prism.model import Job

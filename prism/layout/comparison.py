@@ -11,8 +11,8 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints
 from prism.layout import constants as c
-from prism.layout.explained_traffic import Explained, explained
-from prism.layout.hint_priors import prior
+from prism.layout._explained_traffic import Explained, explained
+from prism.layout._hint_priors import prior
 from prism.layout.posterior import Answer, alternatives, answers
 from prism.layout.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism

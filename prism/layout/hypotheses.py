@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
+from prism.layout._scoring import Scored
 from prism.layout.complete_layout import Hypothesis
 from prism.layout.constants import Kind
 from prism.layout.placement import Cut, Placing, cuts, in_order, place, scattered
 from prism.layout.problem import Problem, per_host
-from prism.layout.scoring import Scored
 
 
 def hypotheses(problem: Problem) -> Iterator[Hypothesis]:

@@ -19,7 +19,7 @@ from prism.findings.same_finding import is_claim
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.jobs import recognize
-from prism.live.live_bookings import named, with_seen
+from prism.live._live_bookings import named, with_seen
 from prism.model import Diagnosis, Finding, Job, Source
 from prism.topology import Topology
 from prism.tracking import case_tracking, job_tracking, outages

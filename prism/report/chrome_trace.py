@@ -7,7 +7,7 @@ track. Flows of the category `wait` lead from the activity of a rank to the wait
 (prism.graph.wait_causes).
 
 Arrows and counters are bounded per job: the longest transfers have arrows, counters get coarser. One file per rank, as from
-PyTorch's profiler: `prism.report.kineto`.
+PyTorch's profiler: `prism.report._kineto`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 
 from prism.graph.wait_causes import waits
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
+from prism.report._traffic_series import octets_per_bin, transfers
 from prism.report.json_report import to_json
-from prism.report.traffic_series import octets_per_bin, transfers
 from prism.topology import Topology
 from prism.tracking.step_numbers import numbers
 

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from collectors.files.atomic_files import atomic_path
 from prism.model import Diagnosis
-from prism.report import chrome_trace, kineto
+from prism.report import _kineto as kineto
+from prism.report import chrome_trace
 from prism.topology import Topology
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from collectors.operations.logs import log_event
-from prism.stacks.collection_triggers import Action, due
+from prism.stacks._collection_triggers import Action, due
 from prism.stacks.stack_clusters import clusters, outliers
 from prism.stacks.stack_folders import read
 from prism.tracking.board import Board

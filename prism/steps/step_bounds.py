@@ -9,10 +9,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from prism.steps import constants as c
+from prism.steps._step_program import found_on
+from prism.steps._step_tracking import grouped, settled, tracked
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.step_ends import end_of, folded
-from prism.steps.step_program import found_on
-from prism.steps.step_tracking import grouped, settled, tracked
 from prism.steps.traffic_clock import Clock, clock_of
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from collectors.clickhouse.drivers import Database, Table, TableColumn
-from prism.storage import job_history
+from prism.storage import _job_history as job_history
 from prism.tracking.case_tracking import Trail
 from prism.tracking.job_tracking import Followed
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.storage.packing_plans import Source, Written, plan, signature
+from prism.storage._packing_plans import Source, Written, plan, signature
 
 MAGIC = b"PRISMPK1"
 HEADER = struct.Struct("<8sQQI")  # magic, octets of the document, octets of the arrays, crc32 of both

@@ -20,12 +20,12 @@ from collectors.exports import counter_names
 from collectors.exports.counter_names import DATAGRAMS, RECORDS
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
+from collectors.exports.netflow._options import OptionState, read_options
+from collectors.exports.netflow._template_sets import read_templates
 from collectors.exports.netflow.data_sets import RecordSets
 from collectors.exports.netflow.exporter_state import Exporter, Exporters
-from collectors.exports.netflow.options import OptionState, read_options
 from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
-from collectors.exports.netflow.template_sets import read_templates
 from collectors.exports.netflow.waiting_sets import Waiter, WaitingRoom
 from collectors.exports.records import message_loops, running_totals
 from collectors.exports.records.elements import DEFAULT, Elements

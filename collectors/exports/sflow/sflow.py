@@ -22,7 +22,7 @@ from collectors.exports.evidence import Counters, Delays, Drops, Evidence, Rows
 from collectors.exports.sampled_frames import Columns, Frames
 from collectors.exports.sequence_gaps import follow
 from collectors.exports.sflow import sample_loops as walks
-from collectors.exports.sflow.packet_samples import Samples
+from collectors.exports.sflow._packet_samples import Samples
 from collectors.exports.tallies import Accounts
 from collectors.packets.frame_batch import PAD, gather
 

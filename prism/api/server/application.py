@@ -16,7 +16,18 @@ from prism.api.requests.guard import Guard
 from prism.api.requests.head_requests import Heads
 from prism.api.routes import boards, events, exporters, findings, history, incidents, pictures, rates, reports, search_route
 from prism.api.schemas.openapi import openapi_document
-from prism.api.server import api_index, browser_session, operations, static_pages
+from prism.api.server import (
+    _api_index as api_index,
+)
+from prism.api.server import (
+    _browser_session as browser_session,
+)
+from prism.api.server import (
+    _operations as operations,
+)
+from prism.api.server import (
+    _static_pages as static_pages,
+)
 from prism.service.service_settings import Service
 from prism.telemetry.job_metrics import JobMetrics
 

@@ -16,8 +16,8 @@ import uvicorn
 
 from collectors.exports.admission import parse_networks
 from collectors.listening.udp_sockets import parse_endpoint
+from prism.api.server._idle_connections import IDLE_S, Connection
 from prism.api.server.application import app
-from prism.api.server.idle_connections import IDLE_S, Connection
 from prism.past.uploads import Bounds, Uploads
 from prism.service.service_settings import LOOPBACK_NAMES, Service
 from prism.service.tokens import Tokens

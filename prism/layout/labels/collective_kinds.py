@@ -17,8 +17,8 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.layout import constants as c
+from prism.layout.labels._expert_groups import beside, neighbours, partners
 from prism.layout.labels.collective_rhythms import idle_share, moves_with, rhythm_of, step_duration
-from prism.layout.labels.expert_groups import beside, neighbours, partners
 from prism.loops.arrays.edges import Pair
 from prism.loops.communicators.pair_lockstep import Collective, merged
 from prism.loops.periods.stream_rhythm import Rhythm

@@ -17,12 +17,12 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.layout import constants as c
+from prism.layout.labels._dimensions import Shape
+from prism.layout.labels._in_host_stages import by_rail, links_inside, with_links
+from prism.layout.labels._micro_batch_groups import by_batch
+from prism.layout.labels._tied_embeddings import without_tied
 from prism.layout.labels.collective_kinds import kinds_of
-from prism.layout.labels.dimensions import Shape
-from prism.layout.labels.in_host_stages import by_rail, links_inside, with_links
-from prism.layout.labels.micro_batch_groups import by_batch
 from prism.layout.labels.pipelines import chains_of, reduction_times_of
-from prism.layout.labels.tied_embeddings import without_tied
 from prism.loops.arrays.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
 from prism.loops.arrays.group_sums import highest, numbered, tallied
 from prism.loops.communicators.all_to_all import completed

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from prism.logs.parsing._timestamps import parse_boot_time, parse_timestamp
+from prism.logs.parsing._tracebacks import Block, names_error, start_block
 from prism.logs.parsing.drain import Drain
 from prism.logs.parsing.iterations import Mark, duration_s, iteration
 from prism.logs.parsing.line_cleaning import clean, mask, segments
 from prism.logs.parsing.line_prefixes import prefix
 from prism.logs.parsing.log_facts import Facts, is_fact
 from prism.logs.parsing.signatures import Signature, is_severe, recognize
-from prism.logs.parsing.timestamps import parse_boot_time, parse_timestamp
-from prism.logs.parsing.tracebacks import Block, names_error, start_block
 
 FIRST, LAST = 64, 64  # kept lines per skeleton and stream: the first ones, and the last ones
 DENSE, THIN = 2_000, 64  # progress lines read per stream: all of the first DENSE, then one of THIN

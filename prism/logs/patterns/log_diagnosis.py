@@ -15,9 +15,9 @@ from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts
 from prism.logs.parsing.log_scanner import Event, Scanner
 from prism.logs.parsing.signatures import CAUSES
-from prism.logs.patterns.clock_offsets import describe_offset, offsets
+from prism.logs.patterns._clock_offsets import describe_offset, offsets
+from prism.logs.patterns._node_ranking import Suspect, node_names, rank_suspects
 from prism.logs.patterns.healthy_lines import Healthy
-from prism.logs.patterns.node_ranking import Suspect, node_names, rank_suspects
 
 Stage = Literal["start-up", "training", "checkpoint", "evaluation", "finished", "unknown"]
 SURVIVED_ITERATIONS = 2  # iterations after an event that show that the job survived it

@@ -26,7 +26,7 @@ from prism.loops.phases.rank_activity import Ranks, coloured, in_time, paces, to
 from prism.loops.phases.receiver_ready import ready
 from prism.model import NO_PHASES, PHASES, Job, Parallelism, Phase, Phases, Timeline
 from prism.steps import constants as c
-from prism.steps.phases.pipeline_turns import take_turns
+from prism.steps.phases._pipeline_turns import take_turns
 from prism.steps.phases.rank_silences import COMPUTE, IDLE, PP, Gaps, Labels, LineRecords, by_ready, silences
 
 SHOWN: tuple[Phase, ...] = ("tp", "cp", "ep", "pp", "dp", "unknown")

@@ -10,10 +10,10 @@ import numpy as np
 from prism.synth.scenario.cluster import Plant
 from prism.synth.scenario.rank_places import Ranks, place_ranks
 from prism.synth.scenario.specification import Fault, Job
+from prism.synth.training._sharded_step import ShardedTrainer
 from prism.synth.training.collectives import Collectives
 from prism.synth.training.fabric import NEVER_NS, Batch, Fabric, Floats, Window
 from prism.synth.training.faults import Work
-from prism.synth.training.sharded_step import ShardedTrainer
 from prism.synth.training.training_step import LANES, Clock, Piece, Trainer
 
 NETWORK = ("nic_throttle", "nic_loss", "uplink_throttle", "uplink_loss")

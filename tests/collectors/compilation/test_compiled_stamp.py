@@ -3,8 +3,9 @@ import os
 
 import pytest
 
-from collectors.compilation import compiled_stamp, warming
-from collectors.compilation.compiled_stamp import digest, has_stamp, write_stamp
+from collectors.compilation import _compiled_stamp as compiled_stamp
+from collectors.compilation import warming
+from collectors.compilation._compiled_stamp import digest, has_stamp, write_stamp
 from collectors.compilation.warming import Warming, all_compiled, listed, loop_of
 
 

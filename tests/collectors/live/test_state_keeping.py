@@ -24,7 +24,9 @@ def test_not_before_it_is_due(tmp_path):
 
 def test_a_disk_that_refuses_is_told_of_once(tmp_path, monkeypatch):
     said = []
-    monkeypatch.setattr("collectors.live._state_keeping.log_event", lambda event, **fields: said.append((event, fields["file"])))
+    monkeypatch.setattr(
+        "collectors.live._state_keeping.log_event", lambda event, **fields: said.append((event, fields["file"]))
+    )
     keeper = StateSaver(str(tmp_path / "gone" / "templates.json"), lambda: 1, every_s=0)
     keeper.save()
     keeper.save()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.recorded_exports.content_recognition import protocol_of
+from collectors.recorded_exports._content_recognition import protocol_of
 from tests.collectors.builders import exports as x
 from tests.collectors.builders import frames
 from tests.collectors.builders.exports import ipfix, options_template, record, set_, template

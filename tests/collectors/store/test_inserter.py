@@ -7,7 +7,7 @@ import pytest
 
 from collectors.clickhouse.drivers import StoreError, opened
 from collectors.clickhouse.server import Server
-from collectors.store.inserter import InserterThread
+from collectors.store._inserter import InserterThread
 from collectors.store.spool import DAMAGED, Spool
 from tests.collectors.builders import servers, stores
 

@@ -2,8 +2,8 @@ import json
 import time
 
 from collectors.clickhouse import drivers
+from prism.app._booking_store import KeptBookings, known_names
 from prism.app.booking_sources import Names, origins
-from prism.app.booking_store import KeptBookings, known_names
 from prism.inventory.bookings import Booking
 from tests.prism.inventory import documents
 

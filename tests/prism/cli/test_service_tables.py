@@ -1,6 +1,6 @@
 import io
 
-from prism.cli import service_tables
+from prism.cli import _service_tables as service_tables
 from prism.report.terminal_report import console
 from prism.service.tokens import Token
 from prism.tracking.board import board_of

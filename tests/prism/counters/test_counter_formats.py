@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.counters.counter_formats import parse
+from prism.counters._counter_formats import parse
 from prism.counters.counter_samples import Gathering
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
+from prism.counters._port_rhythms import port_groups, standardised
 from prism.counters.counter_rates import Rates
-from prism.counters.port_rhythms import port_groups, standardised
 
 
 def made(rng, groups, bins=2000):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from prism.diagnosis._delay_spans import _spans_of_rows, _unhidden, slow_spans
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.delay_spans import _spans_of_rows, _unhidden, slow_spans
 from tests.prism.faults import BAD, case
 
 

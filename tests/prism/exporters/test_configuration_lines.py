@@ -1,4 +1,4 @@
-from prism.exporters.configuration_lines import EVERY, SILENT
+from prism.exporters._configuration_lines import EVERY, SILENT
 
 
 def test_each_line_names_its_document():

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
+from prism.exporters._missing_fields import missing_fields
 from prism.exporters.export_survey import S, Sent
-from prism.exporters.missing_fields import missing_fields
 
 GOOD = Sent(1000, 10**6, S, 100 * S, 0, S // 100, {1: 1000}, 900, 900, 900, 30)
 

@@ -9,7 +9,7 @@ from prism.alerts.alert_labels import alerts
 from prism.alerts.receivers.slack import slack
 from prism.alerts.receivers.webhook_bodies import BODIES, pagerduty
 from prism.api.server.web_server import served
-from prism.cli import service_tables
+from prism.cli import _service_tables as service_tables
 from prism.findings.titles import title
 from prism.live import board_changes
 from prism.model import Diagnosis, Source

@@ -1,4 +1,4 @@
-from prism.incidents.first_silence import Silence, find_first_silence, most_confident
+from prism.incidents._first_silence import Silence, find_first_silence, most_confident
 from tests.prism.incidents.made import FIN, NAMES, flows, job, ring
 
 

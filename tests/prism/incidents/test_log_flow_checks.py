@@ -1,6 +1,6 @@
 import pytest
 
-from prism.incidents.log_flow_checks import compare_facts, step_s
+from prism.incidents._log_flow_checks import compare_facts, step_s
 from prism.incidents.node_mapping import map_nodes
 from prism.logs.parsing.iterations import Mark
 from prism.logs.parsing.log_facts import Facts

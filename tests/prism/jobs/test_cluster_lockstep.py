@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.jobs.cluster_lockstep import in_lockstep, through_hosts
+from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
 from tests.prism.jobs.made import carried
 from tests.prism.jobs.test_cluster_periods import beat
 

@@ -1,8 +1,8 @@
 import pytest
 
+from prism.jobs._halo_exchange import only_exchanges
 from prism.jobs.cluster_periods import cluster_rhythm
 from prism.jobs.clusters import clusters_of, pair_volumes, sampled_edges
-from prism.jobs.halo_exchange import only_exchanges
 from tests.prism.traffic import MS, T0, Wire, placed
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from prism.jobs import recognize
-from prism.jobs.packet_job_ids import by_job_id, main_job_ids
+from prism.jobs._packet_job_ids import by_job_id, main_job_ids
 from tests.prism.traffic import address, training
 
 

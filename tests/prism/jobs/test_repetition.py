@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.jobs.repetition import consistency, offsets, parts_of, shapes
+from prism.jobs._repetition import consistency, offsets, parts_of, shapes
 from tests.prism.jobs.made import MS, steps
 
 

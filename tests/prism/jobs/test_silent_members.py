@@ -1,5 +1,5 @@
+from prism.jobs._silent_members import silent_members
 from prism.jobs.cluster_periods import cluster_rhythm
-from prism.jobs.silent_members import silent_members
 from prism.topology import Endpoint, Topology
 from tests.prism.jobs.made import carried, edge
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from prism.jobs._training_programs import classify, constant_share, lopsided
 from prism.jobs.cluster_periods import cluster_rhythm
-from prism.jobs.training_programs import classify, constant_share, lopsided
 from tests.prism.jobs.made import carried, edge
 from tests.prism.jobs.test_cluster_periods import beat
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.layout.explained_traffic import explained
+from prism.layout._explained_traffic import explained
 from tests.prism.layout.made import asked, pipelined, tensor_and_data
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import Lockstep
-from prism.layout.handover_paces import paces
+from prism.layout._handover_paces import paces
 
 
 def lockstep(pairs):

@@ -1,7 +1,7 @@
 import pytest
 
 from prism.inventory.operator_hints import Hints, JobHints
-from prism.layout.hint_priors import prior
+from prism.layout._hint_priors import prior
 
 ENDS = ("10.0.0.1", "10.0.0.2")
 

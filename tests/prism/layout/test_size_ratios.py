@@ -1,4 +1,4 @@
-from prism.layout.size_ratios import algorithms_differ, collectives, related
+from prism.layout._size_ratios import algorithms_differ, collectives, related
 from tests.prism.evidence.made import Wire, evidence
 
 

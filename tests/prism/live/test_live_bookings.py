@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from prism.inventory.bookings import Booking
+from prism.live._live_bookings import named, with_seen
 from prism.live.live_analysis import Watch
-from prism.live.live_bookings import named, with_seen
 from prism.recordings.timed_playback import play, ticks
 from tests.prism.played import capture
 

@@ -11,7 +11,7 @@ import pytest
 from prism import topology
 from prism.model import NO_PHASES, PHASES, Group
 from prism.recordings.file_analysis import replay as diagnose
-from prism.report import kineto
+from prism.report import _kineto as kineto
 from prism.report.trace_files import write
 
 PCAPS = Path(__file__).parents[3] / "pcaps"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.model import PHASES, Spans
-from prism.report.traffic_series import octets_per_bin, transfers
+from prism.report._traffic_series import octets_per_bin, transfers
 
 PP, DP = PHASES.index("pp"), PHASES.index("dp")
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from prism.model import Finding, Isolation, Severity
-from prism.stacks.collection_triggers import due
+from prism.stacks._collection_triggers import due
 from prism.tracking.board import Board, Case, JobStatus
 from tests.prism.incidents.made import NAMES, job
 

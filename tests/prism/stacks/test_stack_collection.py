@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from prism.stacks.collection_triggers import Action
+from prism.stacks._collection_triggers import Action
 from prism.stacks.stack_collection import act, acting, command_of
 from prism.tracking.board import Case
 from tests.prism.stacks.test_collection_triggers import HANG, board

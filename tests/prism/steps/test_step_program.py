@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from prism.steps import constants as c
+from prism.steps._step_program import period_of
 from prism.steps.record_sequences import chosen
-from prism.steps.step_program import period_of
 from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
 

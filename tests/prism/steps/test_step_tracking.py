@@ -1,9 +1,9 @@
 import numpy as np
 
 from prism.steps import constants as c
+from prism.steps._step_program import period_of
+from prism.steps._step_tracking import settled, tracked
 from prism.steps.record_sequences import chosen
-from prism.steps.step_program import period_of
-from prism.steps.step_tracking import settled, tracked
 from prism.steps.traffic_clock import clock_of
 from tests.prism.steps.made import buckets, sequences
 

@@ -5,8 +5,8 @@ import pytest
 
 from collectors.clickhouse import drivers
 from prism.model import Job
+from prism.storage._job_history import blocks
 from prism.storage.history_store import BURST, EVERY_NS, HISTORY, RATE, SLOTS, Histories
-from prism.storage.job_history import blocks
 from prism.tracking.board import Case
 from prism.tracking.case_tracking import Trail
 from prism.tracking.job_tracking import Followed

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.storage import job_history
-from prism.storage.job_history import STEPS, blocks, head, joined, members, part, read_head, read_part, width, written
+from prism.storage import _job_history as job_history
+from prism.storage._job_history import STEPS, blocks, head, joined, members, part, read_head, read_part, width, written
 from prism.views import timeline_views
 
 S = 1_000_000_000

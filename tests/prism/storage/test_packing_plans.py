@@ -5,7 +5,7 @@ import pytest
 
 from collectors.addresses.address_list import AddressList
 from prism.model import Finding, Job
-from prism.storage.packing_plans import Source, Written, plan, signature
+from prism.storage._packing_plans import Source, Written, plan, signature
 from prism.tracking.board import Board
 
 

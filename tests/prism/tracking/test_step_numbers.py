@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.model import NO_PHASES, Timeline
-from prism.storage import job_history
+from prism.storage import _job_history as job_history
 from prism.tracking.step_numbers import Known, first_of, known, numbers
 from prism.tracking.timeline_stitching import job_ends, stitched
 

@@ -3,9 +3,9 @@ import struct
 import numpy as np
 import pytest
 
+from collectors.exports.netflow._options import OptionState
 from collectors.exports.netflow.exporter_state import Exporter
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.netflow.options import OptionState
 from collectors.exports.netflow.sampling_rates import ALL, Scope
 from collectors.exports.records.flow_columns import Members
 from tests.collectors.builders import exports as x

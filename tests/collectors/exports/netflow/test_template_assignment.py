@@ -1,10 +1,10 @@
 from dataclasses import replace
 
+from collectors.exports.netflow._template_sets import read_templates
 from collectors.exports.netflow.exporter_state import Exporters
 from collectors.exports.netflow.netflow import NetflowDecoder
 from collectors.exports.netflow.template_assignment import TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
-from collectors.exports.netflow.template_sets import read_templates
 from collectors.exports.netflow.waiting_sets import WaitingRoom
 from collectors.exports.records.elements import DEFAULT
 from tests.collectors.builders import exports as x

@@ -1,9 +1,9 @@
 import pytest
 
 from collectors.exports.datagrams import Datagrams
+from collectors.exports.netflow._template_sets import MAX_CHANGES
 from collectors.exports.netflow.exporter_state import MOST_NEW
 from collectors.exports.netflow.netflow import NetflowDecoder
-from collectors.exports.netflow.template_sets import MAX_CHANGES
 from tests.collectors.builders.exports import WHEN, A, batch, check_laws, ipfix, set_, template
 
 
@@ -32,7 +32,7 @@ def test_no_storm_of_templates_takes_much(number):
 
 
 def test_after_too_many_changes_data_waits_rather_than_be_read_by_a_template_of_before(monkeypatch):
-    monkeypatch.setattr("collectors.exports.netflow.template_sets.MAX_CHANGES", 1)
+    monkeypatch.setattr("collectors.exports.netflow._template_sets.MAX_CHANGES", 1)
     decoder = NetflowDecoder()
     flows = decoder.decode(
         batch(ipfix(template(300), set_(300, bytes(42)), template(300, ((8, 4), (12, 4))), set_(300, bytes(42))))

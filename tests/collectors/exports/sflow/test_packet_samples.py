@@ -1,7 +1,7 @@
 import numpy as np
 
 from collectors.exports.sflow import sample_loops as walks
-from collectors.exports.sflow.packet_samples import Samples
+from collectors.exports.sflow._packet_samples import Samples
 from tests.collectors.builders import exports as x
 from tests.collectors.builders.exports import batch, counters, drop_sample, flow_sample, sflow
 

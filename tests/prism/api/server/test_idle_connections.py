@@ -5,7 +5,7 @@ import socket
 import httpx
 import pytest
 
-from prism.api.server import idle_connections
+from prism.api.server import _idle_connections as idle_connections
 from prism.api.server.web_server import served
 from prism.past.uploads import Uploads
 from prism.service.service_settings import Limits

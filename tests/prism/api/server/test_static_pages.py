@@ -1,6 +1,6 @@
 import httpx
 
-from prism.api.server.static_pages import WEB
+from prism.api.server._static_pages import WEB
 
 
 def test_pages_are_there_and_not_sent_twice(url):

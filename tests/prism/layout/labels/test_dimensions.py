@@ -1,7 +1,7 @@
 import pytest
 
 from prism.analysis import diagnose
-from prism.layout.labels.dimensions import Shape
+from prism.layout.labels._dimensions import Shape
 from prism.model import Job as JobOf
 from prism.model import Layout, Source
 from prism.synth.scenario.specification import Cluster, Job, Spec

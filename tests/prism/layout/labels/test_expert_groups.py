@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.layout.labels.expert_groups import dense
+from prism.layout.labels._expert_groups import dense
 from prism.loops.communicators.pair_lockstep import Collective
 from prism.synth.scenario.specification import Cluster, Job, Spec
 from prism.synth.simulation import simulate

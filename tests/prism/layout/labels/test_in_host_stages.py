@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.analysis import diagnose
-from prism.layout.labels.in_host_stages import _reduces_later, with_links
+from prism.layout.labels._in_host_stages import _reduces_later, with_links
 from prism.model import Severity, Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import diagnose
-from prism.layout.labels.micro_batch_groups import _begun, _waited
+from prism.layout.labels._micro_batch_groups import _begun, _waited
 from prism.layout.labels.pipelines import chains_of
 from prism.loops.arrays.edges import edges_of
 from prism.model import Layout

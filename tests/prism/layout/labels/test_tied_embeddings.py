@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism import topology
-from prism.layout.labels.tied_embeddings import without_tied
+from prism.layout.labels._tied_embeddings import without_tied
 from prism.loops.arrays.edges import Edge, Pair, edge_from
 from prism.loops.communicators.pair_lockstep import Collective
 from prism.synth.scenario.specification import Cluster, Job, Spec

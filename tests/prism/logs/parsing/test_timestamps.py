@@ -1,6 +1,6 @@
 import pytest
 
-from prism.logs.parsing.timestamps import parse_boot_time, parse_timestamp
+from prism.logs.parsing._timestamps import parse_boot_time, parse_timestamp
 
 AT = 1_732_598_237  # 2024-11-26 05:17:17 UTC
 

@@ -1,4 +1,4 @@
-from prism.logs.parsing.tracebacks import names_error, start_block
+from prism.logs.parsing._tracebacks import names_error, start_block
 
 TEXT = """[rank1]: Traceback (most recent call last):
 [rank0]: iteration 3

@@ -1,5 +1,5 @@
 from prism.logs.parsing.iterations import Mark
-from prism.logs.patterns.clock_offsets import describe_offset, offsets
+from prism.logs.patterns._clock_offsets import describe_offset, offsets
 
 S = 10**9
 

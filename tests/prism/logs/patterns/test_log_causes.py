@@ -1,5 +1,5 @@
 from prism.logs.parsing.log_scanner import Kinds, scan
-from prism.logs.patterns.log_causes import cause_of
+from prism.logs.patterns._log_causes import cause_of
 
 
 def root(text):

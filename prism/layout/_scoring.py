@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected, imbalance
 from prism.layout import constants as c
+from prism.layout._handover_paces import paces
+from prism.layout._size_ratios import algorithms_differ, collectives, related, twins_differ
 from prism.layout.complete_layout import Hypothesis, Members
 from prism.layout.constants import Kind
-from prism.layout.handover_paces import paces
 from prism.layout.likelihood import lockstep_fit, rounds_fit
 from prism.layout.placement import Placing
 from prism.layout.problem import Problem, is_open
-from prism.layout.size_ratios import algorithms_differ, collectives, related, twins_differ
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from prism.exporters import configuration_lines as lines
+from prism.exporters import _configuration_lines as lines
 from prism.exporters.export_survey import S, Sent
 
 MAX_RECORD_NS = 2 * S  # longer records hide the steps inside them

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from prism.logs.parsing.log_facts import Facts
 from prism.logs.parsing.log_scanner import Event, Scanner
-from prism.logs.patterns.log_causes import cause_of
+from prism.logs.patterns._log_causes import cause_of
 
 _PEER = re.compile(r"(?:peer|Read error|Write error|from|to|remote) \[?([0-9a-fA-F]*[.:][0-9a-fA-F.:]{3,42}?)\]?[:<]\d{2,5}")
 MAX_ROOT_SHARE = 0.5  # maximum share of nodes with a root: beyond it, the root is no single node's
