@@ -19,6 +19,7 @@ import llvmlite.binding as llvm
 import numba
 
 from collectors.compilation import compiled
+from collectors.compilation.source_stamps import source_stamp
 
 FILE = "loops.json"
 STAMP = "loops-compiled.{packages}.{version}.json"
@@ -48,7 +49,7 @@ def has_stamp(first: compiled.Loop, packages: Sequence[str]) -> bool:
 
 
 def digest(packages: Sequence[str]) -> str:
-    """Digest of the versions, the processor, the lists of loops, and the times and sizes of the loops' source files."""
+    """Digest of the versions, the processor, the lists of loops, and the state of the source files."""
     known: list[Any] = [sys.version, numba.__version__, llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     for package in packages:
         text = resources.files(package).joinpath(FILE).read_text(encoding="utf-8")
@@ -56,14 +57,10 @@ def digest(packages: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 
-def _sources(package: str, loops: Iterable[str]) -> list[tuple[str, int, int]]:
+def _sources(package: str, loops: Iterable[str]) -> list[Any]:
     root = Path(str(resources.files(package)))
-    found = []
-    for module in dict.fromkeys(place.rpartition(".")[0] for place in loops):
-        path = root.joinpath(*module.split(".")[1:]).with_suffix(".py")
-        state = path.stat()
-        found.append((str(path), state.st_mtime_ns, state.st_size))
-    return found
+    modules = dict.fromkeys(place.rpartition(".")[0] for place in loops)
+    return [source_stamp(str(root.joinpath(*module.split(".")[1:]).with_suffix(".py"))) for module in modules]
 
 
 def _path(loop: compiled.Loop, packages: Sequence[str]) -> Path:

@@ -22,6 +22,7 @@ from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 
 from collectors.compilation._interpreted import interpret
+from collectors.compilation.source_stamps import source_stamp
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Beside = Callable[[Any, tuple[Any, ...]], bool]
@@ -131,6 +132,7 @@ def made(function: Function, options: Mapping[str, Any], *, kept: bool) -> Funct
     loop.kept = kept
     if kept:
         loop.enable_caching()
+        loop._cache._cache_file._source_stamp = source_stamp(function.__code__.co_filename)
         _guard(loop)
     return cast(Function, loop)
 

@@ -12,7 +12,8 @@ from typing import Any, cast
 from numba.core import event
 
 from collectors.compilation import compiled
-from collectors.compilation.warming import PACKAGES, Warming, compiled_beside
+from collectors.compilation.source_stamps import PACKAGES
+from collectors.compilation.warming import Warming, compiled_beside
 
 INTERPRETED = "the analysis is not compiled for this processor yet, so this run is slower; run once: {0} warm"
 COMPILING = "compiling the analysis for this large input, once per installation; to do it in advance: {0} warm"

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from collectors.compilation import compiled
 from collectors.compilation._compiled_stamp import FILE, has_stamp, write_stamp
 from collectors.compilation.signatures import decode, encode
+from collectors.compilation.source_stamps import PACKAGES
 
-PACKAGES = ("collectors", "prism")
 NICE = 10  # niceness of compilation in the background
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from collectors.compilation import compiled, warming
+from collectors.compilation import compiled, source_stamps, warming
 from collectors.compilation.warming import Task, Warming, compile_all, listed, loop_of, missing
 
 ROOT = Path(__file__).parents[3]
@@ -107,7 +107,7 @@ def test_a_failure_is_reported(monkeypatch):
 def loops_called_by_plain_code():
     """The names of loops that functions which are not compiled refer to, with a place each."""
     found = {}
-    for package in warming.PACKAGES:
+    for package in source_stamps.PACKAGES:
         folder = importlib.import_module(package).__path__
         for info in pkgutil.walk_packages(folder, f"{package}."):
             names = vars(importlib.import_module(info.name))

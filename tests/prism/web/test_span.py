@@ -18,7 +18,7 @@ def test_a_stretch_is_chosen_diagnosed_again_and_kept_in_the_address(shown, open
     page.fill("#span-to", "2026-11-20T22:43:00")
     page.get_by_role("button", name="Diagnose this time").click()
     expect(page.locator("h1")).to_have_text("1 job on 8 endpoints", timeout=300_000)
-    page.wait_for_function("() => location.hash.includes('replay=')")
+    page.wait_for_function("() => location.hash.includes('replay=')", timeout=300_000)
     assert re.search(r"from=1795214540000000000&to=1795214580000000000&replay=[0-9a-f]{16}", page.url), page.url
     expect(page.locator(".notices")).to_contain_text("diagnosed again")
     page.locator("#jobs tbody a").first.click()
