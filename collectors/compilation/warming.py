@@ -150,6 +150,7 @@ class Warming:
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
         self._stopped = False
+        self._starting = threading.Lock()
 
     @property
     def seconds(self) -> float:
@@ -169,8 +170,12 @@ class Warming:
             self.start()
 
     def start(self) -> None:
-        """Start to compile, unless started already."""
-        if self._process is None:
+        """Start to compile, unless started or stopped already. Thread-safe."""
+        with self._starting:
+            self._start()
+
+    def _start(self) -> None:
+        if self._process is None and not self._stopped:
             command = [sys.executable, "-m", "collectors.compilation.warming", str(max(cores() - 1, 1)), *self._packages]
             self._began, self.state = time.monotonic(), "running"
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=os.getcwd())
@@ -185,7 +190,8 @@ class Warming:
 
     def stop(self) -> None:
         """Stop; the code of compiled loops stays on disk."""
-        self._stopped = True
+        with self._starting:
+            self._stopped = True
         if self._process is not None:
             if self._process.stdin is not None:
                 self._process.stdin.close()

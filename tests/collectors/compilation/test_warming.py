@@ -73,6 +73,13 @@ def test_background_compilation_says_how_far_it_is_and_ends_when_stopped():
     assert process.poll() is not None
 
 
+def test_who_asks_for_code_after_the_end_starts_nothing():
+    with Warming(["collectors"]) as found:
+        pass
+    found.start()
+    assert found._process is None
+
+
 @pytest.mark.usefixtures("empty")
 def test_it_ends_with_who_began_it():
     script = """
