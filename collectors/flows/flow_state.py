@@ -73,7 +73,6 @@ UNIT = np.dtype(
     ],
     align=True,
 )
-_OCTETS = np.dtype(np.uint8)
 _KEPT = [(c.name, c.dtype) for c in COLUMNS if c.name != "sampling_rate"]
 OUT = np.dtype([*_KEPT[:8], _KEPT[-1], *_KEPT[8:-1]], align=True)  # the last fits into a gap behind the queue pair
 # flows; first free unit, units used; records that are done; packets counted, most of which are not kept (CUT: trimmed ones);

@@ -11,6 +11,7 @@ from prism.graph.constants import PAUSE
 from prism.graph.entry_times import entry_times
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import spread
+from prism.loops.arrays.intervals import Ints
 
 
 def step_causes(view: View) -> list[JobCause]:
@@ -60,7 +61,7 @@ def _late_input(view: View) -> list[JobCause]:
     quiet = (begun[np.minimum(np.searchsorted(begun, last, "right"), len(begun) - 1)] - last).astype(np.float64)
     usual = float(np.median(quiet))
     late = np.flatnonzero(quiet - usual >= PAUSE * view.period) + 1
-    if len(_irregular(set(late.tolist()), steps)) < c.LEAST_STEPS or len(late) > c.SELDOM * steps:
+    if len(late) > c.SELDOM * steps or len(_irregular(late, steps)) < c.LEAST_STEPS:
         return []
     silent = float(np.median(quiet[late - 1]))
     lost, whole = float((quiet[late - 1] - usual).sum()), float(view.ends[-1] - view.ends[0])
@@ -74,12 +75,15 @@ def _late_input(view: View) -> list[JobCause]:
     return [JobCause("slow_step", "job", who, start, stop, slowdown, probability, score, text, numbers, claim=False)]
 
 
-def _irregular(late: set[int], steps: int) -> set[int]:
-    """Steps of some that do not recur at a fixed interval from the first to the last step of the recording."""
-    out = set(late)
-    for first in late:
-        for interval in range(2, steps - first):
-            series = set(range((first - 1) % interval + 1, steps, interval))
-            if len(series) >= c.LEAST_STEPS and series <= late:
-                out -= series
-    return out
+def _irregular(late: Ints, steps: int) -> Ints:
+    """Steps of some, in order, that do not recur at a fixed interval from the first to the last step of the recording."""
+    known, regular = np.zeros((2, steps), np.bool_)
+    known[late] = True
+    repeats = c.LEAST_STEPS - 1  # a series has so many intervals at least
+    for first in late[late < steps - repeats * np.maximum(late, 2)].tolist():
+        intervals = late - first
+        intervals = intervals[(intervals >= max(first, 2)) & (first + repeats * intervals < steps)]
+        for interval in intervals[known[first + repeats * intervals]].tolist():
+            if known[first::interval].all():
+                regular[first::interval] = True
+    return late[~regular[late]]

@@ -21,8 +21,6 @@ BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside 
 LONG_SILENCE = 1.5  # ratio to the usual longest silence of a step: least length of a pause
 TOGETHER = 0.02  # share of their own work: two ranks that begin an exchange within it begin simultaneously
 EVEN_SHARES = (0.001, 0.05)  # relative difference of the shares that edges moved between two collectives: exact, then loose
-PROMPT, PROMPTEST = (
-    4,
-    0.1,
-)  # ratio of a response time to the quantile of the promptest ones: slower ones waited for something else
+PROMPT = 4  # ratio of a response time to that of the promptest ones; slower responses waited for something else
+PROMPTEST = 0.1  # quantile of a rank's response times that stands for the promptest ones
 SAME_MESSAGE = 0.01  # relative difference of the octets of equal messages between stages
