@@ -49,6 +49,7 @@ def test_what_is_written_in_parts_is_whole():
 
 def test_signals_lose_nothing():
     code = """
+import time
 import numpy as np
 from collectors.live.session import signals
 from collectors.columns.record import Flows
@@ -58,7 +59,7 @@ columns = {name: each for name in ("start_ns", "end_ns", "octets")} | {"src": ea
 with signals() as asked:
     JsonLines().write(Flows.build(columns, endpoints=("10.0.0.1",)))
     while not asked.reload.is_set():
-        pass
+        time.sleep(0.01)  # CPython sees a signal that a thread of the numerical library took only after a blocking call
 """
     with Child(command=(sys.executable, "-c", code)) as child:
         while child.wrote.count(b"\n") < 20_000:
