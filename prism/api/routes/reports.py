@@ -15,12 +15,12 @@ from prism.api.requests.moments import LAST
 from prism.api.requests.request_parameters import BoardParameter, ServiceParameter, TimeQuery
 from prism.api.requests.responses import RequestedBoard
 from prism.api.schemas import job_schemas
+from prism.api.schemas.grafana_annotations import annotated
 from prism.api.schemas.openapi import error_responses, list_responses
 from prism.lost_time.effective_time import effective
 from prism.lost_time.lost_hours import BYS, By, lost
 from prism.lost_time.lost_time_mail import page
 from prism.service.service_settings import Service
-from prism.telemetry.grafana_annotations import annotated
 from prism.tracking.board import Case
 from prism.views.board_views import Json
 

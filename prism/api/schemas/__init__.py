@@ -1,1 +1,1 @@
-"""Schemas of requests and answers for OpenAPI; `openapi` adds examples and errors."""
+"""Schemas of requests and answers for OpenAPI; `openapi` adds examples and errors; findings as annotations for Grafana."""

@@ -14,6 +14,7 @@ from collectors.store.retention import Status
 from prism.api.requests.moments import add_time_texts
 from prism.api.requests.problem_details import PROBLEM
 from prism.api.requests.responses import CSV, JSON, PARQUET
+from prism.api.schemas.grafana_annotations import annotated
 from prism.api.schemas.job_schemas import Problem
 from prism.exporters.export_survey import survey
 from prism.exporters.exporter_report import exporter
@@ -44,7 +45,6 @@ from prism.model import (
 )
 from prism.past.job_comparison import compared
 from prism.rates.step_rates import Step, one_step
-from prism.telemetry.grafana_annotations import annotated
 from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, Gap, board_of
 from prism.views import board_views, finding_views, timeline_views, traffic_views

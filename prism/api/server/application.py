@@ -28,8 +28,8 @@ from prism.api.server import (
 from prism.api.server import (
     _static_pages as static_pages,
 )
+from prism.api.server._job_metrics import JobMetrics
 from prism.service.service_settings import Service
-from prism.telemetry.job_metrics import JobMetrics
 
 BASE = api_index.BASE
 

@@ -1,4 +1,4 @@
-from prism.telemetry.grafana_annotations import annotated
+from prism.api.schemas.grafana_annotations import annotated
 from tests.prism.alerts.stories import NOW, TOPOLOGY, S, case, finding
 
 CASES = [case(), case("c2", finding(job="job2", start=NOW - 900 * S)), case("c3", finding(severity="info"))]

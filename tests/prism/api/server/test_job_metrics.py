@@ -4,9 +4,9 @@ from prometheus_client.openmetrics.exposition import generate_latest
 
 from benchmarks.boards import board
 from collectors.operations.metrics import registry
+from prism.api.server._job_metrics import MOST_JOBS, JobMetrics
 from prism.exporters.export_survey import Sent
 from prism.inventory.bookings import Booking
-from prism.telemetry.job_metrics import MOST_JOBS, JobMetrics
 
 SHOWN = board(16, 10, stages=2)
 BOOKING = Booking("4711", 'llama"70b', "ada", "gpu", source="slurm")

@@ -1,1 +1,0 @@
-"""Export metrics of jobs and exporters to monitoring systems: `/metrics` with a limited number of series."""
