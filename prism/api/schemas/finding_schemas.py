@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field, JsonValue
+
 from prism.api.schemas.job_schemas import JobSummary, Model, Ns, Number, Share
+from prism.findings.evidence_terms import TERMS
 from prism.model import FindingKind, Severity, SubjectType
 from prism.tracking.board import CaseState
+
+EVIDENCE: dict[str, JsonValue] = {name: {"description": text} for name, text in TERMS.items()}
 
 
 class Subject(Model):
@@ -45,7 +50,9 @@ class Finding(Model):
     slowdown: Number
     score: Number
     message: str
-    evidence: dict[str, Any]
+    evidence: dict[str, Any] = Field(
+        json_schema_extra={"properties": {name: {"description": text} for name, text in TERMS.items()}}
+    )
     confidence: Number
     lost_gpu_seconds: Number
     title: str
