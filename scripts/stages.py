@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the stages of scripts/check side by side, three on two cores; show what each prints, whole and in the order of the list.
+"""Run the stages of scripts/check side by side, two per core; show what each prints, whole and in the order of the list.
 
 Usage: scripts/stages.py [STAGE...]. Without arguments all stages run. It needs the environment that scripts/check makes.
 """
@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 # Tests run in several processes. What is in no group is in the last one.
 GROUPS = {
-    "service": ["tests/prism/app", "tests/prism/cli", "tests/prism/past", "tests/prism/service", "tests/prism/workers"],
-    "collectors": ["tests/collectors"],
+    "service": ["tests/prism/app", "tests/prism/service", "tests/prism/workers"],
     "live": ["tests/prism/exporters", "tests/prism/live", "tests/prism/recordings", "tests/prism/tracking"],
     "pages": ["tests/prism/api", "tests/prism/web"],
-    "detectors": ["tests/prism/detectors"],
+    "commands": ["tests/prism/cli", "tests/prism/past"],
+    "packets": ["tests/collectors/aggregation", "tests/collectors/compilation", "tests/collectors/packets"],
+    "benchmarks": ["tests/benchmarks"],
 }
 PYTEST = "pytest -p no:cacheprovider"
 OTHERS = " ".join(f"--ignore={path}" for paths in GROUPS.values() for path in paths)
@@ -30,8 +31,8 @@ STAGES = {
     "lint": "ruff check .",
     "format": "ruff format --check .",
     "imports": "lint-imports --no-cache",
-    **{f"tests-{name}": f"{PYTEST} {' '.join(paths)}" for name, paths in GROUPS.items()},
     "tests-others": f"{PYTEST} tests {OTHERS}",
+    **{f"tests-{name}": f"{PYTEST} {' '.join(paths)}" for name, paths in GROUPS.items()},
     "types": "mypy",
     "grid": f"python -m benchmarks.accuracy {GRID}",
     "accuracy": "python -m benchmarks.accuracy pcaps",
@@ -103,8 +104,8 @@ def cores() -> int:
 
 
 def workers() -> int:
-    """How many stages run at once: three on two cores, since tests of services wait for a third of their time."""
-    return cores() + cores() // 2
+    """How many stages run at once: two per core, since tests of services wait for half of their time."""
+    return 2 * cores()
 
 
 def main(names: list[str]) -> int:
