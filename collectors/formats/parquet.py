@@ -136,7 +136,8 @@ class Table(Gathered):
                 self._prepare({**metadata, **(file.metadata.metadata or {})})
             at = 0
             try:
-                for batch in file.iter_batches(self._rows_at_once, columns=columns.columns_to_read()):
+                # In one thread, as fast: where memory ends, a new thread would end the process (glibc, status 127).
+                for batch in file.iter_batches(self._rows_at_once, columns=columns.columns_to_read(), use_threads=False):
                     given = {name: batch.column(name) for name in columns.columns_to_read()}
                     self._gatherer.add(given, np.arange(at + 1, at + 1 + len(batch)))
                     at += len(batch)
