@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 from prism.findings import advice
-from prism.findings.advice import NAMED, first_names
+from prism.findings.advice import NAMED, first_names, likely
 from prism.findings.titles import title
 from prism.model import Finding, JobDiagnosis
 from prism.topology import Topology
@@ -28,7 +28,7 @@ def describe_case(case: Case, job: JobStatus | None, topology: Topology | None, 
         "reason": _sentence(finding.message),
         "cost": describe_cost(finding, len(found.job.endpoints) if found else 0),
         "since": describe_duration(case, started_ns),
-        "confidence": f"{finding.confidence:.0%}" if finding.confidence else "",
+        "confidence": likely(finding.confidence) if finding.confidence else "",
         "suspects": describe_suspects(finding),
         "about_job": describe_job(found) if found else "",
     }

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.table import Table
 
-from prism.findings.advice import brief
+from prism.findings.advice import brief, likely
 from prism.model import Isolation, Severity
 from prism.report.terminal_report import STYLES, WORK_PHASES, clean_text, duration
 from prism.service.tokens import Token
@@ -45,7 +45,7 @@ def _job(job: Json) -> tuple[str, ...]:
 
 def _layout(job: Json) -> str:
     named = " × ".join(f"{kind.upper()} {job['layout'][kind]}" for kind in KINDS if job["layout"][kind] > 1)
-    return f"{named or 'unknown'} ({job['confidence']:.0%} sure)"
+    return f"{named or 'unknown'} ({likely(job['confidence'])} sure)"
 
 
 def _open(counts: Json) -> str:

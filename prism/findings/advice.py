@@ -57,6 +57,11 @@ def steps(finding: Finding) -> list[str]:
     return [text for text in (first(finding), *CHECKS.get(finding.kind, ())) if text]
 
 
+def likely(probability: float) -> str:
+    """Write a probability or confidence 0 … 1 in percent: 99% at most, since nothing inferred is certain."""
+    return f"{min(probability, 0.99):.0%}"
+
+
 def first(finding: Finding) -> str:
     """Write what to isolate first, and the probability that it contains the cause."""
     if finding.severity is Severity.INFO:
@@ -67,8 +72,8 @@ def first(finding: Finding) -> str:
     if not whom:
         return f"It is not known which host to isolate; start with {first_names(finding.ids)}." if finding.ids else ""
     verb = "Route around or drain" if finding.isolate.parts else "Isolate"
-    holds = f"it contains the cause with a probability of {finding.isolate.confidence:.0%}"
-    sure = f" (confidence of this finding: {finding.confidence:.0%})" if finding.confidence else ""
+    holds = f"it contains the cause with a probability of {likely(finding.isolate.confidence)}"
+    sure = f" (confidence of this finding: {likely(finding.confidence)})" if finding.confidence else ""
     return f"{verb} {whom} first: {holds}{sure}."
 
 
@@ -76,7 +81,7 @@ def brief(isolate: Isolation) -> str:
     """Write what to isolate in a few words; empty without suspects."""
     whom = suspected(isolate)
     verb = "route around" if isolate.parts else "isolate"
-    return f"{verb} {whom} ({isolate.confidence:.0%})" if whom else ""
+    return f"{verb} {whom} ({likely(isolate.confidence)})" if whom else ""
 
 
 def suspected(isolate: Isolation) -> str:

@@ -15,6 +15,8 @@ def title(finding: Finding, topology: Topology | None = None) -> str:
     An endpoint is named with its host if the topology contains it. Of more than four names the first four are listed.
     """
     what = _what(finding)
+    if "stage" in finding.evidence and finding.job:
+        return f"{what}: stage {finding.evidence['stage']} of job {finding.job}"
     if finding.subject == "job" or not finding.ids:
         return f"{what} of job {finding.job}" if finding.job else what
     what += {"hang": " at", "crash": " of", "stage_imbalance": " at"}.get(finding.kind, "")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from prism.findings.advice import brief
+from prism.findings.advice import brief, likely
 from prism.findings.titles import title
 from prism.model import Diagnosis, Event, Finding, JobDiagnosis, Layout, Severity, Source, shares
 from prism.report.json_report import step_ms
@@ -124,7 +124,7 @@ def _jobs(jobs: tuple[JobDiagnosis, ...]) -> Table:
 def _layout(found: JobDiagnosis) -> str:
     layout = found.parallelism.layout
     others = [_named(one.layout) for one in found.parallelism.alternatives if one.layout.confidence >= MIN_ALTERNATIVE]
-    return f"{_named(layout)} ({layout.confidence:.0%} sure)" + (f", or {' or '.join(others)}" if others else "")
+    return f"{_named(layout)} ({likely(layout.confidence)} sure)" + (f", or {' or '.join(others)}" if others else "")
 
 
 def _named(layout: Layout) -> str:
@@ -207,7 +207,7 @@ def _action(found: Finding) -> str:
         return ""
     parts = [f"cost {found.lost_gpu_s:,.0f} GPU-s"] if found.lost_gpu_s >= 0.5 else []
     parts += filter(None, [brief(found.isolate)])
-    parts += [f"{found.confidence:.0%} sure"] if found.confidence else []
+    parts += [f"{likely(found.confidence)} sure"] if found.confidence else []
     return "; ".join(parts)
 
 

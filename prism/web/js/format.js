@@ -80,6 +80,9 @@ export function octets(n) {
 /** Formats a share 0 … 1 in percent. */
 export const percent = (share) => (share === null || share === undefined ? "–" : `${Math.round(share * 100)}${THIN}%`);
 
+/** Formats a probability or confidence 0 … 1: 99 % at most, since nothing inferred is certain. */
+export const likely = (share) => percent(typeof share === "number" ? Math.min(share, 0.99) : share);
+
 /** Formats the cost for all GPUs: GPU-seconds or GPU-hours. */
 export function lost(seconds) {
   if (!seconds || seconds < 0.5) return "–";

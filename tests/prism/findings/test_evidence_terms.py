@@ -46,3 +46,8 @@ def test_entries_of_time_say_their_unit():
         unit = re.search(r"_(ms|s|octets|gbit_s)$", name)
         if unit and name not in ("gbit_s", "usual_gbit_s"):
             assert unit[1] in text, name
+
+
+def test_the_pages_know_the_same_meanings():
+    script = (ROOT / "prism" / "web" / "js" / "terms.js").read_text()
+    assert {name: json.loads(text) for name, text in re.findall(r"^  (\w+): (\".*\"),$", script, re.MULTILINE)} == TERMS

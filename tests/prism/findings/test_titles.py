@@ -56,6 +56,11 @@ def test_a_title_names_the_fault_and_the_place(kind, subject, ids, words):
     assert title(finding(kind, ids, subject=subject, job="d600"), TOPOLOGY) == words
 
 
+def test_a_heavy_stage_is_named_by_its_number():
+    uneven = replace(finding("stage_imbalance", TWO, subject="endpoint", job="d600"), evidence={"stage": 3})
+    assert title(uneven, TOPOLOGY) == "Stage imbalance: stage 3 of job d600"
+
+
 def test_without_a_topology_no_host_is_named_and_of_many_names_four():
     assert title(finding("slow_rank", ("10.10.5.1",))) == "Slow rank 10.10.5.1"
     many = tuple(f"10.10.{i}.1" for i in range(8))

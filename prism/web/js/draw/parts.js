@@ -1,20 +1,20 @@
 // Pictures from plain elements: suspects with probabilities, layout of a job, bars beside numbers.
 
 import { empty, h } from "../dom.js";
-import { names, percent } from "../format.js";
+import { likely, names } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { confidence } from "./spark.js";
 
 /** Lists suspects as bars, most likely first. alternatives: [{ids, probability}]. */
 export function suspects(alternatives, most = 6) {
-  const likely = alternatives.filter((one, at) => one.probability >= 0.005 || at === 0);
-  if (!likely.length) return empty("The suspects cannot be distinguished.");
-  const shown = [...likely].sort((a, b) => b.probability - a.probability).slice(0, most);
+  const probable = alternatives.filter((one, at) => one.probability >= 0.005 || at === 0);
+  if (!probable.length) return empty("The suspects cannot be distinguished.");
+  const shown = [...probable].sort((a, b) => b.probability - a.probability).slice(0, most);
   const rest = alternatives.length - shown.length;
   return h(
     "div",
     { class: "suspects" },
-    h("ol", {}, shown.map((one) => h("li", { key: one.ids.join() }, h("span", { class: "who", title: one.ids.join(", ") }, one.ids.length === 2 ? one.ids.join(" – ") : names(one.ids, 2)), bar(one.probability), h("b", {}, percent(one.probability))))),
+    h("ol", {}, shown.map((one) => h("li", { key: one.ids.join() }, h("span", { class: "who", title: one.ids.join(", ") }, one.ids.length === 2 ? one.ids.join(" – ") : names(one.ids, 2)), bar(one.probability), h("b", {}, likely(one.probability))))),
     rest > 0 ? h("p", { class: "note" }, `${rest} more, each less likely`) : null,
   );
 }

@@ -1,7 +1,7 @@
 // Small pictures inside a line of text: step times, shares of phases, a meter.
 
 import { h, svg } from "../dom.js";
-import { duration, percent, sureness } from "../format.js";
+import { duration, likely, percent, sureness } from "../format.js";
 import { PHASE_ORDER, phase, tints } from "../palette.js";
 
 /** Step times as a line from 0; slow ones are higher. `what`: title; `told` formats a value; `most`: top of the scale. */
@@ -46,8 +46,8 @@ export function confidence(share) {
   const low = share < 0.7;
   return h(
     "span",
-    { class: `confidence${low ? " low" : ""}`, title: `inferred; ${percent(share)} of such claims should be right` },
+    { class: `confidence${low ? " low" : ""}`, title: `inferred; ${likely(share)} of such claims should be right` },
     h("span", { class: "meter", "aria-hidden": "true" }, h("i", { style: { width: `${share * 100}%` } })),
-    `${percent(share)} ${sureness(share)}`,
+    `${likely(share)} ${sureness(share)}`,
   );
 }

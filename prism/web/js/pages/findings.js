@@ -1,7 +1,7 @@
 // Findings: the list, and one finding with its evidence.
 
 import { empty, facts, h, section, table } from "../dom.js";
-import { between, count, duration, lost, moment, names, percent, words } from "../format.js";
+import { between, count, duration, likely, lost, moment, names, percent, words } from "../format.js";
 import { SIGNS } from "../palette.js";
 import { exports, png, sheet } from "../export.js";
 import { part, redraw } from "../patch.js";
@@ -9,6 +9,7 @@ import { bar, suspects } from "../draw/parts.js";
 import { confidence, spark } from "../draw/spark.js";
 import { reach } from "../shell.js";
 import { link, note } from "../state.js";
+import { TERMS } from "../terms.js";
 import { ago, blamed, list, nothing, severity, title, when } from "./claims.js";
 import { pictures } from "./pictures.js";
 import { pathOf, telling } from "./stepdata.js";
@@ -20,6 +21,8 @@ const KINDS = ["slow_rank", "slow_link", "slow_switch", "slow_group", "slow_step
 const MOST = 200;
 const LARGE = 256; // ranks
 const UNIT = /_ms(_|$)/;
+/** Causes without a broken part: there is nothing to isolate. */
+const UNBROKEN = new Set(["stage_imbalance", "data_imbalance"]);
 
 /** All findings, with filters in the address. */
 export async function findings({ source, board, query, fill }) {
@@ -81,7 +84,7 @@ export async function finding({ source, board, parts, query, fill }) {
     facts(told(one, board, one.job?.steps && source.live ? pace : null)),
     h("div", { class: "columns" },
       section("What to do next", { id: "advice" }, h("ol", { class: "advice" }, one.advice.map((line) => h("li", {}, line)))),
-      section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, suspects(found.isolate.alternatives))),
+      section("Suspects to isolate", { id: "suspects", note: suspectNote(found) }, UNBROKEN.has(found.kind) ? empty("None: the work is uneven, no part is broken.") : suspects(found.isolate.alternatives))),
     doing ? remarksBar(source, one.id, doing) : null,
     logs ? section("Logs", { id: "logs-here", wide: true }, giveLogs(source, one.id)) : null,
     shows ? section("Bandwidth", { id: "rates", wide: true, note: "how fast it sends: beside its peers, and beside usual", tools: png(() => document.getElementById("rates"), "bandwidth") }, moved, step) : null,
@@ -129,14 +132,14 @@ function compared(found) {
     { name: "who", label: "Candidate", cell: (one) => `${names(one.ids, 4)}${one.way ? ` (${one.way})` : ""}` },
     { name: "class", label: "Class", cell: (one) => words(one.class) },
     { name: "explains", label: "Explains of the new delays", number: true, cell: (one) => percent(one.explains) },
-    { name: "probability", label: "Probability", number: true, cell: (one) => percent(one.probability) },
+    { name: "probability", label: "Probability", number: true, cell: (one) => likely(one.probability) },
   ];
   return section("Why this one?", { id: "compared", tools: sheet("compared") }, table(columns, all, { key: (one) => `${one.class} ${one.way} ${one.ids.join(" ")}` }));
 }
 
 function suspectNote(found) {
   const first = found.isolate.hosts.length ? found.isolate.hosts : found.isolate.parts.length ? [found.isolate.parts.join(" – ")] : [];
-  return first.length ? `first: ${names(first, 4)} (${percent(found.isolate.confidence)})` : null;
+  return first.length ? `first: ${names(first, 4)} (${likely(found.isolate.confidence)})` : null;
 }
 
 const share = () => part({ class: "share" }, mountShare);
@@ -183,7 +186,7 @@ function verdictLine(found) {
   const own = found.severity === "info" ? {} : { [BLAMES[found.subject.type] ?? "unknown"]: found.confidence };
   const classes = Object.entries(found.evidence.verdict ?? own).filter(([, share]) => typeof share === "number" && share >= 0.01).sort((a, b) => b[1] - a[1]);
   if (!classes.length) return null;
-  return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${percent(share)}`)));
+  return h("p", { class: "verdicts", id: "verdict" }, classes.map(([name, share], at) => h("span", { key: name, class: at ? "muted" : "verdict" }, `${name} ${likely(share)}`)));
 }
 
 /** Lists evidence as rows of names and values. */
@@ -191,8 +194,12 @@ function evidence(found) {
   const hidden = new Set(["what_if", "no_what_if", "steps", "verdict", "candidates"]);
   const rows = Object.entries(found.evidence).filter(([name, value]) => !hidden.has(name) && value !== null && !(typeof value === "object" && !Object.keys(value).length));
   const doubt = found.evidence.no_what_if;
-  const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value)])];
-  const columns = [{ name: "name", label: "Name", cell: ([name]) => name }, { name: "value", label: "Value", cell: ([, value]) => value }];
+  const all = [...(doubt ? [["replay without it", `is not trusted: ${doubt}`]] : []), ["score", `${found.score.toPrecision(3)} robust sigmas`], ["detector", words(found.detector)], ...rows.map(([name, value]) => [words(name.replace(UNIT, "$1")), shown(name, value), TERMS[name]])];
+  const columns = [
+    { name: "name", label: "Name", cell: ([name]) => name },
+    { name: "value", label: "Value", cell: ([, value]) => value },
+    { name: "meaning", label: "Meaning", cell: ([, , meaning]) => h("small", {}, meaning ?? "") },
+  ];
   return table(columns, all, { key: ([name]) => name });
 }
 
@@ -202,7 +209,7 @@ function shown(name, value) {
     if (value.every((one) => typeof one === "string")) return value.some((one) => one.length > 30) ? h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, one))) : names(value, 12);
     if (value.every((one) => Array.isArray(one))) return h("ul", { class: "pairs" }, value.slice(0, 12).map((one) => h("li", {}, one.join(" → "))), value.length > 12 ? h("li", {}, `${value.length - 12} more`) : null);
     if (value.some((one) => one && typeof one === "object")) return h("ul", {}, value.slice(0, 12).map((one) => h("li", {}, shown(name, one))));
-    return names(value.map(String), 12);
+    return names(value.map((one) => (typeof one === "number" && UNIT.test(name) ? duration(one) : String(one ?? "unknown"))), 12);
   }
   if (value && typeof value === "object") return h("ul", { class: "pairs" }, Object.entries(value).slice(0, 12).map(([key, one]) => h("li", {}, `${words(key)}: `, /_ns$/.test(key) ? moment(String(one)) : shown(name, one))));
   return String(value);

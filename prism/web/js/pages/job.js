@@ -1,7 +1,7 @@
 // A job: its steps and their culprits, timeline of ranks, traffic, layout.
 
 import { empty, facts, h, section, table } from "../dom.js";
-import { between, count, duration, layout, lost, moment, names, natural, words } from "../format.js";
+import { between, count, duration, layout, likely, lost, moment, names, natural, words } from "../format.js";
 import { graph } from "../draw/graph.js";
 import { matrix } from "../draw/matrix.js";
 import { groupsByKind, ranksGrid } from "../draw/parts.js";
@@ -56,7 +56,7 @@ export async function job({ source, board, parts, query, fill }) {
     h("div", { class: "columns" }, section("Communication between ranks", { id: "graph", tools: saved("graph") }, room.graph), section("From leaf to leaf", { id: "leaves", tools: saved("leaves") }, room.leaves)),
     source.live ? section("Bandwidth", { id: "rates", wide: true, note: "of the ranks that send most, in the newest window", tools: saved("rates") }, room.rates) : null,
     source.live ? section("Against its past", { id: "history", wide: true, note: "its own steps, and earlier runs with the same ranks, layout and volumes", tools: sheet("history") }, room.history) : null,
-    section("Layout", { id: "layout", wide: true, note: `inferred; ${Math.round(found.confidence * 100)} % sure`, tools: sheet("layout") }, room.layout),
+    section("Layout", { id: "layout", wide: true, note: `inferred; ${likely(found.confidence)} sure`, tools: sheet("layout") }, room.layout),
     section("Ranks", { id: "ranks", wide: true, tools: sheet("ranks") }, room.ranks),
   );
   return { title: `Job ${found.name ?? id}`, node };
