@@ -171,7 +171,7 @@ def test_tables_are_saved_as_they_are_shown(files, opened):
     page = opened(f"{url}#/findings/{board.cases[0].id}")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save evidence as CSV").click()
-    assert saved.value.path().read_text("utf-8-sig").startswith("Name,Value\nscore,")
+    assert saved.value.path().read_text("utf-8-sig").startswith("Name,Value,Meaning\nscore,")
     expect(page.locator(".facts")).to_contain_text("1.49 s usually 1.1")
     page = opened(f"{url}#/jobs/{board.jobs[0].id}")
     with page.expect_download() as saved:
