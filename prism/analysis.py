@@ -24,9 +24,7 @@ from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
-from prism.layout.comparison import Weighed, weigh
-from prism.layout.labels.parallelism import infer
-from prism.loops.arrays.pause_removal import without_pauses
+from prism.layout.inference import Inferred, infer_layout, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.steps.job_events import after_pauses, events, uneven
@@ -150,7 +148,7 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, weighed, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
+    view, inferred, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
@@ -169,7 +167,7 @@ def diagnose_job(
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return CandidateAnalysis(
-        job, JobDiagnosis(job, _trusted(view.parallelism, seen, weighed), timeline), tuple(findings), steady
+        job, JobDiagnosis(job, _trusted(view.parallelism, seen, inferred), timeline), tuple(findings), steady
     )
 
 
@@ -183,16 +181,16 @@ def infer_job(
     now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
-) -> tuple[View, Weighed | None, Bursts | None]:
-    """Infer layout and timeline of a job, the probability of the layout, and the bursts that replace its records."""
+) -> tuple[View, Inferred | None, Bursts | None]:
+    """Infer layout and timeline of a job, the alternatives to the layout, and the bursts that replace its records."""
     burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
-    parallelism, weighed = _inferred(flows, own, rows, job, burst, topology, hints)
+    parallelism, inferred = _inferred(flows, own, rows, job, burst, topology, hints)
     timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
-    return view, weighed, burst
+    return view, inferred, burst
 
 
 def _in_records(view: View, burst: Bursts) -> Parallelism:
@@ -237,22 +235,18 @@ def _inferred(
     burst: Bursts | None,
     topology: Topology | None,
     hints: Hints | None,
-) -> tuple[Parallelism, Weighed | None]:
-    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
-
-    Uses the most likely hypothesis if the records can be scored.
-    """
-    clock = without_pauses(own, np.flatnonzero(~own.control()))
-    older = infer(clock.on(own), job, topology)
-    weighed = weigh(flows, job, older, topology, hints)
-    if weighed is None or weighed.instead is None:
-        return older, weighed
-    of = weighed.instead.of
-    if burst is not None:
+) -> tuple[Parallelism, Inferred | None]:
+    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
+    merged = burst is not None and len(flows) > MAX_RECORDS
+    inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
+    if inferred is None:
+        return unknown_layout(own, job), None
+    of = inferred.best.of
+    if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
-    return replace(weighed.instead.parallelism(own, of[rows]), lockstep=older.lockstep), weighed
+    return replace(inferred.best.parallelism(own, of[rows]), lockstep=inferred.lockstep), inferred
 
 
 def _timeline(
@@ -266,12 +260,13 @@ def _timeline(
     return reconstruct(own, job, parallelism, records=flows, of=place[burst.of])
 
 
-def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
-    """Add alternatives and confidence to the layout: its probability (if known) times the completeness of the records."""
+def _trusted(parallelism: Parallelism, seen: Completeness, inferred: Inferred | None) -> Parallelism:
+    """Add alternatives to the layout; its confidence is its probability times the completeness of the records."""
     layout = parallelism.layout
-    sure = layout.confidence if weighed is None else weighed.confidence
-    others = () if weighed is None else weighed.alternatives
-    return replace(parallelism, layout=replace(layout, confidence=round(sure * seen.share, 3)), alternatives=others)
+    others = () if inferred is None else inferred.alternatives
+    return replace(
+        parallelism, layout=replace(layout, confidence=round(layout.confidence * seen.share, 3)), alternatives=others
+    )
 
 
 def _unexplained(

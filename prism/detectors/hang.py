@@ -10,8 +10,8 @@ from collectors.columns.record import UDP
 from prism.detectors import constants as c
 from prism.findings.message_values import duration, step_range
 from prism.graph.job_view import View
+from prism.loops.arrays.connection_lanes import connections, renewals
 from prism.loops.arrays.intervals import Union, union
-from prism.loops.communicators.connection_lanes import connections, renewals
 from prism.loops.detection.connection_ends import closings
 from prism.loops.detection.overdue_rank import Cut, overdue
 from prism.model import Finding, Severity, SubjectType

@@ -17,9 +17,11 @@ BINS = 4096  # parts of the traffic's time for autocorrelation
 HARDLY_ANY = 0.02  # share of the octets
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends
-LOOSE_VOLUME = 0.15  # the same for bursts, because TCP splits at any octet
+LOOSE_VOLUME = 0.15  # the same for bursts at most, because TCP splits at any octet
+SENT_AGAIN = 0.02  # share of the octets that TCP may send again, beside one step more or less at the ends
 ONE_CLASS_SIZE = 0.02  # difference of logarithms of message sizes of one collective
 LOOSE_SIZE = 0.7  # the same for bursts: a factor of 2
+LIKE_RUNS = 0.5  # difference of logarithms of runs per step, which a stream of another operation has twice as many of
 NEW_RUN_GAP = 0.005  # share of a step without a message after which a new run begins
 BINS_OF_SPREAD = 40  # bins per step
 BUSY = 0.05  # share of the busiest bin

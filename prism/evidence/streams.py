@@ -1,8 +1,8 @@
 """Group the messages of one directed pair of endpoints into streams.
 
 RDMA: a record is a message. Messages of one size that recur throughout the job are one stream and can be counted; messages of
-varying size (experts) are one stream per pair. TCP: a record is a burst. A stream is one conversation: the connections of a
-pair with similar bursts.
+varying size (experts) are one stream per pair. TCP, and sums of several messages: a record is a burst. A stream is one
+conversation: the connections of a pair with similar bursts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rows = NDArray[np.intp]
 class Stream:
     """Messages from `src` to `dst` (indices of the job's endpoints). Times in ns from the job's first record.
 
-    `equal`: all have one size, so they can be counted. `bursts`: records are bursts of TCP, not messages.
+    `equal`: all have one size, so they can be counted. `bursts`: records are bursts or sums, not messages.
     """
 
     src: int
@@ -92,10 +92,19 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
     rows, pair, start = rows[order], pair[order], start[order]
     source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)
-    bursts = (queue == 0) & (source > 0)
-    lane = np.where(bursts, source << 16 | port, queue)
+    octets = flows.octets[rows].astype(np.float64)
+    tcp = (queue == 0) & (source > 0)
+    lane = np.where(tcp, source << 16 | port, queue)
+    bursts = tcp | _summed(pair, octets, flows.messages[rows] > 1)
     end = (flows.end_ns[rows] - origin).astype(np.float64)
-    return _Table(pair, start, end, flows.octets[rows].astype(np.float64), lane, bursts, rows)
+    return _Table(pair, start, end, octets, lane, bursts, rows)
+
+
+def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the records of pairs that hold most of their octets in records of several messages, which cannot be counted."""
+    number = np.cumsum(np.diff(pair, prepend=pair[:1]) > 0)
+    share = np.bincount(number, octets * several) / np.maximum(np.bincount(number, octets), 1.0)
+    return share[number] > c.HALF
 
 
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:

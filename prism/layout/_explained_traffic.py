@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,19 +37,23 @@ class Explained:
     def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
         """Return the result for other records, for example bursts: `of` assigns each of `flows` to one of the streams."""
         streams = tuple(Stream(kind, who, np.flatnonzero(of == i)) for i, (kind, who) in enumerate(self.streams))
-        return Parallelism(self.layout, self.groups, tuple(self._pairs(flows, of)), self.stages, streams)
+        return Parallelism(
+            self.layout, self.groups, tuple(labelled_pairs(flows, of, [kind for kind, _ in self.streams])), self.stages, streams
+        )
 
-    def _pairs(self, flows: Flows, of: NDArray[np.int32]) -> Iterator[Pair]:
-        kinds: list[PairKind] = ["unknown", "dp", "pp", "tp", "ep", "cp"]
-        kind_of = np.array([kinds.index(kind) for kind, _ in self.streams] + [0])  # the last for −1
-        payload = np.flatnonzero(~flows.control())
-        pair = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
-        known, number = np.unique(pair, return_inverse=True)
-        moved = np.zeros((len(known), len(kinds)), np.int64)
-        np.add.at(moved, (number, kind_of[of[payload]]), flows.octets[payload])
-        for code, own in zip(known.tolist(), moved, strict=True):
-            src, dst = divmod(code, len(flows.endpoints))
-            yield Pair(flows.endpoints[src], flows.endpoints[dst], kinds[int(own.argmax())], int(own.sum()))
+
+def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence[GroupKind]) -> Iterator[Pair]:
+    """Yield each pair of endpoints with the kind of most of its octets; `of` is the stream of each record, −1 for none."""
+    kinds: list[PairKind] = ["unknown", "dp", "pp", "tp", "ep", "cp"]
+    kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
+    payload = np.flatnonzero(~flows.control())
+    pair = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
+    known, number = np.unique(pair, return_inverse=True)
+    moved = np.zeros((len(known), len(kinds)), np.int64)
+    np.add.at(moved, (number, kind_of[of[payload]]), flows.octets[payload])
+    for code, own in zip(known.tolist(), moved, strict=True):
+        src, dst = divmod(code, len(flows.endpoints))
+        yield Pair(flows.endpoints[src], flows.endpoints[dst], kinds[int(own.argmax())], int(own.sum()))
 
 
 def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows) -> Explained:
@@ -66,8 +70,23 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
         for stream in own:
             of[stream.rows] = len(streams)
         streams.append((kind, tuple(problem.members[m] for m in members)))
+    _complete(of, flows)
     layout = Layout(**one.layout, confidence=round(confidence, 3))
     return Explained(layout, groups, _stages(problem, one, served), tuple(streams), of)
+
+
+def _complete(of: NDArray[np.int32], flows: Flows) -> None:
+    """Assign the other payload of a pair to its stream, if all that is known of the pair serves one: what a restart renewed."""
+    payload = np.flatnonzero(~flows.control())
+    known, pair = np.unique(
+        flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload], return_inverse=True
+    )
+    stream = of[payload]
+    least, most = np.full(len(known), np.iinfo(np.int32).max), np.full(len(known), -1)
+    np.minimum.at(least, pair[stream >= 0], stream[stream >= 0])
+    np.maximum.at(most, pair, stream)
+    alone = (stream < 0) & (least == most)[pair]
+    of[payload[alone]] = most[pair[alone]]
 
 
 def _group(
@@ -105,8 +124,10 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
     last.
     """
     ahead: dict[tuple[int, int], float] = {}
+    moved: Counter[tuple[int, int]] = Counter()
     for kind, c in served:
         if kind == "pp":
+            moved.update({(min(pair), max(pair)): octets for pair, octets in c.edges.items()})
             by: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
             for s in c.streams:
                 by[s.pair].append(s)
@@ -116,14 +137,19 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
     out: dict[str, int] = {}
     for of, members in one.groups:
         if of == "pp":
-            for stage, member in enumerate(_chain(sorted(members), ahead)):
+            for stage, member in enumerate(_chain(sorted(members), ahead, moved)):
                 out[problem.members[member]] = stage
     return out
 
 
-def _chain(members: list[int], ahead: dict[tuple[int, int], float]) -> list[int]:
-    """Order members from stage to stage. If the pairs form no chain, order them by how far each leads the others."""
+def _chain(members: list[int], ahead: dict[tuple[int, int], float], moved: Mapping[tuple[int, int], float]) -> list[int]:
+    """Order members from stage to stage. If the pairs form no chain, order them by how far each leads the others.
+
+    Interleaved stages form a ring: its link from the last to the first stage is used once less, and moves the least.
+    """
     own = {pair: lead for pair, lead in ahead.items() if pair[0] in members and pair[1] in members}
+    if len(own) == len(members) > 2 and set(Counter(m for pair in own for m in pair).values()) == {2}:
+        del own[min(own, key=lambda pair: moved[pair])]
     graph: nx.Graph[int] = nx.Graph(list(own))
     ends = [m for m in graph if graph.degree[m] == 1]
     if len(graph) == len(members) and len(ends) == 2 and len(own) == len(members) - 1:

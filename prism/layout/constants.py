@@ -135,8 +135,9 @@ MORE_WAYS = 1.5  # rings through a host where one would do; more are separate ra
 NOT_OPEN = 0.01  # share of the octets in open rings below which no ring needs silent members
 
 # Limits of the search.
-MOST_MEMBERS, MOST_RECORDS = 512, 1 << 20  # ranks and records of a job; above, counting takes longer than a window
-MOST_STREAMS, MOST_COMMUNICATORS = 1 << 14, 1 << 11  # a job of 512 ranks has 5,630 and some 600; random traffic has more
+MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in benchmarks has 4,096
+# Streams and communicators per rank: jobs of 1,024 and 2,048 ranks have up to 20 and 5, random traffic has more.
+MOST_STREAMS, MOST_COMMUNICATORS = 64, 16
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions
 OPEN = 0.2  # imbalance of a one-way communicator that continues inside hosts
@@ -145,15 +146,9 @@ PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 
 # Probabilities that are reported.
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds
-SURE = 0.9  # probability from which an answer outweighs the labels from TCP ports
-# Factor on the log-odds: the weights were fitted to the same jobs. With it, some 60 of 65 fresh answers at 0.9 are right.
-TEMPER = 0.85
 UNCOUNTED = 0.75  # highest confidence where messages cannot be counted: 15 of 22 layouts of such records are right
 RANKS_MISSING = 0.75  # highest confidence where hosts have unequal numbers of ranks, although they have GPUs for more
 EVEN = 0.5  # probability that a layout explains the traffic; below, it is not reported as explained
-# Odds in favour of what `prism.layout.labels.parallelism` infers: the values that make the truth likeliest in 226 jobs of RDMA
-# (3 to 10) and 84 of TCP (50 to 150), from five simulators and real runs. It separates conversations of TCP by their ports.
-AGREES, AGREES_IN_BURSTS, AGREES_INSIDE = 2.0, 25.0, 6.0
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.01  # ranked; reported; lowest probability of a reported alternative
 # The operator's hints (`hint_priors`): log-odds, weighted by `WEIGHTS["hints"]`.
 HINTED_SIZE = 4.0  # against a size other than the one given for the job: e^-4, one hint in fifty is wrong

@@ -142,12 +142,12 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
     hosts = tuple(number[host[e]] for e in members)
     streams = _recurring(streams_of(flows, members, origin=flows.window[0]))
-    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS else None
+    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * len(members) else None
     if steps is None:
         return None
     rhythms = {id(s): rhythm_of(s, steps) for s in streams}
     found = communicators(streams, rhythms, steps, hosts)
-    if len(found) > c.MOST_COMMUNICATORS:
+    if len(found) > c.MOST_COMMUNICATORS * len(members):
         return None
     return Problem(members, hosts, tuple(rail[e] for e in members), streams, steps, rhythms, found)
 

@@ -16,7 +16,7 @@ from collectors.columns.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, 
 from prism.analysis import diagnose
 from prism.graph.job_view import View
 from prism.jobs import recognize, rows_of
-from prism.layout.labels.parallelism import infer
+from prism.layout.inference import infer_layout, unknown_layout
 from prism.model import Diagnosis, Job, Parallelism, Severity, Source
 from prism.steps.timeline import reconstruct
 from prism.topology import Endpoint, Topology
@@ -187,10 +187,17 @@ def _all_as_one(flows: Flows, topology: Topology | None) -> Job:
     return Job("all", flows.endpoints, tuple(sorted(hosts)), *flows.window)
 
 
+def _layout_of(own: Flows, job: Job, topology: Topology | None) -> Parallelism:
+    found = infer_layout(own, job, topology)
+    if found is None:
+        return unknown_layout(own, job)
+    return replace(found.best.parallelism(own, found.best.of), lockstep=found.lockstep, alternatives=found.alternatives)
+
+
 def inferred(flows: Flows, topology: Topology | None = None) -> Parallelism:
-    """What `prism.layout.labels.parallelism` infers of the one job there is, before it is weighed against other hypotheses."""
+    """What is inferred of the one job there is."""
     (job,) = recognize(flows, topology, unproven=True)
-    return infer(flows, job, topology)
+    return _layout_of(flows, job, topology)
 
 
 def claims(diagnosis: Diagnosis) -> list[tuple[str, tuple[str, ...]]]:
@@ -203,7 +210,7 @@ def seen(flows: Flows, topology: Topology | None = None, transits: Transits | No
     job = next(iter(recognize(flows, topology, unproven=True)), None) or _all_as_one(flows, topology)
     rows = rows_of(flows, job)
     own = flows.take(rows)
-    groups = infer(own, job, topology)
+    groups = _layout_of(own, job, topology)
     members = np.isin(np.array(flows.endpoints), job.endpoints)
     kept = np.flatnonzero(members[flows.src] | members[flows.dst])
     inside = np.searchsorted(kept, rows)

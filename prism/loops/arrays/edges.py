@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,18 +12,13 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Mask
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.group_sums import numbered, ranges
-from prism.loops.arrays.intervals import Floats, Ints, Union, active, at_half, closed, nearest, weighted_median
+from prism.loops.arrays.group_sums import numbered
+from prism.loops.arrays.intervals import Floats, Ints, Union, active, weighted_median
 from prism.loops.arrays.medians import in_order, median, rising
-from prism.loops.arrays.pair_volumes import BINS, Carried, recurrent, summed, widths
+from prism.loops.arrays.pair_volumes import BINS, widths
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and lane if lanes are distinguished
-
-
-def flipped(key: Pair) -> Pair:
-    """Return the other direction of a pair's lane."""
-    return key[1], key[0], *key[2:]
 
 
 def ends(key: Pair) -> set[int]:
@@ -137,30 +132,6 @@ def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
     return Columns(*map(np.concatenate, columns)), cuts[:-1], cuts[1:]
 
 
-def activities(edges: Collection[Edge]) -> tuple[Union, Ints]:
-    """Activity (`Edge.activity`) of several edges, concatenated; that of edge k is at `cuts` k to k + 1."""
-    of, low, high = laid_out(edges)
-    first, last, cuts = _activities(of.start, of.end, of.octets, low, high)
-    for edge, (a, b) in zip(edges, pairwise(cuts.tolist()), strict=True):
-        edge._active = first[a:b], last[a:b]
-    return (first, last), cuts
-
-
-@compiled
-def _activities(start: Ints, end: Ints, octets: Ints, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints]:
-    """Compute `activities` of edges whose records are at `low` to before `high`."""
-    room = (high - low).sum()
-    first, last, cuts = np.empty(room, np.int64), np.empty(room, np.int64), np.zeros(len(low) + 1, np.int64)
-    for k in range(len(low)):
-        own, n = slice(low[k], high[k]), 0
-        if high[k] > low[k]:
-            one, other = closed(start[own], end[own], at_half(end[own] - start[own], octets[own]) / 4)
-            n = len(one)
-            first[cuts[k] : cuts[k] + n], last[cuts[k] : cuts[k] + n] = one, other
-        cuts[k + 1] = cuts[k] + n
-    return first[: cuts[-1]].copy(), last[: cuts[-1]].copy(), cuts
-
-
 def sending(flows: Flows) -> Ints:
     """Time at which the first octet of each record was sent, ns; the first packet of a burst is stamped at its end."""
     return flows.sent_ns
@@ -220,18 +191,6 @@ def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
     return float(widths(np.zeros(len(edge.rows), np.int32), edge.start, edge.octets, low, high, bins)[0])
 
 
-def recurring(edges: Mapping[Pair, Edge], *, least: int = 3, share: float = 0.25) -> dict[Pair, Edge]:
-    """Select the edges that are `recurrent`."""
-    of, low, high = laid_out(edges.values())
-    rows, number = ranges(low, high), np.repeat(np.arange(len(edges), dtype=np.int32), high - low)
-    columns = (of.start, of.end, of.octets) if len(rows) == len(of.rows) else (c.take(rows) for c in of[1:])
-    start, end, octets = columns
-    src, dst = np.array([(e.src, e.dst) for e in edges.values()], np.int64).reshape(-1, 2).T
-    known = Carried(number, src, dst, *summed(number, len(edges), start, end, octets))
-    kept = recurrent(known, start, octets, least=least, share=share)
-    return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
-
-
 def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
     """Check whether `there` leads: its excess over `back` is smallest at the step's end, at `rests`, ns.
 
@@ -275,14 +234,3 @@ def _merged(one: Ints, other: Ints) -> Rows:
             out[i + k] = len(one) + second[k]
             k += 1
     return out
-
-
-def at_once(there: Edge, back: Edge, *, near: float = 0.8, far: float = 5.0) -> bool:
-    """Check whether both directions of a pair send at the same time, but not all the time: an exchange, no hand-over.
-
-    The response to a hand-over follows after its arrival and the work on it. In an exchange most records begin within `near`
-    typical records of one in the other direction, and almost none is farther than `far`.
-    """
-    pace = max(there.pace_ns(), back.pace_ns(), 1.0)
-    apart = np.abs(nearest(there.start, np.sort(back.start)) - there.start)
-    return bool(np.median(apart) < near * pace and np.percentile(apart, 90) < far * pace)

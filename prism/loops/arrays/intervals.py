@@ -93,16 +93,6 @@ def _covered(start: Ints, end: Ints, first: Ints, last: Ints) -> Floats:
     return share
 
 
-@compiled
-def moved_within(start: Ints, end: Ints, octets: Ints, first: Ints, last: Ints) -> float:
-    """Share 0 … 1 of the octets of intervals that is within a union, at constant rates; 0 without octets."""
-    share, moved, total = _covered(start, end, first, last), 0.0, 0.0
-    for i in range(len(octets)):
-        moved += share[i] * octets[i]
-        total += octets[i]
-    return moved / total if total else 0.0
-
-
 def intersection(a: Union, b: Union) -> Union:
     """Compute the intersection of two unions, again a union."""
     cuts = distinct(np.concatenate([*a, *b]))

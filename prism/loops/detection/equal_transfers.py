@@ -105,17 +105,6 @@ def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: flo
 
 
 @compiled
-def _usual(octets: NDArray[Any], bounds: Ints) -> float:
-    """Median octets of non-empty steps between some `bounds`; 0 if there is none."""
-    totals, n = np.empty(len(bounds)), 0
-    for k in range(len(bounds)):
-        if bounds[k, 1] > bounds[k, 0]:
-            totals[n] = octets[bounds[k, 0] : bounds[k, 1]].sum()
-            n += 1
-    return median(totals[:n])
-
-
-@compiled
 def _common(ordered: Floats, most: int) -> Floats:
     """The `most` common of ascending sizes, ascending; similar sizes count as their median."""
     size, count, n, first = np.empty(len(ordered)), np.empty(len(ordered), np.int64), 0, 0

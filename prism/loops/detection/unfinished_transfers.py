@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import UDP, Flows
 from prism.loops import constants as c
+from prism.loops.arrays.connection_lanes import connections, lanes
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
-from prism.loops.communicators.connection_lanes import connections, lanes
 from prism.loops.detection.equal_transfers import SHARE, borders, rested, unit_of
 
 Floats = NDArray[np.float64]

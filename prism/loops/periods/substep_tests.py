@@ -6,9 +6,6 @@ durations, whatever follows after a number of them: an evaluation, a checkpoint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,37 +13,6 @@ from collectors.columns.record import Ints, Mask
 from collectors.compilation.compiled import compiled
 from prism.loops.arrays.intervals import Floats
 from prism.loops.arrays.medians import median
-
-
-@dataclass(frozen=True, eq=False)
-class Inner:
-    """Logarithms of durations of intervals, or of their gaps, float64[groups, places]: all of each group except its longest."""
-
-    length: Floats
-    longest: Floats  # longest of each group, float64[groups]
-
-    @property
-    def by_place(self) -> bool:
-        """Check whether intervals differ by position in a group, far more than intervals at one position; one position may be
-        an exception.
-
-        With fewer groups, chance separates the medians of positions more.
-        """
-        return bool(_by_place(self.length))
-
-    def of_one_step(self, *, clear: float = 0.2, chance: float = 2.5) -> bool:
-        """Check whether intervals differ less within a group than between groups, beyond chance, or differ by position."""
-        more, varies = _across(self.length)
-        return bool(more > max(clear, chance * varies) or self.by_place)
-
-
-def inner(beats: NDArray[Any], last: NDArray[np.bool_]) -> Inner:
-    """Select the durations that are not the longest of a group, for groups with the most frequent number of intervals.
-
-    `beats`, ns, are the intervals after each of some ends; the `last` of each group is followed by the longest.
-    """
-    every = np.log(np.maximum(_groups(np.asarray(beats, np.int64), last), 1).astype(np.float64))
-    return Inner(every[:, 1:].copy(), every[:, 0].copy())
 
 
 @compiled

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.edges import activities, ahead, at_once, edge_from, edges_of, laid_out, recurring, sending, spread
-from prism.loops.arrays.intervals import active
-from tests.prism.traffic import MS, SECOND, T0, Wire, pipeline
+from prism.loops.arrays.edges import ahead, edge_from, edges_of, laid_out, sending, spread
+from tests.prism.traffic import MS, SECOND, T0, Wire
 
 
 def edge(rows):
@@ -67,34 +66,6 @@ def test_spread_counts_the_parts_of_life_that_matter():
     assert spread(edge([(100, 1, 1000), (900, 1, 1000)]), life) == 2
 
 
-def test_what_happens_once_does_not_recur():
-    wire = Wire()
-    for step in range(20):
-        wire.send(0, 1, 1_000_000, T0 + step * 100 * MS)
-        wire.send(2, 1, 1_000_000, T0 + step * 100 * MS)
-    for part in range(10):
-        wire.send(0, 2, 1_000_000, T0 + part * MS)  # a broadcast, in many records
-    wire.send(1, 0, 1_000_000, T0 + 500 * MS)
-    assert set(recurring(edges_of(wire.flows()))) == {(0, 1), (2, 1)}
-    assert recurring({}) == {}
-
-
-def test_activations_go_ahead_of_their_gradients_and_a_swap_goes_at_once():
-    wire = Wire()
-    free = dict.fromkeys(range(2), T0)
-    for _ in range(8):
-        free = pipeline(wire, [0, 1], 4, 1_000_000, free, lambda _rank: 10.0, lambda _src, _dst: 10.0)
-        free = dict.fromkeys(free, max(free.values()) + 50 * MS)
-        for src, dst in ((2, 3), (3, 2)):
-            wire.send(src, dst, 1_000_000, free[0])
-    edges = edges_of(wire.flows())
-    rests = edges[2, 3].end
-    assert ahead(edges[0, 1], edges[1, 0], rests)
-    assert not ahead(edges[1, 0], edges[0, 1], rests)
-    assert at_once(edges[2, 3], edges[3, 2])
-    assert not at_once(edges[0, 1], edges[1, 0])
-
-
 def naively_ahead(there, back, rests):
     """What each has moved more than the other, in shares, after every record; when the step ends it is least."""
     parts = [(end, moved / there.volume) for end, moved in zip(there.end, there.octets, strict=True)]
@@ -147,22 +118,6 @@ def naively_recurring(edges):
         life = int(model.start[0]), int(model.end.max())
         if len(one.rows) >= 3 and spread(one, life) >= max(0.25 * spread(model, life), 1.5):
             yield key
-
-
-@given(crowds)
-def test_what_recurs_does_so_in_the_life_of_the_heaviest_edge_at_its_ends(records):
-    edges = crowd(records)
-    assert list(recurring(edges)) == list(naively_recurring(edges))
-
-
-@given(crowds)
-def test_all_edges_are_active_when_each_of_them_is(records):
-    edges = crowd(records)
-    alone = [active(*one.moved) for one in edges.values()]
-    (first, last), cuts = activities(edges.values())
-    for (begin, end), known, a, b in zip(alone, edges.values(), cuts, cuts[1:], strict=False):
-        assert (begin.tolist(), end.tolist()) == (first[a:b].tolist(), last[a:b].tolist())
-        assert [side.tolist() for side in known.activity()] == [begin.tolist(), end.tolist()]
 
 
 @given(crowds, crowds)

@@ -7,16 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.intervals import (
-    active,
-    covered,
-    intersection,
-    length_before,
-    moved_within,
-    nearest,
-    union,
-    weighted_median,
-)
+from prism.loops.arrays.intervals import active, covered, intersection, length_before, nearest, union, weighted_median
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -104,14 +95,6 @@ def train(seed, *, period=1000, busy=300, steps=200, wander=30):
     chance = np.random.default_rng(seed)
     start = np.cumsum(chance.integers(period - wander, period + wander, steps)).astype(np.int64)
     return start, start + busy
-
-
-@given(INTERVALS, INTERVALS, st.lists(st.integers(1, 9), min_size=12, max_size=12))
-def test_what_moved_within_is_the_average_of_what_is_covered(intervals, others, octets):
-    start, end = arrays(intervals)
-    weights, within = np.array(octets[: len(start)], np.int64), union(*arrays(others))
-    expected = np.average(covered(start, end, within), weights=weights) if len(start) else 0.0
-    assert moved_within(start, end, weights, *within) == pytest.approx(expected)
 
 
 @given(st.lists(st.integers(-50, 50), max_size=12), st.lists(st.integers(-50, 50), min_size=1, max_size=12).map(sorted))

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.edges import edges_of, recurring
-from prism.loops.arrays.pair_volumes import carried, recurrent, widths
+from prism.loops.arrays.edges import edges_of
+from prism.loops.arrays.pair_volumes import carried, widths
 from tests.prism.traffic import MS, T0, Wire
 
 records = st.lists(
@@ -37,17 +37,6 @@ def test_pairs_carry_what_their_edges_do(some, data):
     assert known.last.tolist() == [int(edge.end.max()) for edge in edges.values()]
     for k, edge in enumerate(edges.values()):
         assert known.rows(np.arange(len(known)) == k).tolist() == sorted(edge.rows.tolist())
-
-
-@given(records)
-def test_pairs_recur_where_their_edges_do(some):
-    flows = flows_of([one for one in some if one[0] != one[1]])
-    known = among_all(flows, np.zeros(len(flows), np.bool_))
-    kept = known.only(recurrent(known, flows.sent_ns, flows.octets))
-    assert list(zip(kept.src.tolist(), kept.dst.tolist(), strict=True)) == list(recurring(edges_of(flows)))
-    assert kept.rows(np.ones(len(kept), np.bool_)).tolist() == sorted(
-        row for edge in recurring(edges_of(flows)).values() for row in edge.rows.tolist()
-    )
 
 
 def test_those_not_requested_carry_nothing():

@@ -5,15 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.periods.substep_tests import Inner, inner, may_be_buckets, of_their_own
+from prism.loops.periods.substep_tests import _by_place, _groups, may_be_buckets, of_their_own
 
 MS = 1_000_000
 
 
+def logarithms(lengths, last):
+    every = np.log(np.maximum(_groups(lengths, last), 1))
+    return every[:, 1:].copy(), every[:, 0].copy()
+
+
 def beats(*groups, long=300.0):
-    """Groups of beats of so many ms, a long one before each; what `inner` makes of them."""
+    """Groups of beats of so many ms, a long one before each: logarithms of their lengths, and of the long ones."""
     lengths = np.array([long, *(x for group in groups for x in (*group, long))])
-    return inner((lengths * MS).astype(np.int64), lengths == long)
+    return logarithms((lengths * MS).astype(np.int64), lengths == long)
 
 
 def made(groups, places, *, together=0.0, apart=0.0, by_place=0.0, slow=(), seed=1):
@@ -27,56 +32,45 @@ def made(groups, places, *, together=0.0, apart=0.0, by_place=0.0, slow=(), seed
 
 
 def test_the_longest_of_each_group_and_groups_of_another_size_are_left_out():
-    found = beats((1, 2, 3), (4, 5, 6), (7, 8), (9, 10, 11))
-    assert np.exp(found.length).round().tolist() == [
+    found, _ = beats((1, 2, 3), (4, 5, 6), (7, 8), (9, 10, 11))
+    assert np.exp(found).round().tolist() == [
         [1 * MS, 2 * MS, 3 * MS],
         [4 * MS, 5 * MS, 6 * MS],
         [9 * MS, 10 * MS, 11 * MS],
     ]
-    assert inner(np.arange(5), np.zeros(5, np.bool_)).length.shape == (0, 0)
+    assert logarithms(np.arange(5), np.zeros(5, np.bool_))[0].shape == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_parts_of_one_step_vary_together(seed):
-    found = made(12, 4, together=0.03, apart=0.002, seed=seed)
-    assert found.of_one_step()
-    assert not of_their_own(found.length)
-
-
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("slow", [(), range(17, 24)], ids=["all well", "some slow on end"])
-def test_steps_take_each_its_own_time(seed, slow):
-    found = made(12, 4, apart=0.03, slow=slow, seed=seed)
-    assert not found.of_one_step()
+    found, _ = made(12, 4, together=0.03, apart=0.002, seed=seed)
+    assert not of_their_own(found)
 
 
 def test_most_steps_of_their_own_are_reported():
-    assert np.mean([of_their_own(made(12, 4, apart=0.03, slow=range(17, 24), seed=seed).length) for seed in range(100)]) > 0.8
+    assert np.mean([of_their_own(made(12, 4, apart=0.03, slow=range(17, 24), seed=seed)[0]) for seed in range(100)]) > 0.8
 
 
 def test_parts_may_differ_by_their_place():
-    found = made(6, 8, apart=0.02, by_place=0.5)
-    assert found.by_place
-    assert found.of_one_step()
-    assert not of_their_own(found.length)
+    found, _ = made(6, 8, apart=0.02, by_place=0.5)
+    assert _by_place(found)
+    assert not of_their_own(found)
 
 
 @pytest.mark.parametrize(("long", "may"), [(11.0, False), (18.0, False), (25.0, True), (50.0, True), (700.0, True)])
 def test_buckets_of_a_backward_pass_leave_a_forward_pass(long, may):
     """Four of 10 ms, and one with a forward pass of 10 ms or more."""
-    found = beats(*[[10.0] * 4] * 6, long=long)
-    assert may_be_buckets(found.length, found.longest) == may
+    assert may_be_buckets(*beats(*[[10.0] * 4] * 6, long=long)) == may
 
 
 @pytest.mark.parametrize("groups", [(), ((10, 10),), ((10,), (11,), (12,), (9,), (10,))])
 def test_of_too_few_nothing_is_reported(groups):
-    found = beats(*groups)
-    assert not found.of_one_step()
-    assert not of_their_own(found.length)
+    found, _ = beats(*groups)
+    assert not of_their_own(found)
 
 
 def test_few_groups_hardly_ever_differ_by_place_by_chance():
-    assert np.mean([made(4, 4, apart=0.03, seed=seed).by_place for seed in range(200)]) < 0.03
+    assert np.mean([_by_place(made(4, 4, apart=0.03, seed=seed)[0]) for seed in range(200)]) < 0.03
 
 
 def slowly_by_place(length):
@@ -101,12 +95,11 @@ def slowly_across(length):
 def test_beats_are_told_as_by_whole_arrays(groups, places, data):
     drawn = st.lists(st.integers(0, 9), min_size=groups * places, max_size=groups * places)
     length = np.array(data.draw(drawn), np.float64).reshape(groups, places) / 8
-    found = Inner(length, length.sum(axis=1))
-    assert found.by_place == slowly_by_place(length)
+    by_place = slowly_by_place(length)
+    assert _by_place(length) == by_place
     more, varies = slowly_across(length)
-    assert found.of_one_step() == (more > max(0.2, 2.5 * varies) or found.by_place)
     even = min(length.shape) > 1 and np.median(np.abs(np.diff(length, axis=1))) <= 0.3
-    assert of_their_own(found.length) == (groups >= 4 and more < 1.5 * varies and bool(even) and not found.by_place)
+    assert of_their_own(length) == (groups >= 4 and more < 1.5 * varies and bool(even) and not by_place)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), max_size=40))
@@ -117,6 +110,6 @@ def test_groups_are_those_between_the_last_of_each(some):
     sizes = [len(part) for part in parts]
     usual = min(set(sizes), key=lambda size: (-sizes.count(size), size), default=1)
     told = np.log(np.maximum([part for part in parts if len(part) == usual] or np.zeros((0, 1)), 1))
-    found = inner(lengths, last)
-    assert found.longest.tolist() == told[:, 0].tolist()
-    assert found.length.tolist() == told[:, 1:].tolist()
+    found, longest = logarithms(lengths, last)
+    assert longest.tolist() == told[:, 0].tolist()
+    assert found.tolist() == told[:, 1:].tolist()

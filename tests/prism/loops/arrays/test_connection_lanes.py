@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.loops.communicators.connection_lanes import connections, lanes, renewals
+from prism.loops.arrays.connection_lanes import connections, lanes, renewals
 
 
 def flows(rows):

@@ -1,1 +1,0 @@
-"""Loops that find communicators among pairs: lockstep, rings, halving and doubling, all-to-all, pipeline hand-overs."""
