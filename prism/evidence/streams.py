@@ -7,6 +7,7 @@ pair with similar bursts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -76,7 +77,35 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(src, dst, *own, equal, bool(table.bursts[part[0]])))
+    return _separated(out)
+
+
+def _separated(streams: list[Stream]) -> list[Stream]:
+    """Split messages off streams of varying size if several other pairs send as many of this size: rounds of a collective.
+
+    Experts send unequal messages, among which the rounds of a reduction on the same pair do not show by their size alone.
+    """
+    alike: dict[tuple[float, int], int] = Counter((s.size, len(s.rows)) for s in streams if s.equal and not s.bursts)
+    steady = sorted(key for key, pairs in alike.items() if pairs >= c.LEAST_RING)
+    if not steady:
+        return streams
+    sizes, counts = np.array(steady).T
+    out = []
+    for s in streams:
+        if not s.equal and not s.bursts:
+            of = np.searchsorted(sizes, s.octets * (1 - c.SAME_SIZE))
+            for k in np.unique(of[of < len(sizes)]).tolist():
+                same = np.abs(s.octets / sizes[k] - 1) <= c.SAME_SIZE
+                number = counts[np.abs(sizes / sizes[k] - 1) <= c.SAME_SIZE]
+                if c.LEAST_MESSAGES <= same.sum() < len(same) and (np.abs(np.log(same.sum() / number)) < c.EQUAL_VOLUME).any():
+                    out.append(_part(s, same, equal=True))
+                    s = _part(s, ~same, equal=False)
+        out.append(s)
     return out
+
+
+def _part(s: Stream, own: NDArray[np.bool_], *, equal: bool) -> Stream:
+    return Stream(s.src, s.dst, s.rows[own], s.start[own], s.end[own], s.octets[own], equal, s.bursts)
 
 
 def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
@@ -147,8 +176,7 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     order = rows[np.argsort(table.octets[rows], kind="stable")]
     octets = table.octets[order]
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
-    life = float(table.start[rows[0]]), max(float(table.start[rows[-1]]), float(table.start[rows[0]]) + 1)
-    fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], life, len(rows))]
+    fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], rows)]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
         fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
@@ -164,12 +192,16 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
         yield np.sort(order[begins[k] : begins[k + 1]]), True
 
 
-def _is_steady(table: _Table, rows: Rows, life: tuple[float, float], whole: int) -> bool:
-    octets = table.octets[rows]
-    if len(rows) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+def _is_steady(table: _Table, own: Rows, rows: Rows) -> bool:
+    """Check whether the messages `own` of one size recur throughout the messages `rows` of a pair, in order of time.
+
+    Parts hold equal numbers of messages: a pause of the job is no part without messages.
+    """
+    octets = table.octets[own]
+    if len(own) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
         return False
-    parts = (table.start[rows] - life[0]) / (life[1] - life[0]) * c.PARTS_OF_LIFE
-    return whole < c.FEW_MESSAGES or len(np.unique(np.minimum(parts, c.PARTS_OF_LIFE - 1).astype(int))) >= c.PARTS_OF_LIFE - 1
+    parts = np.searchsorted(rows, own) * c.PARTS_OF_LIFE // len(rows)
+    return len(rows) < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
 
 
 def _is_distinct(octets: NDArray[np.float64], low: int, high: int) -> bool:
