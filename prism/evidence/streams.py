@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,10 +174,12 @@ def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Yield a stream for each steady size, and one for each magnitude of the other sizes."""
-    order = rows[np.argsort(table.octets[rows], kind="stable")]
+    by_size = np.argsort(table.octets[rows], kind="stable")
+    order, parts = rows[by_size], _parts_of_life(table.start[rows])[by_size]
     octets = table.octets[order]
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
-    fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], rows)]
+    groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
+    fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
         fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
@@ -192,16 +195,22 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
         yield np.sort(order[begins[k] : begins[k + 1]]), True
 
 
-def _is_steady(table: _Table, own: Rows, rows: Rows) -> bool:
-    """Check whether the messages `own` of one size recur throughout the messages `rows` of a pair, in order of time.
+def _parts_of_life(start: NDArray[np.float64]) -> Ints:
+    """Number the part of a pair's time of each of its messages, which are in order of time.
 
-    Parts hold equal numbers of messages: a pause of the job is no part without messages.
+    If the job pauses so long that parts hold no message, parts hold equal numbers of messages instead.
     """
-    octets = table.octets[own]
-    if len(own) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+    times = (start - start[0]) / max(float(start[-1] - start[0]), 1.0)
+    parts = np.minimum((times * c.PARTS_OF_LIFE).astype(np.int64), c.PARTS_OF_LIFE - 1)
+    paused = len(np.unique(parts)) < c.PARTS_OF_LIFE - 1
+    return np.arange(len(start)) * c.PARTS_OF_LIFE // len(start) if paused else parts
+
+
+def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
+    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of time of each."""
+    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
         return False
-    parts = np.searchsorted(rows, own) * c.PARTS_OF_LIFE // len(rows)
-    return len(rows) < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
+    return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
 
 
 def _is_distinct(octets: NDArray[np.float64], low: int, high: int) -> bool:
