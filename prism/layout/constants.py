@@ -1,7 +1,7 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
-Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 566 jobs
-of 13 origins. `benchmarks/sensitivity.py` shows how far each number can move before results change.
+Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 629 jobs
+of 16 origins. `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 DIMENSIONS: tuple[Kind, ...] = ("dp", "tp", "cp", "ep")  # dimensions whose groups may issue several collectives
 
 # Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression, fitted by
-# `python -m benchmarks.kinds` to 1,295 families of known kind, of 13 origins; each origin counts as the root of its number,
+# `python -m benchmarks.kinds` to 1,376 families of known kind, of 16 origins; each origin counts as the root of its number,
 # all kinds alike. Where true groups lie inside one another, recorded message sizes told the kind.
 SCORED: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "tied")
 KIND_SCORES: dict[str, tuple[float, ...]] = {
