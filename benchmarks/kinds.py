@@ -3,9 +3,10 @@
     python -m benchmarks.kinds DIR... [--penalty NUMBER]
 
 A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. A family whose octets
-move inside the true groups of one kind is an example. Multinomial logistic regression: each origin counts as the root of its
-number of families, so that none decides alone, and `penalty` times the squares of the standardised coefficients keeps them
-small.
+move inside the true groups of one kind is an example. Context groups lie inside data groups: there the block of context that
+some truths record tells the kind, of which messages are a multiple. Multinomial logistic regression: each origin counts as the
+root of its number of families, so that none decides alone, and `penalty` times the squares of the standardised coefficients
+keeps them small.
 
 Rows: by origin, the share of its families whose kind is right and the mean log-probability of the right kind, with the present
 table, the fitted one, and one fitted to all other origins (`without`). Then the fitted table.
@@ -18,7 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ from prism.layout.problem import Problem
 Floats = NDArray[np.float64]
 NAMES = tuple(KIND_SCORES)
 PRESENT: Floats = np.array([KIND_SCORES[name] for name in NAMES])
+BLOCKS, ROUNDING = 8, 0.004  # blocks of context in a message at most; relative rounding of a block
+FEW_BLOCKS = 0.1  # share of messages that are multiples of a block by chance
 INSIDE = 0.9  # share of a family's octets inside the groups of a kind
 FEW_MESSAGES = 3  # per step; the ends of a pipeline exchange the gradients of tied embeddings that seldom
 OVERLAPPED = 0.9  # … in both directions at once
@@ -49,8 +52,11 @@ class Example(NamedTuple):
     kind: int
 
 
-def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]]) -> Kind | None:
-    """Return the kind of a family, or None if several are possible. `group_of`: the number of each member's group by kind."""
+def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]], block: float = 0) -> Kind | None:
+    """Return the kind of a family, or None if several are possible.
+
+    `group_of`: the number of each member's group by kind. `block`: octets of a block of context, 0 if unknown.
+    """
     share = {
         kind: sum(octets for (u, v), octets in family.edges.items() if own.get(u, -1) == own.get(v, -2)) / family.octets
         for kind, own in group_of.items()
@@ -65,7 +71,18 @@ def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]]) -> Kind |
         return "ep"
     if "cp" in inside and "dp" not in inside:
         return "cp"
+    if block and "cp" in inside and family[0].equal:
+        ratios = np.array([stream.size / block for one in family for stream in one.streams])
+        blocks = np.round(ratios)
+        whole = float(np.mean((np.abs(ratios - blocks) < ROUNDING * ratios) & (blocks >= 1) & (blocks <= BLOCKS)))
+        return "cp" if whole > 1 / 2 else "dp" if whole < FEW_BLOCKS and "ep" not in inside else None
     return "dp" if "dp" in inside and not inside & {"ep", "cp"} else None
+
+
+def block_of(job: Mapping[str, Any]) -> float:
+    """Octets of a block of context that a simulator recorded; 0 if none did. An all-to-all cuts it into one per member."""
+    run = job.get("info", {}).get("args", {})
+    return float(run.get("cpb", 0)) / (int(run["cp"]) if run.get("cpk") == "a2a" else 1)
 
 
 def examples(folder: Path) -> Iterator[Example]:
@@ -80,12 +97,12 @@ def examples(folder: Path) -> Iterator[Example]:
                 kind: {rank[r]: i for i, own in enumerate(groups) for r in own if r in rank}
                 for kind, groups in job["groups"].items()
             }
-            yield from _known(problem, origins.of_folder(folder), group_of)
+            yield from _known(problem, origins.of_folder(folder), group_of, block_of(job))
 
 
-def _known(problem: Problem, origin: str, group_of: Mapping[str, Mapping[int, int]]) -> Iterator[Example]:
+def _known(problem: Problem, origin: str, group_of: Mapping[str, Mapping[int, int]], block: float) -> Iterator[Example]:
     for family in problem.families:
-        kind = kind_of(family, group_of)
+        kind = kind_of(family, group_of, block)
         if kind is not None:
             seen = traits(family, family.octets / problem.octets)
             yield Example(origin, np.array([seen.get(name, 0.0) for name in NAMES]), SCORED.index(kind))

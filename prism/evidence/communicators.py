@@ -11,20 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
 from prism.evidence.turn_taking import lead, overlap
 
 Rhythms = Mapping[int, Rhythm]  # by identity of the stream
-Way = Literal["one", "two"]
-Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +66,28 @@ class Communicator:
             if stream.equal and rhythm.sure and rhythm.messages >= 1:
                 yield round(rhythm.messages), stream.volume
 
+    @cached_property
+    def sizes(self) -> float:
+        """Median number of distinct message sizes of its edges; 1 if records are bursts. Experts send many."""
+        if self.bursts:
+            return 1.0
+        by: dict[Pair, list[NDArray[np.float64]]] = defaultdict(list)
+        for s in self.streams:
+            by[s.pair].append(np.round(np.log(s.octets) / c.DISTINCT_SIZE))
+        return float(np.median([len(np.unique(np.concatenate(own))) for own in by.values()]))
+
+    @cached_property
+    def doubled(self) -> float:
+        """Share of the edges with messages of one size and as many of twice that size: backward passes of ring attention.
+
+        They pass on keys and values with their gradients.
+        """
+        by: dict[Pair, list[Stream]] = defaultdict(list)
+        for s in self.streams:
+            if s.equal:
+                by[s.pair].append(s)
+        return sum(any(_is_double(a, b) for a in own for b in own) for own in by.values()) / max(len(by), 1)
+
     @property
     def form(self) -> str:
         """Way and shape as two words, for example "one cycle"."""
@@ -81,6 +102,12 @@ class Communicator:
     def equal(self) -> bool:
         """Whether its messages have one size."""
         return 2 * sum(s.equal for s in self.streams) > len(self.streams)
+
+
+def _is_double(one: Stream, other: Stream) -> bool:
+    """Check whether one stream has messages twice as large as the other's, and as many."""
+    number = abs(np.log(len(one.rows) / len(other.rows)))
+    return bool(abs(np.log(one.size / other.size / 2)) < c.ONE_CLASS_SIZE and number < c.EQUAL_VOLUME)
 
 
 def communicators(
@@ -170,17 +197,13 @@ def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_ju
     return out
 
 
-def _undirected(edges: Iterable[Pair]) -> set[Pair]:
-    return {(min(pair), max(pair)) for pair in edges}
-
-
 def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
     """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
     usual = _usual(found)
     for one in found:
-        pairs = _undirected(one.edges)
+        pairs = undirected(one.edges)
         near = Counter(i for pair in pairs for i in at[pair])
         own = usual.get(_counted(one), one.rhythm)
         for i in sorted(near):
@@ -205,10 +228,10 @@ def _usual(found: list[Communicator]) -> dict[tuple[int, int] | None, Rhythm]:
 
 
 def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared: int, a: Rhythm, b: Rhythm) -> bool:
-    whole = len(_undirected(other.edges))
+    whole = len(undirected(other.edges))
     same = shared == len(pairs) == whole
     part = len(one.edges) >= c.MOST_OF_EDGES * len(other.edges)
-    within = shared == len(pairs) and set(one.edges) <= other.edges.keys() and part
+    within = shared == len(pairs) and set(one.edges) <= other.edges.keys() and part and one.members == other.members
     if not (same or within):
         return False
     one_way = len(one.edges) == len(pairs) >= c.LEAST_RING and set(one.edges) == other.edges.keys()  # the same ring
@@ -219,7 +242,7 @@ def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Add the form: whether both directions are used, and the shape of the graph."""
-    pairs = _undirected(communicator.edges)
+    pairs = undirected(communicator.edges)
     unequal = c.TWO_WAYS if communicator.bursts or communicator.equal else c.TWO_WAYS_VARYING
     both = [
         p
@@ -231,16 +254,15 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
     by: dict[Pair, list[Stream]] = defaultdict(list)
     for s in communicator.streams:
         by[s.pair].append(s)
-    everywhere = len(communicator.members) > c.TRIANGLE and len(communicator.edges) > _across(
-        communicator, hosts
-    )  # more than half of all directed pairs
+    more_than_half = len(communicator.edges) > across(communicator.members, hosts)  # of all directed pairs
+    everywhere = len(communicator.members) > c.TRIANGLE and more_than_half
     if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not communicator.equal):
         both = both or [pair for pair in pairs if pair in communicator.edges and pair[::-1] in communicator.edges]
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         overlaps = float(np.median([overlap(by[p], by[p[::-1]]) for p in sample]))
         ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample]))
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
-    shape = _shape(communicator, pairs, hosts)
+    shape = shape_of(communicator.edges, communicator.members, communicator.way, hosts)
     hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None
     if hidden is not None:
         edges = {**communicator.edges, hidden: float(np.median(list(communicator.edges.values())))}
@@ -260,43 +282,8 @@ def _closing_hop(one: Communicator, hosts: Sequence[int]) -> Pair | None:
     return (end, begin) if hosts[begin] == hosts[end] else None
 
 
-def _across(one: Communicator, hosts: Sequence[int]) -> int:
-    """Count pairs of members in different hosts; pairs inside a host are not on the wire."""
-    n, by_host = len(one.members), Counter(hosts[member] for member in one.members)
-    return (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2
-
-
 def _within(a: float, b: float, ratio: float) -> bool:
     return max(a, b) <= ratio * min(a, b)
-
-
-def _shape(one: Communicator, pairs: set[Pair], hosts: Sequence[int]) -> Shape:
-    n, m = len(one.members), len(pairs)
-    degrees = list(Counter(end for pair in pairs for end in pair).values())
-    full = _across(one, hosts)
-    if n == 2:
-        return "pair"
-    if m < n and max(degrees) <= 2:
-        return "path"
-    if one.way == "two" and m >= c.NEARLY_ALL * full:
-        return "clique"
-    if max(degrees) <= 2:
-        return "cube" if n == c.SQUARE and one.way == "two" and _halves(one, pairs) else "cycle"
-    levels = np.log2(n)
-    hidden = levels - min(degrees)
-    regular = len(set(degrees)) == 1 and levels == round(levels)
-    if one.way == "two" and n > c.SQUARE and regular and 0 <= hidden <= c.HIDDEN_LEVELS and m < c.NEARLY_ALL * full:
-        return "cube"
-    return "tree" if m == n - 1 else "other"
-
-
-def _halves(one: Communicator, pairs: set[Pair]) -> bool:
-    """Check whether each member of a ring of four moves twice as much with one neighbour as with the other, as in halving."""
-    moved: dict[int, list[float]] = defaultdict(list)
-    for pair in pairs:
-        for end in pair:
-            moved[end].append(one.edges.get(pair, 0.0) + one.edges.get(pair[::-1], 0.0))
-    return all(abs(np.log(max(own) / min(own)) - np.log(2)) < c.EQUAL_VOLUME for own in moved.values())
 
 
 def _untangled(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:

@@ -44,6 +44,16 @@ def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -
     return sum(map(abs, net.values())) / 2 / max(sum(edges.values()), 1.0)
 
 
+def unjoined(parts: NDArray[np.int64], pairs: Iterable[Pair], hosts: NDArray[np.int64]) -> float:
+    """Share of the members in parts that neither traffic nor hosts join; `parts` and `hosts` number each member's."""
+    inside = [(u, v) for u, v in pairs if parts[u] == parts[v]]
+    order = np.lexsort((hosts, parts))
+    near = (hosts[order][1:] == hosts[order][:-1]) & (parts[order][1:] == parts[order][:-1])
+    joined = connected(len(parts), [*inside, *zip(order[:-1][near].tolist(), order[1:][near].tolist(), strict=True)])
+    whole, part = np.bincount(parts, minlength=len(parts)), np.bincount(joined, minlength=len(parts))
+    return float(np.mean(part[joined] < whole[parts]))
+
+
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the value at which half of the weight is reached."""
     order = np.argsort(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.step_period import Steps
@@ -15,7 +16,8 @@ class Rhythm(NamedTuple):
     """Rhythm of one stream.
 
     `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
-    the step in which it moves; `varies`: coefficient of variation of its octets from step to step.
+    the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `early` and `late`: share of
+    its octets in the first and in the last third of the step; `idle`: share of the step of its longest pause.
     """
 
     messages: float
@@ -23,6 +25,9 @@ class Rhythm(NamedTuple):
     runs: float
     spread: float
     varies: float
+    early: float
+    late: float
+    idle: float
 
 
 def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
@@ -42,4 +47,13 @@ def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
     octets = np.bincount(number, stream.octets)
     octets = octets[octets > 0]
     spread = float((moved > c.BUSY * moved.max()).mean())
-    return Rhythm(usual, float(sure), runs / max(steps.count, 1), spread, float(octets.std() / octets.mean()))
+    third, whole_step = c.BINS_OF_SPREAD // 3, moved.sum()
+    early, late = float(moved[:third].sum() / whole_step), float(moved[-third:].sum() / whole_step)
+    varies = float(octets.std() / octets.mean())
+    return Rhythm(usual, float(sure), runs / max(steps.count, 1), spread, varies, early, late, _longest_pause(moved > 0))
+
+
+def _longest_pause(busy: NDArray[np.bool_]) -> float:
+    """Longest run of bins that are not busy, across the end of the step; as a share of all bins."""
+    places = np.flatnonzero(busy)
+    return float(np.diff(places, append=places[0] + len(busy)).max() - 1) / len(busy)

@@ -7,8 +7,10 @@ conversation: the connections of a pair with similar bursts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +78,35 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(src, dst, *own, equal, bool(table.bursts[part[0]])))
+    return _separated(out)
+
+
+def _separated(streams: list[Stream]) -> list[Stream]:
+    """Split messages off streams of varying size if several other pairs send as many of this size: rounds of a collective.
+
+    Experts send unequal messages, among which the rounds of a reduction on the same pair do not show by their size alone.
+    """
+    alike: dict[tuple[float, int], int] = Counter((s.size, len(s.rows)) for s in streams if s.equal and not s.bursts)
+    steady = sorted(key for key, pairs in alike.items() if pairs >= c.LEAST_RING)
+    if not steady:
+        return streams
+    sizes, counts = np.array(steady).T
+    out = []
+    for s in streams:
+        if not s.equal and not s.bursts:
+            of = np.searchsorted(sizes, s.octets * (1 - c.SAME_SIZE))
+            for k in np.unique(of[of < len(sizes)]).tolist():
+                same = np.abs(s.octets / sizes[k] - 1) <= c.SAME_SIZE
+                number = counts[np.abs(sizes / sizes[k] - 1) <= c.SAME_SIZE]
+                if c.LEAST_MESSAGES <= same.sum() < len(same) and (np.abs(np.log(same.sum() / number)) < c.EQUAL_VOLUME).any():
+                    out.append(_part(s, same, equal=True))
+                    s = _part(s, ~same, equal=False)
+        out.append(s)
     return out
+
+
+def _part(s: Stream, own: NDArray[np.bool_], *, equal: bool) -> Stream:
+    return Stream(s.src, s.dst, s.rows[own], s.start[own], s.end[own], s.octets[own], equal, s.bursts)
 
 
 def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
@@ -153,11 +183,12 @@ def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Yield a stream for each steady size, and one for each magnitude of the other sizes."""
-    order = rows[np.argsort(table.octets[rows], kind="stable")]
+    by_size = np.argsort(table.octets[rows], kind="stable")
+    order, parts = rows[by_size], _parts_of_life(table.start[rows])[by_size]
     octets = table.octets[order]
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
-    life = float(table.start[rows[0]]), max(float(table.start[rows[-1]]), float(table.start[rows[0]]) + 1)
-    fixed = [k for k in range(len(begins) - 1) if _is_steady(table, order[begins[k] : begins[k + 1]], life, len(rows))]
+    groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
+    fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
         fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
@@ -173,12 +204,22 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
         yield np.sort(order[begins[k] : begins[k + 1]]), True
 
 
-def _is_steady(table: _Table, rows: Rows, life: tuple[float, float], whole: int) -> bool:
-    octets = table.octets[rows]
-    if len(rows) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+def _parts_of_life(start: NDArray[np.float64]) -> Ints:
+    """Number the part of a pair's time of each of its messages, which are in order of time.
+
+    If the job pauses so long that parts hold no message, parts hold equal numbers of messages instead.
+    """
+    times = (start - start[0]) / max(float(start[-1] - start[0]), 1.0)
+    parts = np.minimum((times * c.PARTS_OF_LIFE).astype(np.int64), c.PARTS_OF_LIFE - 1)
+    paused = len(np.unique(parts)) < c.PARTS_OF_LIFE - 1
+    return np.arange(len(start)) * c.PARTS_OF_LIFE // len(start) if paused else parts
+
+
+def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
+    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of time of each."""
+    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
         return False
-    parts = (table.start[rows] - life[0]) / (life[1] - life[0]) * c.PARTS_OF_LIFE
-    return whole < c.FEW_MESSAGES or len(np.unique(np.minimum(parts, c.PARTS_OF_LIFE - 1).astype(int))) >= c.PARTS_OF_LIFE - 1
+    return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
 
 
 def _is_distinct(octets: NDArray[np.float64], low: int, high: int) -> bool:

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
-from prism.evidence.member_graphs import connected, imbalance
+from prism.evidence.member_graphs import connected, imbalance, unjoined
 from prism.layout import constants as c
 from prism.layout._handover_paces import paces
-from prism.layout._size_ratios import algorithms_differ, collectives, related, twins_differ
+from prism.layout._rhythm_contrasts import rhythms_differ
+from prism.layout._size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
 from prism.layout.complete_layout import Hypothesis, Members
 from prism.layout.constants import Kind
 from prism.layout.likelihood import lockstep_fit, rounds_fit
@@ -48,7 +49,8 @@ class Scored:
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
         else:  # coordinates are those of the whole job: they define the groups
             self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
-        self.apart = 0.0 if placing.regular else sum(map(self._apart, (self.plane, self.tp, self.pp)))
+        groups = () if placing.regular else (self.plane, self.tp, self.pp)
+        self.apart = sum(unjoined(parts, problem.pairs, placing.hosts) for parts in groups)
         self.features: dict[str, float] = defaultdict(float, fit=fits)
         self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
 
@@ -75,17 +77,6 @@ class Scored:
 
         return self._known(find, "parts", places, axis)
 
-    def _apart(self, parts: Parts) -> float:
-        """Share of the members in groups that neither traffic nor hosts join."""
-        hosts = self.placing.hosts
-        pairs = [(u, v) for u, v in self.problem.pairs if parts[u] == parts[v]]
-        order = np.lexsort((hosts, parts))
-        near = (hosts[order][1:] == hosts[order][:-1]) & (parts[order][1:] == parts[order][:-1])
-        inside = zip(order[:-1][near].tolist(), order[1:][near].tolist(), strict=True)
-        joined = connected(len(parts), [*pairs, *inside])
-        whole, part = np.bincount(parts, minlength=len(parts)), np.bincount(joined, minlength=len(parts))
-        return float(np.mean(part[joined] < whole[parts]))
-
     def sized(self, parts: Parts) -> tuple[int, float]:
         """Return the size of most members' groups, and the share of members in groups of another size."""
         sizes = np.bincount(parts[self.present])
@@ -96,7 +87,8 @@ class Scored:
     def hypothesis(self, endpoints: int) -> Hypothesis:
         """Compute the layout and all features; `endpoints`: members of a host."""
         (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
-        self.features["uneven"] = a + b + d + self.apart
+        self.features["uneven"] = a + b + d
+        self.features["unjoined"] = self.apart
         self._grid(dp, tp, pp)
         self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
         self.features |= {"lockstep": self._lockstep(), **dict(self._paces())}
@@ -119,10 +111,12 @@ class Scored:
         for one, other in ((0, 1), (0, 2), (1, 2)):
             cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
             self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
-        if self.kinds.count("pp") > 1:  # two kinds that close cycles
+        if self._of("pp"):  # stages form chains, one kind of traffic also rings: from the last to the first stage
             piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in self._of("pp")]), axis=1), axis=0)
             ends = np.unique(piped)
-            self.features["not_nested"] += len(piped) > len(ends) - len(np.unique(self.pp[ends]))
+            closed = len(piped) - len(ends) + len(np.unique(self.pp[ends])) * (self.kinds.count("pp") > 1)
+            self.features["not_nested"] += closed > 0
+        self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -130,7 +124,8 @@ class Scored:
         A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
         apart = volume = 0.0
-        own = {"pp": (1,), "tp": (3,)} if self.placing.regular else {"pp": (1, 2), "tp": (2, 3)}
+        piped, twins = ((1,), (3,)) if self.placing.regular else ((1, 2), (2, 3))
+        own = {"pp": piped, "tied": piped, "tp": twins}
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
             if kind != "none":
@@ -279,8 +274,9 @@ class Scored:
         yield "related_sizes", related(inner, reducing)
         yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
+        yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
-            yield "halving", data > 1 and any(family[0].form == "two cube" for family in reduced)
+            yield "halving", data > 1 and data & (data - 1) == 0 and any(may_halve(f, self.problem.hosts) for f in reduced)
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             if tensor > 1 and (data == 1 or not self.problem.opened):
                 differ = partial(self._twins_differ, self._of("dp", "edp"))
@@ -305,7 +301,7 @@ class Scored:
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
-        reduced = [i for i in self._of("dp") if self.found[i][0].form != "two cube"]
+        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self.problem.hosts)]
         return max([1.0, *(self._known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
     def _ways(self, family: Family) -> float:

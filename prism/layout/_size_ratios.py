@@ -50,6 +50,12 @@ def _are_rounds(one: Family, other: Family) -> bool:
     return one[0].equal and other[0].equal and doubled and number < 1 + c.SAME_RATIO
 
 
+def may_halve(family: Family, hosts: Sequence[int]) -> bool:
+    """Check whether a family may be levels of halving between hosts: a cube, or the pairs or squares of few hosts."""
+    form, n = family[0].form, len(set(hosts))
+    return form == "two cube" or (form == "two pair" and n == 2) or (form == "two cycle" and n == c.SQUARE)
+
+
 def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
     """Check whether some groups reduce all with all while others reduce in rings or by halving.
 

@@ -1,7 +1,7 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
-Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 566 jobs
-of 13 origins. `benchmarks/sensitivity.py` shows how far each number can move before results change.
+Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` to 629 jobs
+of 16 origins. `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
@@ -14,42 +14,48 @@ KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 DIMENSIONS: tuple[Kind, ...] = ("dp", "tp", "cp", "ep")  # dimensions whose groups may issue several collectives
 
 # Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression, fitted by
-# `python -m benchmarks.kinds` to 1,295 families of known kind, of 13 origins; each origin counts as the root of its number,
+# `python -m benchmarks.kinds` to 1,376 families of known kind, of 16 origins; each origin counts as the root of its number,
 # all kinds alike. Where true groups lie inside one another, recorded message sizes told the kind.
 SCORED: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "tied")
 KIND_SCORES: dict[str, tuple[float, ...]] = {
-    "one cycle": (-0.99, -0.88, -0.19, 0.29, 0.88, 0.89),
-    "one path": (-0.66, 2.93, -0.59, -2.99, 0.55, 0.75),
-    "one pair": (0.13, 0.08, -1.40, 0.22, 0.18, 0.79),
-    "one other": (1.71, -0.30, -0.32, -1.03, -0.82, 0.75),
-    "one tree": (-0.72, -0.82, 3.20, -0.53, -1.86, 0.73),
-    "two cycle": (0.82, -0.58, 2.25, -1.56, -1.68, 0.74),
-    "two pair": (0.30, 0.52, 0.42, 0.32, 0.44, -2.00),
-    "two path": (0.94, -0.81, 1.28, -0.79, -1.43, 0.81),
-    "two clique": (-0.89, 0.84, -3.61, 2.41, 0.46, 0.79),
-    "two other": (-1.10, -0.66, 0.84, -1.00, 1.17, 0.74),
-    "two tree": (0.88, -2.14, 0.73, 0.29, -0.49, 0.73),
-    "two cube": (0.42, -0.08, 1.52, -0.94, -1.70, 0.78),
-    "runs": (-0.05, -0.22, 0.21, 0.67, 0.58, -1.18),
-    "runs²": (-0.22, 0.17, 0.05, 0.00, -0.01, 0.01),
-    "messages": (0.05, 0.27, 0.53, 0.19, 0.20, -1.25),
-    "messages²": (-0.04, 0.00, 0.06, 0.03, -0.05, -0.00),
-    "messages per run²": (0.09, -0.01, -0.12, -0.01, 0.07, -0.02),
-    "spread": (-0.47, -3.08, 2.88, 0.76, 2.44, -2.52),
-    "spread²": (2.68, 2.74, -0.59, -2.58, -2.89, 0.64),
-    "overlap": (-1.97, -0.07, 1.01, 0.62, -0.11, 0.53),
-    "overlap²": (1.20, -1.38, -0.14, -0.51, -0.06, 0.88),
-    "leads": (-1.09, 4.78, -2.43, -0.90, -1.43, 1.08),
-    "chain leads": (0.98, 1.22, -1.98, -0.31, -0.95, 1.05),
-    "chain overlap": (0.37, 1.06, -1.62, 0.38, -0.25, 0.07),
-    "chain members": (-0.80, 2.08, -0.14, -0.08, -0.34, -0.72),
-    "chain leads members": (-0.77, 0.93, -0.68, 0.21, -0.36, 0.66),
-    "equal": (1.17, -0.79, 1.40, -4.96, 1.62, 1.56),
-    "bursts": (0.78, 0.09, 2.60, -1.65, 0.26, -2.07),
-    "share": (0.61, -0.27, -0.19, -0.33, 0.16, 0.02),
-    "varies": (-0.15, -0.88, -0.24, 2.67, -1.18, -0.21),
-    "members": (1.07, -0.08, -1.66, 0.59, -0.76, 0.84),
-    "always": (1.37, -2.95, -2.42, 0.51, -0.17, 3.66),
+    "one cycle": (-0.38, -1.35, -0.25, 0.92, 0.83, 0.24),
+    "one path": (-0.76, 2.97, -1.18, -2.96, 1.72, 0.20),
+    "one pair": (0.34, 0.39, -1.02, -1.11, 1.19, 0.21),
+    "one other": (1.41, -0.88, -0.58, -0.02, -0.12, 0.20),
+    "one tree": (-0.51, -1.58, 2.47, 0.48, -1.06, 0.19),
+    "two cycle": (2.54, -2.76, 2.97, -1.98, -0.95, 0.20),
+    "two pair": (1.22, 1.64, 1.47, 0.72, 0.38, -5.44),
+    "two path": (-1.50, -1.11, -1.18, -1.83, -2.13, 7.75),
+    "two clique": (-1.18, 0.60, -2.42, 3.22, -0.43, 0.21),
+    "two other": (-0.85, -1.35, 2.42, -2.52, 2.10, 0.19),
+    "two tree": (3.55, -2.17, -0.88, -0.41, -0.28, 0.19),
+    "two cube": (-1.37, -1.01, -0.15, -1.45, -1.88, 5.87),
+    "runs": (-0.14, -0.33, 0.24, 0.89, 0.80, -1.46),
+    "runs²": (-0.18, 0.14, 0.09, 0.00, 0.08, -0.12),
+    "messages": (0.27, 0.09, 0.42, 0.35, 0.12, -1.25),
+    "messages²": (-0.02, 0.02, 0.07, 0.01, -0.02, -0.06),
+    "messages per run²": (0.12, 0.01, -0.02, -0.02, -0.01, -0.07),
+    "spread": (-0.03, -0.21, 3.09, 0.28, 0.47, -3.59),
+    "spread²": (2.49, 1.78, 0.69, -1.87, -1.10, -1.99),
+    "overlap": (-1.00, -0.43, 0.12, -0.04, -0.22, 1.57),
+    "overlap²": (-0.15, -1.44, 0.38, -0.92, 0.15, 1.97),
+    "leads": (-0.69, 3.52, -1.27, -1.03, -0.56, 0.02),
+    "chain leads": (0.46, 1.23, -0.87, -0.44, -0.39, 0.00),
+    "chain overlap": (0.71, 1.07, -1.83, -0.02, 0.65, -0.58),
+    "chain members": (-1.33, 0.90, -0.00, -0.52, -0.66, 1.62),
+    "chain leads members": (-0.58, 0.98, -0.54, 0.06, 0.02, 0.06),
+    "equal": (0.85, -0.48, 0.54, -1.53, 1.53, -0.91),
+    "equal clique": (1.33, 1.74, -2.02, -0.60, -0.65, 0.20),
+    "sizes": (-1.35, 0.06, -1.13, 1.43, -0.60, 1.59),
+    "doubled": (2.14, 0.73, -3.19, -1.32, 5.64, -4.00),
+    "bursts": (0.82, 0.48, 1.13, 2.73, -1.52, -3.65),
+    "share": (0.69, -0.15, -0.12, -0.54, 0.16, -0.04),
+    "varies": (-5.21, -1.66, 0.15, -0.69, -1.55, 8.95),
+    "early": (-0.52, -0.44, 1.47, -0.52, 0.02, -0.01),
+    "late": (0.65, -0.20, 1.18, -1.69, -1.64, 1.69),
+    "idle": (-0.92, -0.83, -0.49, 1.52, -1.15, 1.88),
+    "members": (1.13, -1.10, -1.70, -0.43, -0.69, 2.80),
+    "always": (1.90, -0.77, -1.68, -2.16, 0.21, 2.49),
 }
 EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
 NEVER = -30.0  # log-odds of what cannot be
@@ -71,62 +77,68 @@ PIPELINES = 2  # hand-over families of a job at most: activations and gradients 
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
-    "fit": 0.92,  # log-likelihoods of the kinds of the families
-    "rounds": 0.40,  # log-likelihood of the messages per step of rings
+    "fit": 1.1,  # log-likelihoods of the kinds of the families
+    "rounds": 0.48,  # log-likelihood of the messages per step of rings
     "lockstep": 1.7,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "twins_closer": 0.76,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
-    "replicas_differ": -0.85,  # replicas of one host hand over closer in time than those of several hosts
-    "uneven": -1.6,  # share of members in groups of an unusual size, or in two groups that share another member
-    "misplaced": -3.6,  # share of octets between members at different places of the host's division
-    "open": -13.6,  # share of octets that enter groups and do not leave
-    "product": -3.2,  # |ln(product of the dimensions / members)|; e^-6: one in 400
-    "no_grid": -2.3,  # additionally if the product differs at all; if an inner dimension is the whole plane
-    "not_nested": -3.6,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "hierarchy": -1.5,  # a reduction in several stages (shards and replicas)
-    "more_stages": -0.53,  # per stage beyond two
-    "partly": -2.4,  # part of the plane reduces in addition to the whole plane: rather another dimension
-    "rounds_apart": -0.43,  # families that may be rounds of one collective
-    "separately": -3.0,  # gradients that replicas of an inner dimension reduce separately
-    "spans_less": -5.4,  # gradients that are not reduced over the whole plane
-    "odd_context": -0.48,  # size is no power of two
-    "wide_context": -2.0,  # per doubling beyond the ranks of a usual host
-    "context_fills": -1.6,  # context parallel over the whole plane: no data parallel replicas
-    "context_alone": -4.5,  # context parallel without a reduction of its own
-    "never_reduced": -1.9,  # experts without any reduction
+    "twins_closer": 0.91,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
+    "replicas_differ": -0.47,  # replicas of one host hand over closer in time than those of several hosts
+    "uneven": -1.1,  # share of members in groups of an unusual size, or in two groups that share another member
+    "unjoined": -8,  # share of members in groups of several hosts that no traffic joins
+    "other_rhythm": -0.56,  # gradients reduced in two rhythms by the same groups; logarithm of the ratio of runs
+    "every_batch": -0.71,  # gradients reduced in each micro-batch of a pipeline
+    "misplaced": -3.1,  # share of octets between members at different places of the host's division
+    "open": -11.1,  # share of octets that enter groups and do not leave
+    "product": -3.3,  # |ln(product of the dimensions / members)|; e^-6: one in 400
+    "no_grid": -3.7,  # additionally if the product differs at all; if an inner dimension is the whole plane
+    "not_nested": -4.1,  # an inner dimension that does not divide the plane; two pipelines that close cycles
+    "hierarchy": -1.6,  # a reduction in several stages (shards and replicas)
+    "more_stages": -0.77,  # per stage beyond two
+    "partly": -3.6,  # part of the plane reduces in addition to the whole plane: rather another dimension
+    "rounds_apart": -0.22,  # families that may be rounds of one collective
+    "separately": -2.6,  # gradients that replicas of an inner dimension reduce separately
+    "spans_less": -6.1,  # gradients that are not reduced over the whole plane
+    "odd_context": -0.33,  # size is no power of two
+    "wide_context": -4.7,  # per doubling beyond the ranks of a usual host
+    "context_fills": -1.5,  # context parallel over the whole plane: no data parallel replicas
+    "context_alone": -5,  # context parallel without a reduction of its own
+    "never_reduced": -1.3,  # experts without any reduction
     # Features of unusual layouts.
-    "uses_pp": -0.45,  # some traffic serves this dimension
-    "uses_tp": -0.81,
+    "uses_pp": -0.37,  # some traffic serves this dimension
+    "uses_tp": -0.96,
     "uses_cp": -1.4,
-    "uses_ep": -2.2,
-    "uses_edp": -0.69,
-    "uses_tied": -1.5,
-    "related_sizes": -1.3,  # messages of an inner dimension are a simple ratio of those that reduce gradients
-    "direct_twice": 1.1,  # in favour: ranks that gather directly also reduce directly
-    "other_algorithm": -0.38,  # a library that reduces in rings in one group and all with all in another
-    "halving": 1.8,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "in_levels": -1.1,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
-    "twins_differ": -5.7,  # difference of gradient octets between tensor-parallel twins
-    "irregular": -0.62,  # groups that cross hosts so that not all hosts are divided alike
-    "stages_in_host": -1.3,
-    "no_tensor": -0.51,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
-    "part_of_host": -1.4,  # tensor parallel over a part of a host
-    "odd_tensor": -0.19,  # size is no power of two
+    "uses_ep": -3.5,
+    "uses_edp": -0.67,
+    "uses_tied": -0.88,
+    "related_sizes": -1.2,  # messages of an inner dimension are a simple ratio of those that reduce gradients
+    "direct_twice": 0.98,  # in favour: ranks that gather directly also reduce directly
+    "other_algorithm": -0.53,  # a library that reduces in rings in one group and all with all in another
+    "halving": 1.5,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "in_levels": -1.5,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
+    "twins_differ": -1.8,  # difference of gradient octets between tensor-parallel twins
+    "irregular": -0.49,  # groups that cross hosts so that not all hosts are divided alike
+    "stages_in_host": -1.9,
+    "no_tensor": -0.48,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "part_of_host": -1.8,  # tensor parallel over a part of a host
+    "odd_tensor": -0.15,  # size is no power of two
     "silent": -0.22,  # members without payload
-    "silent_unasked": -0.77,  # where no open ring needs them
-    "scattered": -1.2,  # ranks that do not follow the hosts
-    "idle": -7.1,  # endpoints with payload that the layout leaves out
-    "tensor_across": -0.70,  # tensor parallelism between hosts
-    "wide_tensor": -4.7,  # more ranks than a host usually has
-    "no_replicas": -3.1,
-    "only_stages": -0.34,  # pipeline stages only
-    "deep": -0.42,  # per doubling beyond the usual number of stages
-    "hidden_context": -3.6,  # context parallel that stays inside hosts
-    "hidden_experts": -2.9,  # an exchange of experts that stays inside hosts
-    "inner_apart": -2.1,  # members of one host in the same plane but not in the same inner group, which leaves the host
+    "silent_unasked": -0.76,  # where no open ring needs them
+    "scattered": -0.85,  # ranks that do not follow the hosts
+    "idle": -8.3,  # endpoints with payload that the layout leaves out
+    "tensor_across": -0.74,  # tensor parallelism between hosts
+    "wide_tensor": -5.1,  # more ranks than a host usually has
+    "no_replicas": -2.6,
+    "only_stages": -0.26,  # pipeline stages only
+    "deep": -0.34,  # per doubling beyond the usual number of stages
+    "hidden_context": -3.7,  # context parallel that stays inside hosts
+    "hidden_experts": -3,  # an exchange of experts that stays inside hosts
+    "inner_apart": -1.8,  # members of one host in the same plane but not in the same inner group, which leaves the host
     "hints": 1.0,  # log-odds of the operator's hints
 }
 # Ratios of the rounds of one collective, and of shards to replicas; relative tolerance: headers, rounding.
 SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
+# Runs of one group's gradients differ by a factor of 3 at most: parameters are gathered twice per layer, also in halves. The
+# logarithm beyond it counts up to a factor of e². With 2 micro-batches, traffic in each is throughout: more than 0.3 of a step.
+GATHERED, MOST_RHYTHMS, SEVERAL_BATCHES, THROUGHOUT = 3.0, 2.0, 2.0, 0.3
 TWINS_NEAR, TWINS_FAR = 0.01, 0.04  # relative difference of tensor twins' octets: by chance; full penalty
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST, USUAL_STAGES = 8, 8  # ranks per host; stages
@@ -161,6 +173,7 @@ COUNTS_TRIED = 4  # counts of messages per step that are compared with the ranks
 LIMIT_AGAINST, LIMIT_FOR = 4.0, 1.5  # log-odds of all counts: at least minus the first; at most the second times ln(ranks - 1)
 
 # Labels from times and ports (`labels/`), the second opinion of TCP.
+SQUARE = 4  # members: a ring of four is also the smallest cube
 TRIANGLE = 3  # members: of three, every two are neighbours, so a ring and a clique look the same
 FEW_STEPS = 4  # steps: fewer give no median deviation from step to step
 PERIODIC_STEPS = 6  # pauses: a shorter series may show several steps as one

@@ -40,7 +40,7 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
         yield place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
-    if endpoints > 1 and present.all():
+    if max(Counter(problem.hosts).values()) > 1 and present.all():
         yield scattered(len(problem.hosts))
     if present.all() and max(Counter(problem.hosts).values()) > 1:
         yield from in_order(problem.hosts, lambda at: _along_axes(problem.families, at))

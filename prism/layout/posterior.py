@@ -15,7 +15,7 @@ from prism.layout.problem import Problem
 
 STRUCTURE = (
     "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "more_stages", "partly", "separately",
-    "spans_less", "context_alone", "never_reduced",
+    "spans_less", "context_alone", "never_reduced", "unjoined",
 )  # fmt: skip
 
 

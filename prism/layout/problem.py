@@ -71,8 +71,9 @@ class Problem:
 
     @cached_property
     def lockstep(self) -> Lockstep:
-        """Offsets between members of one host that send the same."""
-        return lockstep_of([one for family in self.families for one in family], self.hosts, self.steps.period)
+        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension."""
+        weighty = (family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets)
+        return lockstep_of([one for family in weighty for one in family], self.hosts, self.steps.period)
 
     def handed_over(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
         """Offsets between members of one part in some families; `parts`: the number of each member's part."""

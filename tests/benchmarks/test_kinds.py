@@ -1,7 +1,7 @@
 import numpy as np
 
 from benchmarks import kinds
-from benchmarks.kinds import NAMES, Example, fitted, kind_of, row
+from benchmarks.kinds import NAMES, Example, block_of, fitted, kind_of, row
 from prism.layout.constants import SCORED
 from tests.benchmarks.test_sensitivity import folder  # noqa: F401
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
@@ -36,6 +36,16 @@ def test_a_reduction_over_experts_is_none_of_both():
     assert kind_of(family, {"ep": one}) == "ep"
     assert kind_of(family, {"cp": one}) == "cp"
     assert kind_of(family, {"tp": one}) == "tp"
+
+
+def test_context_inside_data_groups_is_told_by_its_recorded_block():
+    _, _, _, (family,) = evidence(data_parallel(hosts=4, octets=4_000_000))
+    one = dict.fromkeys(range(4), 0)
+    run = {"info": {"args": {"cp": 4, "cpb": 2_000_000, "cpk": "ring"}}}
+    assert kind_of(family, {"dp": one, "cp": one}, block_of(run)) == "cp"
+    assert kind_of(family, {"dp": one, "cp": one}, 3_000_000) == "dp"
+    assert kind_of(family, {"dp": one, "cp": one}, block_of({})) is None
+    assert block_of({"info": {"args": {"cp": 4, "cpb": 2_000_000, "cpk": "a2a"}}}) == 500_000
 
 
 def test_captures_become_a_table(folder, capsys):  # noqa: F811

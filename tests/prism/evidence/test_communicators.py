@@ -53,3 +53,51 @@ def test_halving_and_doubling_is_a_cube():
     _, _, _, families = evidence(wire)
     assert [[one.form for one in family] for family in families] == [["two cube"]]
     assert np.isclose(families[0].octets, sum(row[4] for row in wire.rows))
+
+
+def test_halving_with_some_partners_in_the_same_host_is_a_cube():
+    """Sixteen ranks in shuffled hosts of four: some exchanges of each level stay inside hosts."""
+    hosts = [0, 1, 2, 3, 1, 0, 3, 2, 2, 3, 0, 1, 0, 1, 2, 3]
+    wire = Wire([f"a{i}" for i in range(16)])
+    for step in range(10):
+        for level in range(4):
+            for a in range(16):
+                if hosts[a] != hosts[a ^ (1 << level)]:
+                    wire.send(a, a ^ (1 << level), step * 200 + 10 * level, 8_000_000 >> level, long=2.0)
+    _, _, _, families = evidence(wire, hosts)
+    assert [[one.form for one in family] for family in families] == [["two cube"]]
+
+
+def test_a_small_collective_of_all_does_not_join_the_groups_on_its_edges():
+    """Two groups reduce along chains; a scalar is reduced along the chain of all."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(10):
+        for k in range(7):
+            for src, dst in ((k, k + 1), (k + 1, k)):
+                if k != 3:
+                    wire.send(src, dst, step * 300 + 10 * k, 50_000_000, long=5.0)
+                wire.send(src, dst, step * 300 + 200 + k, 20_000)
+    _, _, found, _ = evidence(wire)
+    largest = sorted(found, key=lambda one: -one.octets)[:2]
+    assert sorted(map(sorted, (one.members for one in largest))) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_ring_attention_passes_on_twice_as_much_in_backward_passes():
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(10):
+        wire.ring([0, 1, 2, 3], step * 300, 4_000_000, rounds=6)
+        wire.ring([0, 1, 2, 3], step * 300 + 100, 8_000_000, rounds=6)
+    _, _, found, _ = evidence(wire)
+    assert [(one.doubled, one.sizes) for one in found] == [(1.0, 2.0)]
+
+
+def test_experts_send_many_sizes():
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(12):
+        for a in range(4):
+            for b in range(4):
+                if a != b:
+                    wire.send(a, b, step * 100, int(wire.rng.integers(1_000_000, 2_000_000)))
+    _, _, (found,), _ = evidence(wire)
+    assert found.sizes > 5
+    assert found.doubled == 0

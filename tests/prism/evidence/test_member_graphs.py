@@ -1,4 +1,6 @@
-from prism.evidence.member_graphs import connected, imbalance, weighted_median
+import numpy as np
+
+from prism.evidence.member_graphs import connected, imbalance, unjoined, weighted_median
 
 
 def test_connected_numbers_each_member_by_the_lowest_of_its_component():
@@ -13,3 +15,9 @@ def test_what_enters_and_does_not_leave_is_out_of_balance():
     assert imbalance({(0, 1): 5.0, (1, 0): 5.0}) == 0
     assert imbalance({(0, 1): 5.0}) == 1
     assert imbalance({(0, 1): 5.0, (2, 0): 5.0}, [0, 1, 1]) == 0  # 1 and 2 are in one host
+
+
+def test_members_of_a_part_are_joined_by_traffic_or_by_their_host():
+    parts, hosts = np.array([0, 0, 0, 3, 3, 3]), np.array([0, 0, 1, 2, 3, 4])
+    assert unjoined(parts, [(1, 2), (3, 4), (2, 5)], hosts) == 0.5  # 0 1 share a host; 5 speaks to another part only
+    assert unjoined(parts, [(1, 2), (3, 4), (4, 5)], hosts) == 0

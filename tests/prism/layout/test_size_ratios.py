@@ -1,4 +1,4 @@
-from prism.layout._size_ratios import algorithms_differ, collectives, related
+from prism.layout._size_ratios import algorithms_differ, collectives, may_halve, related
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -40,3 +40,14 @@ def _ring_of_three():
     for step in range(8):
         wire.ring([0, 1, 2], step * 100, 1_000_000)
     return wire
+
+
+def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
+    wire = Wire(["a", "b"])
+    for step in range(8):
+        wire.send(0, 1, step * 100, 4_000_000, long=2.0)
+        wire.send(1, 0, step * 100, 4_000_000, long=2.0)
+    (pair,) = evidence(wire)[3]
+    assert may_halve(pair, [0, 1])
+    assert not may_halve(pair, [0, 1, 2])
+    assert not may_halve(family(4_000_000), [0, 1, 2, 3])
