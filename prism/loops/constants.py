@@ -13,11 +13,6 @@ AS_OFTEN = 2.5  # ratio of numbers of sends: a dimension of halving sends once o
 
 # Groups and rings.
 TRIANGLE = 3  # members, or ranks: of fewer there is no ring and no odd one out
-TESTED_PAIRS, COMPARED_PAIRS = 64, 3  # pairs of equal volume that are tested for hand-overs; whose idle share stands for all
-HANDED, LONG_AFTER = (
-    0.8,
-    0.01,
-)  # share of steps in which one direction of a hand-over ends long after the other; share of a step
 
 # Interrupted steps.
 COMPLETE = 0.005  # share of a stream's octets that may be missing: retransmissions, padding
