@@ -128,6 +128,9 @@ def named(view: View, finding: Finding) -> float:
     """Probability of the parts that a finding names; 1 if there are no alternatives."""
     if finding.subject == "job":
         return 1.0
+    due = finding.evidence.get("due_first")  # of a hang: several ranks of one host may have been due
+    if due:
+        return (1 - c.NO_SUSPECT) * min(float(sum(due.get(rank, 0.0) for rank in finding.evidence["ranks"])), 1.0)
     parts = set(finding.ids)
     if view.topology is not None:
         parts |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}
