@@ -158,12 +158,13 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = combine_findings(Case(view), raw, seen) if steady else raw
+    case = Case(view)
+    raw = combine_findings(case, raw, seen) if steady else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(case, merge_by_cause(raw, happened, quote=quote), seen))
     findings += job_findings(view, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)

@@ -13,9 +13,7 @@ from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
 from prism.diagnosis.explained_delay import explained_shares
 from prism.graph.job_view import View
-from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import Shift, by_chance
-from prism.loops.arrays.intervals import union
 from prism.loops.arrays.medians import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
 
@@ -152,7 +150,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     """Build the verdict on the candidate that explains most, with its probability and those of the others."""
     which, top = comparison.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(_cost(comparison, which[top], during), (1 - c.LEAST) * whole)
+    cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
     others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
@@ -189,36 +187,6 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
-
-
-def _cost(comparison: Comparison, one: Candidate, during: Mask) -> float:
-    """Cost of a candidate in some steps, ns; 0 if the steps would save too little without it.
-
-    Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
-    delays.
-    """
-    delays = comparison.delays
-    own = comparison.gone.within if one.cause == "network" else comparison.gone.before
-    each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
-    if comparison.always:
-        return _longer(delays, one, during) if one.cause == "network" else float(each.sum())
-    more = np.maximum(delays.more[during], 0.0)
-    if one.cause == "network":
-        return float(more.sum())
-    saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
-    return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
-
-
-def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
-    """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""
-    t, most = delays.transfers, 0.0
-    for lane in one.lanes.tolist():
-        mine = np.flatnonzero((t.lane == lane) & during[t.step])
-        if len(mine):
-            begin, end = union(*(column[mine].astype(np.int64) for column in delays.at))
-            share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
-            most = max(most, share * float((end - begin).sum()))
-    return most
 
 
 def hidden(view: View) -> bool:

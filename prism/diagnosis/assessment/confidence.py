@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.columns.record import Flows, Ints
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
+from prism.diagnosis.assessment.finding_scope import covers_all_steps, steps_of
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
