@@ -146,7 +146,7 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
     pace = took / np.maximum(moved, 1.0)
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
-    usual = pace[order][np.minimum((first[:-1] + first[1:]) // 2, max(len(order) - 1, 0))]
+    usual = pace[order][np.clip((first[:-1] + first[1:] - 1) // 2, 0, max(len(order) - 1, 0))]  # of two the faster
     return np.asarray(np.maximum(t.busy - t.octets * usual[alike[t.lane]], 0.0), np.float64)
 
 
@@ -245,7 +245,8 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     if not len(steps):
         return None
     t = transfers
-    kinds = _split(_alike(view, t, beside))
+    alike = _alike(view, t, beside)
+    kinds = _split(alike)
     count = np.bincount(kinds)
     place = np.zeros(len(kinds), np.int64)
     order = np.argsort(kinds, kind="stable")
@@ -270,7 +271,9 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     rested = np.zeros((2, len(t.rows)))
     rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
-    paces, called = slower(t, model, _sizes(t)), _called(view, t, at[0], own[0])
+    alone = np.bincount(alike)[alike] < c.PEERS
+    alike = np.where(alone, alike.max() + 1 + _sizes(t), alike)
+    paces, called = slower(t, model, alike), _called(view, t, at[0], own[0])
     return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
 
 
