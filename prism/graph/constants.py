@@ -8,6 +8,7 @@ FAR = 1.2  # ratio: steps this much longer are slow; steps within half of it (in
 PEERS = 3  # lanes: least number of peers; of two, either may be the slow one
 ALIKE = 0.05  # natural logarithm: largest difference of octets per step between peers
 TRIFLE = 0.001  # share of the busiest lane: lanes with fewer octets carry barriers and scalars, whose waits are of all ranks
+UNLIKE = 0.1  # share of the time that moving octets takes: usual difference between healthy connections of one kind
 CLOSE = 0.01  # natural logarithm: steps this close to usual ones are usual; medians of healthy steps vary as much
 SOON = 0.0005  # share of a step: events this close together are simultaneous
 SOON_OF_TRANSFER = 0.02  # share of a transfer: as SOON, between transfers of one collective; its chunks are longer

@@ -135,9 +135,10 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     return Delays(t, late, new, more, model, order, at, rested, paces, called, dependencies)
 
 
-def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
-    """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps
-    `model`.
+def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
+    """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps `model`.
+
+    A share `slack` more time is usual: connections differ.
     """
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     moved, took = (
@@ -147,7 +148,7 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
     usual = pace[order][np.clip((first[:-1] + first[1:] - 1) // 2, 0, max(len(order) - 1, 0))]  # of two the faster
-    return np.asarray(np.maximum(t.busy - t.octets * usual[alike[t.lane]], 0.0), np.float64)
+    return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike[t.lane]], 0.0), np.float64)
 
 
 def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
@@ -273,7 +274,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     model = np.asarray(steps, np.int64)
     alone = np.bincount(alike)[alike] < c.PEERS
     alike = np.where(alone, alike.max() + 1 + _sizes(t), alike)
-    paces, called = slower(t, model, alike), _called(view, t, at[0], own[0])
+    paces, called = slower(t, model, alike, slack=c.UNLIKE), _called(view, t, at[0], own[0])
     return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
 
 
