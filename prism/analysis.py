@@ -191,6 +191,7 @@ def infer_job(
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
     parallelism, weighed = _inferred(flows, own, rows, job, burst, topology, hints)
+    parallelism = replace(parallelism, alternatives=() if weighed is None else weighed.alternatives)
     timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
     return view, weighed, burst
@@ -268,11 +269,10 @@ def _timeline(
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness, weighed: Weighed | None) -> Parallelism:
-    """Add alternatives and confidence to the layout: its probability (if known) times the completeness of the records."""
+    """Add the confidence to the layout: its probability (if known) times the completeness of the records."""
     layout = parallelism.layout
     sure = layout.confidence if weighed is None else weighed.confidence
-    others = () if weighed is None else weighed.alternatives
-    return replace(parallelism, layout=replace(layout, confidence=round(sure * seen.share, 3)), alternatives=others)
+    return replace(parallelism, layout=replace(layout, confidence=round(sure * seen.share, 3)))
 
 
 def _unexplained(

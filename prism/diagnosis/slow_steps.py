@@ -12,6 +12,7 @@ from prism.diagnosis._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
 from prism.diagnosis.explained_delay import explained_shares
+from prism.diagnosis.pipeline_causes import MEETING
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.arrays.medians import MAD_TO_SIGMA
@@ -190,9 +191,16 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
 
 
 def hidden(view: View) -> bool:
-    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work."""
+    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work.
+
+    Not if each of them meets others on the network within a micro-batch: there the delay of an earlier stage shows first.
+    """
     stages = view.parallelism.stages
-    return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)
+    meet = {code for edge in view.edges if view.kinds.get(edge) in MEETING for code in edge}
+    return any(
+        len({stages.get(member) for member in members}) > 1 and any(view.code[member] not in meet for member in members)
+        for members in view.parallelism.unseen
+    )
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
