@@ -53,26 +53,50 @@ def verdicts(case: Case) -> list[Verdict]:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
+    """Find causes of spans of steps that took longer than others, or in which a part was slower.
+
+    Adjacent spans with the same cause are one, if it is also the cause of both together.
+    """
     out: list[Verdict] = []
     for one in slow_spans(view, comparison.delays, comparison.gone)[: c.MOST]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
-        during = comparison.during(one.start, one.stop)
-        mine = comparison.explained(during)
-        top = int(np.argmax(mine))
-        best = comparison.which[top]
-        if best.cause == "work" and hidden(view):
-            continue
-        alone = best.cause == "network" and best.subject in ("endpoint", "host")
-        chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
-        if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
-            continue
-        found = _verdict(view, comparison, mine, one, during)
-        found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
-        if found.share >= c.ENOUGH - c.FEWER * best.larger:
-            out.append(found)
+        found = _cause_of(view, comparison, one)
+        beside = [
+            known
+            for known in out
+            if found and _same_cause(known, found) and one.start <= known.stop and known.start <= one.stop
+        ]
+        if found and beside:
+            near = [found, *beside]
+            span = SlowSpan(min(v.start for v in near), max(v.stop for v in near), max(v.score for v in near), one.chance)
+            whole = _cause_of(view, comparison, span)
+            if whole and _same_cause(whole, found):
+                out, found = [known for known in out if known not in beside], whole
+        out += [found] if found else []
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
+
+
+def _same_cause(one: Verdict, other: Verdict) -> bool:
+    """Whether two verdicts blame the same parts."""
+    return (one.candidate.cause, one.candidate.ids) == (other.candidate.cause, other.candidate.ids)
+
+
+def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
+    """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
+    during = comparison.during(one.start, one.stop)
+    mine = comparison.explained(during)
+    top = int(np.argmax(mine))
+    best = comparison.which[top]
+    if best.cause == "work" and hidden(view):
+        return None
+    alone = best.cause == "network" and best.subject in ("endpoint", "host")
+    chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
+    if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
+        return None
+    found = _verdict(view, comparison, mine, one, during)
+    found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
+    return found if found.share >= c.ENOUGH - c.FEWER * best.larger else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:

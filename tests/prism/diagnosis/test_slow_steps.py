@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from prism.diagnosis import slow_steps
+from prism.diagnosis._delay_spans import SlowSpan
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.slow_steps import chance_of, hidden, verdicts
 from tests.prism.faults import BAD, NIC, RANK, case
@@ -89,3 +91,11 @@ def test_stages_inside_hosts_are_visible_if_each_meets_others_on_the_network(kin
     edges = dict.fromkeys([(code["a"], code["c"]), (code["b"], code["d"])])
     layout = SimpleNamespace(stages={"a": 0, "b": 1, "c": 0, "d": 1}, unseen=(("a", "b"), ("c", "d")))
     assert hidden(SimpleNamespace(parallelism=layout, edges=edges, kinds=dict.fromkeys(edges, kind), code=code)) == unknown
+
+
+def test_adjacent_spans_with_one_cause_are_one(monkeypatch):
+    middle = (BAD.start + BAD.stop) // 2
+    halves = [SlowSpan(middle, BAD.stop, 40.0, 0.0), SlowSpan(BAD.start, middle, 30.0, 0.0)]
+    monkeypatch.setattr(slow_steps, "slow_spans", lambda *_: halves)
+    (one,) = verdicts(Case(case("slow rank")))
+    assert (one.candidate.ids, one.start, one.stop) == ((address(RANK),), BAD.start, BAD.stop)
