@@ -24,7 +24,7 @@ from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
-from prism.layout.inference import Inferred, infer_layout, unknown_layout
+from prism.layout.inference import infer_layout, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.steps.job_events import after_pauses, events, uneven
@@ -148,7 +148,7 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, inferred, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
+    view, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
@@ -156,19 +156,18 @@ def diagnose_job(
     raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
-    raw = combine_findings(Case(view), raw, seen) if steady else raw
+    case = Case(view)
+    raw = combine_findings(case, raw, seen) if steady else raw
 
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(case, merge_by_cause(raw, happened, quote=quote), seen))
     findings += job_findings(view, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)
-    return CandidateAnalysis(
-        job, JobDiagnosis(job, _trusted(view.parallelism, seen, inferred), timeline), tuple(findings), steady
-    )
+    return CandidateAnalysis(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
 
 
 def infer_job(
@@ -181,16 +180,16 @@ def infer_job(
     now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
-) -> tuple[View, Inferred | None, Bursts | None]:
-    """Infer layout and timeline of a job, the alternatives to the layout, and the bursts that replace its records."""
+) -> tuple[View, Bursts | None]:
+    """Infer layout and timeline of a job, and the bursts that replace its records."""
     burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
-    parallelism, inferred = _inferred(flows, own, rows, job, burst, topology, hints)
+    parallelism = _inferred(flows, own, rows, job, burst, topology, hints)
     timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
-    return view, inferred, burst
+    return view, burst
 
 
 def _in_records(view: View, burst: Bursts) -> Parallelism:
@@ -235,18 +234,19 @@ def _inferred(
     burst: Bursts | None,
     topology: Topology | None,
     hints: Hints | None,
-) -> tuple[Parallelism, Inferred | None]:
+) -> Parallelism:
     """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return unknown_layout(own, job), None
+        return unknown_layout(own, job)
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
-    return replace(inferred.best.parallelism(own, of[rows]), lockstep=inferred.lockstep), inferred
+    found = inferred.best.parallelism(own, of[rows])
+    return replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep)
 
 
 def _timeline(
@@ -260,13 +260,10 @@ def _timeline(
     return reconstruct(own, job, parallelism, records=flows, of=place[burst.of])
 
 
-def _trusted(parallelism: Parallelism, seen: Completeness, inferred: Inferred | None) -> Parallelism:
-    """Add alternatives to the layout; its confidence is its probability times the completeness of the records."""
+def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:
+    """Return the layout with less confidence where records are missing: its probability times their completeness."""
     layout = parallelism.layout
-    others = () if inferred is None else inferred.alternatives
-    return replace(
-        parallelism, layout=replace(layout, confidence=round(layout.confidence * seen.share, 3)), alternatives=others
-    )
+    return replace(parallelism, layout=replace(layout, confidence=round(layout.confidence * seen.share, 3)))
 
 
 def _unexplained(

@@ -220,14 +220,14 @@ def _guilty(view: View, cut: Cut, share: float) -> list[int]:
     For one rank more than half of the steps are enough if no other rank was due in any.
     """
     best = int(np.argmax(cut.votes))
-    share = min(share, 0.5 + 1e-9) if np.count_nonzero(cut.votes) == 1 else share
+    alone = np.count_nonzero(cut.votes) == 1 and cut.votes[best] > 0.5
     mates = _mates(view, best)
     if cut.often >= share and best in cut.between and any(_mute(view, r) for r in cut.between):
         return _shared_by_all(view, cut) or list(cut.between)
     partners = {member for members in view.parallelism.unseen for member in members}
-    if cut.votes[best] >= share and (len(mates) < 2 or view.job.endpoints[best] not in partners):
+    if (alone or cut.likely[best] >= share) and (len(mates) < 2 or view.job.endpoints[best] not in partners):
         return [best]
-    if float(cut.votes[mates].sum()) >= share and len(mates) > 1:
+    if (alone or float(cut.likely[mates].sum()) >= share) and len(mates) > 1:
         return mates
     return list(cut.between) if cut.often >= share and _exchange(view, *cut.between) else _shared_by_all(view, cut)
 
@@ -276,11 +276,15 @@ def _blamed(view: View, guilty: list[int]) -> tuple[SubjectType, tuple[str, ...]
 
 
 def _shares(view: View, guilty: list[int], cut: Cut) -> np.ndarray:
-    """Share of the other steps in which each rank was due first; equal for two ranks, or the ranks of a host."""
-    sure = 1.0 if guilty == _shared_by_all(view, cut) else cut.often
-    if guilty and (sure == 1.0 or (len(guilty) > 1 and len(np.unique(view.hosts[guilty])) > 1)):
-        return np.where(np.isin(np.arange(len(cut.votes)), guilty), sure / len(guilty), 0.0)
-    return np.asarray(cut.votes)
+    """Probability of each rank (`Cut.likely`); equal for two ranks, or the ranks of a host."""
+    if guilty and guilty == _shared_by_all(view, cut):
+        whole = 1.0
+    elif len(guilty) < 2:
+        return cut.likely
+    else:
+        whole = cut.often if len(np.unique(view.hosts[guilty])) > 1 else float(cut.likely[guilty].sum())
+    mine = np.isin(np.arange(len(cut.votes)), guilty)
+    return np.where(mine, whole / len(guilty), np.minimum(cut.likely, 1 - whole))
 
 
 def _finding(view: View, one: Silence, guilty: list[int], cut: Cut) -> Finding:

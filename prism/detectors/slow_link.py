@@ -24,7 +24,7 @@ from prism.detectors.observations.edge_anomalies import (
     incidents,
     without_fed_edges,
 )
-from prism.detectors.observations.nic_sharing import shared
+from prism.detectors.observations.nic_sharing import as_fast_in_sum, shared
 from prism.detectors.observations.switch_losses import likeliest
 from prism.detectors.switch_queues import queues, waiting
 from prism.findings.message_values import beside, percent, rate
@@ -56,7 +56,9 @@ def slow_link(view: View, *, factor: float = c.SLOWER_LINK, sigmas: float = c.SI
     lately = [one for one in lately if not shared(view, one.bad, one.start, one.stop, slower=slower)]
     found = [_finding_of(view, without_fed_edges(one, rows, np.log(factor)), "slow") for one in lately]
     if not any(finding is not None and finding.severity is not Severity.INFO for finding in found):
-        found += [_finding_of(view, one, "slow") for one in always_slow_edges(view, keys, level, np.log(factor))]
+        always = always_slow_edges(view, keys, level, np.log(factor))
+        always = [one for one in always if len(one.bad) > 1 and not as_fast_in_sum(view, one.bad, one.good, slower=slower)]
+        found += [_finding_of(view, one, "slow") for one in always]
     return joined([finding for finding in found if finding is not None])
 
 

@@ -15,7 +15,7 @@ from prism.diagnosis.recurring_delay import lasting_shares
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
-from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.transfer_delays import Floats
 
 Mask = NDArray[np.bool_]
@@ -67,6 +67,34 @@ class Comparison:
             saved = float(self.delays.saved(one.gone(self.delays.transfers, during))[during].sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
+
+    def cost(self, one: Candidate, during: Mask) -> float:
+        """Cost of a candidate in the steps `during`, ns; 0 if the steps would save too little without it.
+
+        Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
+        delays.
+        """
+        delays, network = self.delays, one.cause == "network"
+        own = self.gone.within if network else self.gone.before
+        each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
+        if self.always:
+            return self._longer(one, during) if network else float(each.sum())
+        more = np.maximum(delays.more[during], 0.0)
+        if network:
+            return float(more.sum())
+        saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
+        return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
+
+    def _longer(self, one: Candidate, during: Mask) -> float:
+        """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""
+        delays, t, most = self.delays, self.delays.transfers, 0.0
+        for lane in one.lanes.tolist():
+            mine = np.flatnonzero((t.lane == lane) & during[t.step])
+            if len(mine):
+                begin, end = union(*(column[mine].astype(np.int64) for column in delays.at))
+                share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
+                most = max(most, share * float((end - begin).sum()))
+        return most
 
 
 @dataclass(frozen=True, eq=False)

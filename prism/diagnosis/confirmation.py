@@ -9,7 +9,7 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
-from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
+from prism.diagnosis.assessment.finding_scope import covers_all_steps, steps_of
 from prism.diagnosis.assessment.root_causes import overlap
 from prism.diagnosis.comparisons import Case
 from prism.diagnosis.slow_steps import chance_of, hidden

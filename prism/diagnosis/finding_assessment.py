@@ -9,22 +9,23 @@ from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, confidence
 from prism.diagnosis.assessment.constants import ISOLATED
-from prism.diagnosis.assessment.cost import Cost, costs
 from prism.diagnosis.assessment.isolation import isolation
+from prism.diagnosis.comparisons import Case
+from prism.diagnosis.finding_cost import Cost, costs
 from prism.diagnosis.verdicts import GRAPH
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
 
 
 def assess_findings(
-    view: View, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = ISOLATED, least: float = c.CERTAIN
+    case: Case, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = ISOLATED, least: float = c.CERTAIN
 ) -> list[Finding]:
     """Add cost, hosts to isolate and confidence to findings.
 
     Parameters
     ----------
-    view : View
-        The job by step and edge.
+    case : Case
+        The job.
     findings : sequence of Finding
         Its findings.
     seen : Completeness
@@ -40,8 +41,8 @@ def assess_findings(
         In the order of `findings`.
     """
     return [
-        _assessed(view, finding, cost, seen, min_probability, least)
-        for finding, cost in zip(findings, costs(view, findings), strict=True)
+        _assessed(case.view, finding, cost, seen, min_probability, least)
+        for finding, cost in zip(findings, costs(case, findings), strict=True)
     ]
 
 

@@ -12,10 +12,9 @@ from prism.diagnosis._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
 from prism.diagnosis.explained_delay import explained_shares
+from prism.diagnosis.pipeline_causes import MEETING
 from prism.graph.job_view import View
-from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import Shift, by_chance
-from prism.loops.arrays.intervals import union
 from prism.loops.arrays.medians import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
 
@@ -54,26 +53,50 @@ def verdicts(case: Case) -> list[Verdict]:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
+    """Find causes of spans of steps that took longer than others, or in which a part was slower.
+
+    Adjacent spans with the same cause are one, if it is also the cause of both together.
+    """
     out: list[Verdict] = []
     for one in slow_spans(view, comparison.delays, comparison.gone)[: c.MOST]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
-        during = comparison.during(one.start, one.stop)
-        mine = comparison.explained(during)
-        top = int(np.argmax(mine))
-        best = comparison.which[top]
-        if best.cause == "work" and hidden(view):
-            continue
-        alone = best.cause == "network" and best.subject in ("endpoint", "host")
-        chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
-        if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
-            continue
-        found = _verdict(view, comparison, mine, one, during)
-        found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
-        if found.share >= c.ENOUGH - c.FEWER * best.larger:
-            out.append(found)
+        found = _cause_of(view, comparison, one)
+        beside = [
+            known
+            for known in out
+            if found and _same_cause(known, found) and one.start <= known.stop and known.start <= one.stop
+        ]
+        if found and beside:
+            near = [found, *beside]
+            span = SlowSpan(min(v.start for v in near), max(v.stop for v in near), max(v.score for v in near), one.chance)
+            whole = _cause_of(view, comparison, span)
+            if whole and _same_cause(whole, found):
+                out, found = [known for known in out if known not in beside], whole
+        out += [found] if found else []
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
+
+
+def _same_cause(one: Verdict, other: Verdict) -> bool:
+    """Whether two verdicts blame the same parts."""
+    return (one.candidate.cause, one.candidate.ids) == (other.candidate.cause, other.candidate.ids)
+
+
+def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
+    """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
+    during = comparison.during(one.start, one.stop)
+    mine = comparison.explained(during)
+    top = int(np.argmax(mine))
+    best = comparison.which[top]
+    if best.cause == "work" and hidden(view):
+        return None
+    alone = best.cause == "network" and best.subject in ("endpoint", "host")
+    chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
+    if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
+        return None
+    found = _verdict(view, comparison, mine, one, during)
+    found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
+    return found if found.share >= c.ENOUGH - c.FEWER * best.larger else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
@@ -152,7 +175,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     """Build the verdict on the candidate that explains most, with its probability and those of the others."""
     which, top = comparison.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(_cost(comparison, which[top], during), (1 - c.LEAST) * whole)
+    cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
     others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
@@ -191,40 +214,17 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
 
 
-def _cost(comparison: Comparison, one: Candidate, during: Mask) -> float:
-    """Cost of a candidate in some steps, ns; 0 if the steps would save too little without it.
-
-    Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
-    delays.
-    """
-    delays = comparison.delays
-    own = comparison.gone.within if one.cause == "network" else comparison.gone.before
-    each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
-    if comparison.always:
-        return _longer(delays, one, during) if one.cause == "network" else float(each.sum())
-    more = np.maximum(delays.more[during], 0.0)
-    if one.cause == "network":
-        return float(more.sum())
-    saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
-    return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
-
-
-def _longer(delays: Delays, one: Candidate, during: Mask) -> float:
-    """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""
-    t, most = delays.transfers, 0.0
-    for lane in one.lanes.tolist():
-        mine = np.flatnonzero((t.lane == lane) & during[t.step])
-        if len(mine):
-            begin, end = union(*(column[mine].astype(np.int64) for column in delays.at))
-            share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
-            most = max(most, share * float((end - begin).sum()))
-    return most
-
-
 def hidden(view: View) -> bool:
-    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work."""
+    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work.
+
+    Not if each of them meets others on the network within a micro-batch: there the delay of an earlier stage shows first.
+    """
     stages = view.parallelism.stages
-    return any(len({stages.get(member) for member in members}) > 1 for members in view.parallelism.unseen)
+    meet = {code for edge in view.edges if view.kinds.get(edge) in MEETING for code in edge}
+    return any(
+        len({stages.get(member) for member in members}) > 1 and any(view.code[member] not in meet for member in members)
+        for members in view.parallelism.unseen
+    )
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from prism.detectors.switch_queues import Hop, queues, waiting
 from prism.diagnosis import constants as c
-from prism.diagnosis.assessment.confidence import Completeness
+from prism.diagnosis.assessment.confidence import Completeness, peers_known
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Mask
 from prism.diagnosis.slow_steps import Verdict, verdicts
@@ -55,7 +55,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     missed = _missed(one)
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
-    sure = min(sure, view.parallelism.layout.confidence) if one.always else sure  # the layout defines the peers
+    sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(

@@ -72,6 +72,10 @@ def transfers_of(view: Steps) -> Transfers:
     known = (src >= 0) & (dst >= 0)
     rows, src, dst = rows[known], src[known], dst[known]
     pairs, lane = np.unique(src.astype(np.int64) * n + dst, return_inverse=True)
+    whole = np.bincount(lane, flows.octets[rows])
+    known = (whole >= c.TRIFLE * whole.max(initial=0.0))[lane]
+    rows, src, dst = rows[known], src[known], dst[known]
+    pairs, lane = np.unique(src.astype(np.int64) * n + dst, return_inverse=True)
     order = np.lexsort((flows.start_ns[rows], lane))
     rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
     step = _steps(lane, flows.octets[rows].astype(np.float64), view.step_at(rows), len(pairs), steps)

@@ -1,4 +1,4 @@
-"""Describe one job for detectors: by step and edge (`job_steps`), what its records needed, and its pauses."""
+"""Describe one job for detectors: by step and edge (`job_steps`), which records show work, and its pauses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Floats, Steps
-from prism.graph.record_dependencies import needed
 from prism.loops.arrays.group_sums import highest
-from prism.loops.arrays.intervals import Ints, union
+from prism.loops.arrays.intervals import union
 
 __all__ = ["Floats", "View"]
 
@@ -29,14 +28,7 @@ class Pause(NamedTuple):
 
 
 class View(Steps):
-    """One job by step and edge, with what its records needed, and its pauses."""
-
-    @cached_property
-    def needed(self) -> Ints:
-        """Time at which all data that each record of `flows` needs had arrived, ns (`record_dependencies.needed`);
-        int64[flows].
-        """
-        return needed(self.flows, self.job, self.parallelism, [s[:, 1] for s in self.timeline.steps], self.hosts)
+    """One job by step and edge, with the records that show work, and its pauses."""
 
     @cached_property
     def work_relevant(self) -> NDArray[np.bool_]:

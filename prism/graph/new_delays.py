@@ -135,9 +135,10 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     return Delays(t, late, new, more, model, order, at, rested, paces, called, dependencies)
 
 
-def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
-    """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps
-    `model`.
+def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
+    """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps `model`.
+
+    A share `slack` more time is usual: connections differ.
     """
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     moved, took = (
@@ -146,8 +147,8 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
     pace = took / np.maximum(moved, 1.0)
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
-    usual = pace[order][np.minimum((first[:-1] + first[1:]) // 2, max(len(order) - 1, 0))]
-    return np.asarray(np.maximum(t.busy - t.octets * usual[alike[t.lane]], 0.0), np.float64)
+    usual = pace[order][np.clip((first[:-1] + first[1:] - 1) // 2, 0, max(len(order) - 1, 0))]  # of two the faster
+    return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike[t.lane]], 0.0), np.float64)
 
 
 def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
@@ -245,7 +246,8 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     if not len(steps):
         return None
     t = transfers
-    kinds = _split(_alike(view, t, beside))
+    alike = _alike(view, t, beside)
+    kinds = _split(alike)
     count = np.bincount(kinds)
     place = np.zeros(len(kinds), np.int64)
     order = np.argsort(kinds, kind="stable")
@@ -270,7 +272,9 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     rested = np.zeros((2, len(t.rows)))
     rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
     model = np.asarray(steps, np.int64)
-    paces, called = slower(t, model, _sizes(t)), _called(view, t, at[0], own[0])
+    alone = np.bincount(alike)[alike] < c.PEERS
+    alike = np.where(alone, alike.max() + 1 + _sizes(t), alike)
+    paces, called = slower(t, model, alike, slack=c.UNLIKE), _called(view, t, at[0], own[0])
     return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
 
 

@@ -18,7 +18,7 @@ from prism.graph import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints
-from prism.loops.dependencies.operation_links import transfers
+from prism.loops.dependencies.message_parts import transfers
 from prism.loops.detection.transfer_delays import Floats
 
 BEGIN, END = range(2)
@@ -171,7 +171,7 @@ def _lanes(view: View) -> dict[tuple[int, int], Lane]:
     called = np.flatnonzero(flows.control() & (flows.octets > 0))
     worded = np.isin(dst * n + src, ranks[flows.src[called]] * n + ranks[flows.dst[called]])
     begin, end, octets = flows.sent_ns[rows], flows.end_ns[rows], flows.octets[rows]
-    of, first, _, _ = transfers(begin, end, octets, bounds[:-1], bounds[1:], worded, c.SAME_MESSAGE)
+    of, first = transfers(begin, end, octets, bounds[:-1], bounds[1:], worded, c.SAME_MESSAGE)
     base, steps = int(view.begins[0]), len(view.ends)
     step, heads = view.step_at(rows).astype(np.int64), np.bincount(of, minlength=len(streams)).cumsum()
     out = {}

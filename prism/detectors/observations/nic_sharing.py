@@ -35,6 +35,24 @@ def shared(view: View, edges: Sequence[Pair], start: int, stop: int, *, slower: 
     return asked <= taking_turns
 
 
+def as_fast_in_sum(view: View, edges: Sequence[Pair], others: Sequence[Pair], *, slower: float) -> bool:
+    """Check whether edges of one endpoint move in sum as fast as `others` of another endpoint do: less than `slower` times more
+    slowly.
+
+    Then each is slow because more send at a time, as to the root of a gather.
+    """
+    for way in (0, 1):
+        ends = {key[way] for key in edges}
+        if len(ends) == 1 and len(edges) > 1:
+            elsewhere = defaultdict[int, list[Pair]](list)
+            for key in others:
+                elsewhere[key[way]].append(key)
+            sums = [float(np.nanmedian(_together(view, own))) for own in elsewhere.values()]
+            own = float(np.nanmedian(_together(view, edges)))
+            return bool(sums) and own * slower > float(np.median(sums))
+    return False
+
+
 def _together(view: View, keys: Sequence[Pair]) -> Floats:
     """Rate of some edges in sum while any of them sends, bit/s, by step; NaN if none does."""
     rows = np.concatenate([view.edges[key].rows for key in keys])

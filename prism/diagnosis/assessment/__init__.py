@@ -1,1 +1,1 @@
-"""Assess a finding: its cost (`cost`), its confidence (`confidence`), its root cause, and the hosts to isolate."""
+"""Assess a finding: its steps and ranks, its confidence (`confidence`), its root cause, and the hosts to isolate."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.columns.record import Flows, Ints
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.cost import covers_all_steps, steps_of
+from prism.diagnosis.assessment.finding_scope import covers_all_steps, steps_of
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
@@ -109,7 +109,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
     """Compute the expected share of such claims that are right; each possible error reduces it.
 
     A low score or few steps may be chance. A cause that does not fit its evidence, or another cause that fits as well, lowers
-    the confidence. Slowness in all steps, against peers, is no surer than the layout, which defines the peers.
+    the confidence. Slowness in all steps is no surer than the peers are known.
     """
     first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / c.CHANCE))
@@ -120,14 +120,29 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
         fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
     sure = seen.share * (1 - chance) * fit * named(view, finding)
     if finding.kind not in ("hang", "crash") and covers_all_steps(view, finding):
-        sure = min(sure, view.parallelism.layout.confidence)
+        sure = min(sure, peers_known(view, network=finding.kind != "slow_rank"))
     return round(float(np.clip(sure, 0.0, 1.0)), 3)
+
+
+def peers_known(view: View, *, network: bool) -> float:
+    """Probability that a comparison with peers in all steps holds: that of all layouts with as many stages as the reported one.
+
+    Peers have equal volume and stages; the other dimensions do not separate them. On the `network`, connections of equal volume
+    are equally fast under half of the other layouts, too.
+    """
+    layout = view.parallelism.layout
+    others = (one.layout for one in view.parallelism.alternatives)
+    known = min(layout.confidence + sum(one.confidence for one in others if one.pp == layout.pp), 1.0)
+    return (1 + known) / 2 if network else known
 
 
 def named(view: View, finding: Finding) -> float:
     """Probability of the parts that a finding names; 1 if there are no alternatives."""
     if finding.subject == "job":
         return 1.0
+    due = finding.evidence.get("due_first")  # of a hang: several ranks of one host may have been due
+    if due:
+        return (1 - c.NO_SUSPECT) * min(float(sum(due.get(rank, 0.0) for rank in finding.evidence["ranks"])), 1.0)
     parts = set(finding.ids)
     if view.topology is not None:
         parts |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}

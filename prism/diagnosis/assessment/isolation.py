@@ -12,7 +12,7 @@ import numpy as np
 
 from prism.detectors.observations.switch_losses import likeliest
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.cost import ranks_of
+from prism.diagnosis.assessment.finding_scope import ranks_of
 from prism.graph.job_view import View
 from prism.loops.detection.suspect_edges import seen_to_queue, verdicts
 from prism.model import Finding, Isolation

@@ -135,9 +135,6 @@ def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values:
         total[number[k], part[rows[k]]] += values[rows[k]]
 
 
-def last_before(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
-    """Last time of a group before each of the `at` moments; 0 if there is none. int64[len(asked)]."""
-    return _lasts(groups, times, asked, at, False, 0)
 
 
 def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:

@@ -109,33 +109,6 @@ def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
     return out
 
 
-def as_sent(given: Shares, handed: Shares) -> Ints:
-    """Time at which a group had received as much as it had sent before each of the records; 0 before its first.
-
-    In a collective whose members send as much as they receive, each forwards the data of the previous round. `UNKNOWN` for data
-    sent ahead of that: more of the same message.
-    """
-    return _as_sent(given, handed)
-
-
-@compiled
-def _as_sent(given: Shares, handed: Shares) -> Ints:
-    out = np.zeros(len(handed.order), np.int64)
-    for k in range(len(handed.begins) - 1):
-        low, high = (given.begins[k], given.begins[k + 1]) if k + 1 < len(given.begins) else (0, 0)
-        place = low
-        for i in range(handed.begins[k], handed.begins[k + 1]):
-            half = handed.own[i] / 2
-            share = handed.moved[i] - half
-            before = share - half if share > half * (1 + SLACK / 100) else 0.0
-            asked = (before - SLACK * min(before, half)) * (1 - SLACK / 1000)  # rounding errors of sums
-            if asked > 0:
-                place = _place(given.moved, low, high, place, k, asked)
-                known = place < high and given.time[place] <= handed.time[i]
-                out[handed.order[i]] = given.time[place] if known else UNKNOWN
-    return out
-
-
 @compiled
 def _place(moved: Floats, low: int, high: int, place: int, group: int, share: float) -> int:
     """First record of a group, from `low` to before `high`, at which it had moved a share; searched from `place`."""
@@ -145,28 +118,6 @@ def _place(moved: Floats, low: int, high: int, place: int, group: int, share: fl
     while place < high and 2.0 * group + moved[place] < goal:
         place += 1
     return place
-
-
-def given_as(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
-    """Time at which each of some groups had received a share of its octets; 0 for share 0, `UNKNOWN` if not yet at
-    that time.
-    """
-    return _given(given, share * (1 - SLACK / 1000), groups, at)  # rounding errors of sums
-
-
-@compiled
-def _given(given: Shares, share: Floats, groups: Ints, at: Ints) -> Ints:
-    """`given_as`; shares of a group come mostly in ascending order."""
-    out, last, many = np.zeros(len(groups), np.int64), given.begins.copy(), len(given.begins) - 1
-    for i in range(len(groups)):
-        if share[i] > 0:
-            k, out[i] = groups[i], UNKNOWN
-            if k < many:
-                high = given.begins[k + 1]
-                last[k] = place = _place(given.moved, given.begins[k], high, last[k], k, share[i])
-                if place < high and given.time[place] <= at[i]:
-                    out[i] = given.time[place]
-    return out
 
 
 def first_of(moved: Moved, pieces: int) -> Mask:

@@ -28,7 +28,8 @@ class Cut(NamedTuple):
 
     `votes` and `begun` are [ranks]; `moved` is the share of the step's octets that had moved. `between` are the two ranks
     between which data was due first most often, `often` the share of votes. `first` lists senders and receivers of all data
-    that may have been due first.
+    that may have been due first. `unsure` is the share of votes of each rank, as sender, and of its receivers, that rest on no
+    evidence of which of the two hung: float64[2, ranks].
     """
 
     votes: Floats
@@ -37,6 +38,15 @@ class Cut(NamedTuple):
     between: tuple[int, int] = (-1, -1)
     often: float = 0.0
     first: tuple[tuple[int, int], ...] = ()
+    unsure: Floats = np.zeros((2, 0))
+
+    @property
+    def likely(self) -> Floats:
+        """Probability of each rank: its votes, of which the receiver has a share where nothing shows whether it was ready."""
+        if not self.unsure.size:
+            return self.votes
+        sender, receiver = self.unsure
+        return np.asarray(self.votes + (1 - c.SENDER_HUNG) * (receiver - sender), np.float64)
 
 
 def overdue(
@@ -82,12 +92,13 @@ def overdue(
         begun[s.src] |= s.moved > min(np.median(s.octets) / 2, 4 * slack * s.usual)  # a TCP record may contain a whole step
     usual = sum(s.usual for s in streams)
     length = float(np.median(like[:, :, 1] - like[:, :, 0]))
-    votes = np.zeros(len(codes))
+    votes, unsure = np.zeros(len(codes)), np.zeros((2, len(codes)))
+    first = _first(streams)
     if (absent := _absent(streams, np.min(like[:, :, 0], axis=0), until, near * length)) is not None:
         votes[absent] = 1.0
     elif streams:
-        votes = _votes(streams, len(codes), until, near * length)
-    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), _first(streams))
+        votes, unsure = _votes(streams, len(codes), until, near * length, first)
+    return Cut(votes, begun, sum(s.moved for s in streams) / usual if usual else 0.0, *_between(streams), first, unsure)
 
 
 def _absent(
@@ -130,7 +141,8 @@ def _between(streams: list[Stream]) -> tuple[tuple[int, int], float]:
 def _first(streams: list[Stream]) -> tuple[tuple[int, int], ...]:
     """Ranks between which data was due that did not follow other due data in all steps; so it does not wait for that data.
 
-    Only data that was first in one of the steps is checked as a predecessor.
+    Only data that was first in one of the steps is checked as a predecessor. Equal times show no order: then, of lanes of
+    equal volume, as in one ring, those that moved nothing yet have no predecessor.
     """
     due = np.stack([s.due for s in streams]) if streams else np.zeros((0, 0))
     if not due.size:
@@ -138,34 +150,65 @@ def _first(streams: list[Stream]) -> tuple[tuple[int, int], ...]:
     known = np.isfinite(due).any(axis=0)
     waits = ~np.isfinite(due).any(axis=1)
     for i in np.unique(due.argmin(axis=0)[known]).tolist():
-        waits |= (due[i] <= due).all(axis=1) & (due[i] < due).any(axis=1)
-    return tuple((streams[i].src, streams[i].dst) for i in np.flatnonzero(~waits).tolist())
+        seen = np.isfinite(due[i])
+        waits |= (due[:, seen] > due[i, seen]).all(axis=1)
+    left = [streams[i] for i in np.flatnonzero(~waits).tolist()]
+    return tuple((one.src, one.dst) for one in left if not any(_begun_before(one, other) for other in left))
+
+
+def _begun_before(one: Stream, other: Stream, *, slack: float = c.COMPLETE, equal: float = c.EQUAL) -> bool:
+    """Whether a stream moved some of the step, and another one of equal volume nothing."""
+    alike = not one.control and not other.control and abs(one.usual - other.usual) <= equal * one.usual
+    return alike and other.moved <= slack * one.usual < one.moved
+
+
+def _shared(first: Sequence[tuple[int, int]]) -> int | None:
+    """The one rank at an end of all data that may have been due first; None if there is none, or several.
+
+    It sent nothing to one rank and was not ready for another. Each of its partners would explain only its own data.
+    """
+    ranks = set.intersection(*map(set, first)) if len(first) > 1 else set()
+    return ranks.pop() if len(ranks) == 1 else None
 
 
 def _votes(
-    streams: list[Stream], ranks: int, until: int, near: float, *, sure: float = c.ALWAYS_AT_END, clear: float = c.MOSTLY_BLAMED
-) -> Floats:
-    """Share of the steps in which each rank is to blame for the data that was due first.
+    streams: list[Stream],
+    ranks: int,
+    until: int,
+    near: float,
+    first: Sequence[tuple[int, int]],
+    *,
+    sure: float = c.ALWAYS_AT_END,
+    clear: float = c.MOSTLY_BLAMED,
+) -> tuple[Floats, Floats]:
+    """Share of the steps in which each rank is to blame for the data that was due first, and those without evidence
+    (`Cut.unsure`).
 
     A rank at one end in the share `sure` of the steps is to blame, if no other is in more than half of them. If no rank reaches
-    the share `clear`, it is the one that all others wait for.
+    the share `clear`, it is the one that all others wait for. `first`: as in `Cut`.
     """
     due = np.stack([s.due for s in streams])
     last = np.full(ranks, -np.inf)
     for s in streams:
         last[s.src] = max(last[s.src], s.end[s.high - 1] if s.high else -np.inf)
-    blamed, either = np.zeros(ranks), np.zeros(ranks)
-    share = 1 / due.shape[1]
+    blamed, either, unsure = np.zeros(ranks), np.zeros(ranks), np.zeros((2, ranks))
+    share, shared = 1 / due.shape[1], _shared(first)
     for k in np.flatnonzero(np.isfinite(due).any(axis=0)).tolist():
-        one = streams[int(np.argmin(due[:, k]))]
+        earliest = [s for s in streams if s.due[k] == due[:, k].min()]
+        one = next((s for s in earliest if (s.src, s.dst) in first), earliest[0])
         either[[one.src, one.dst]] += share
-        who = _to_blame(streams, one, k, last, until, near)
+        who, known = _to_blame(streams, one, k, last, until, near)
+        if not known and shared in (one.src, one.dst):
+            who, known = shared, True
         if who is not None:
             blamed[who] += share
+            unsure[:, [one.src, one.dst]] += share * (not known) * np.eye(2)
     second, top = np.sort(either)[-2:]
-    blamed = either * (either >= sure) if top >= sure and second <= 0.5 else blamed
+    none = np.zeros_like(unsure)
+    if top >= sure and second <= 0.5:
+        blamed, unsure = either * (either >= sure), none
     awaited = _awaited(streams) if blamed.max() < clear else None
-    return blamed if awaited is None else np.where(np.arange(ranks) == awaited, either.sum() / 2, 0.0)
+    return (blamed, unsure) if awaited is None else (np.where(np.arange(ranks) == awaited, either.sum() / 2, 0.0), none)
 
 
 def _awaited(streams: list[Stream]) -> int | None:
@@ -178,25 +221,27 @@ def _awaited(streams: list[Stream]) -> int | None:
     return awaited.pop() if len(awaited) == 1 and awaited <= {s.src for s in streams if not s.control} else None
 
 
-def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: int, near: float) -> int | None:
-    """The rank, of the two of the data due first in step `k`, that is to blame; None if unclear.
+def _to_blame(streams: list[Stream], one: Stream, k: int, last: Floats, until: int, near: float) -> tuple[int | None, bool]:
+    """The rank, of the two of the data due first in step `k`, that is to blame, None if unclear; and whether evidence says so.
 
     It is the one that did nothing later in the order. Times closer than `near`, ns, show no order. `last` is the last send of
-    each rank, ns.
+    each rank, ns. Without evidence it is the sender.
     """
     still = _went_on(streams, one, k, near)
     if still is not None:
-        return one.src if still == one.dst else one.dst
+        return (one.src if still == one.dst else one.dst), True
     silent = _silent(streams, one, until)
     if silent is not None:
-        return silent
+        return silent, True
     back = [s for s in streams if (s.src, s.dst) == (one.dst, one.src)]
     same = [s for s in back if not s.control and s.due[k] - one.due[k] <= near and mid_transfer(s, k) == mid_transfer(one, k)]
     same = [s for s in same if not _always_after(s, one, near)]
     if same and not one.control:
-        return min(one.src, one.dst, key=lambda r: last[r]) if abs(last[one.src] - last[one.dst]) > near else None
+        apart = abs(last[one.src] - last[one.dst]) > near
+        return (min(one.src, one.dst, key=lambda r: last[r]) if apart else None), True
     ready = _ready(one, [s for s in back if s.control], until)
-    return one.dst if ready is False or (ready is None and mid_transfer(one, k)) else one.src
+    halfway = ready is None and mid_transfer(one, k)
+    return (one.dst if ready is False or halfway else one.src), one.control or halfway or ready is not None
 
 
 def _went_on(streams: list[Stream], one: Stream, k: int, near: float) -> int | None:

@@ -26,6 +26,7 @@ def usual(
     turn. Usual is the median, over the turns `model` except the turn itself, of the time at which the lane was at that
     position. A transfer's begin is compared at the share `near` of its octets, its end as far before the end: records may be
     cut differently. If both turns have the same number of transfers, the k-th is compared with the k-th, whatever their sizes.
+    Else a small transfer at the border of a large one has no counterpart: a barrier, say, that only some lanes have.
     """
     low, high = share
     start, end = time
@@ -47,6 +48,8 @@ def usual(
                     alike = after - first == many
                     first = first + k - base if alike else transfer_at(low, first, after, place)
                     way = part if alike else (place - low[first]) / max(high[first] - low[first], 1e-12)
+                    if not alike and (high[k] - low[k]) < near * (high[first] - low[first]) and not near <= way <= 1 - near:
+                        continue
                     known[n] = start[first] + min(max(way, 0.0), 1.0) * (end[first] - start[first])
                     n += 1
                 if n:

@@ -9,9 +9,11 @@ from prism.detectors.hang import _guilty, _usual, hang, near_step_border
 from prism.loops.arrays.record_merging import bursts
 from prism.loops.detection.overdue_rank import Cut
 from prism.model import Severity
+from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.topology import parse
+from tests.prism.collective_jobs import CUBE, DDP, simulated
 from tests.prism.faults import FAULTS, RANK, case, named
 from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
 
@@ -226,3 +228,23 @@ def test_more_than_half_of_the_steps_are_enough_where_nobody_else_is_due_in_any(
 @pytest.mark.parametrize(("moved", "ends"), [(0.05, True), (0.5, False), (0.97, True)])
 def test_a_job_that_falls_silent_about_where_steps_end_near_step_border(moved, ends):
     assert near_step_border(moved) == ends
+
+
+def loud(findings):
+    return [(f.subject, f.ids) for f in findings if f.severity is not Severity.INFO]
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_of_two_that_wait_for_one_another_one_hangs(rank):
+    view = simulated(FAST, CUBE, Fault("hang", ranks=(rank,), first=8, seconds=2.0))
+    ((subject, ids),) = loud(hang(view))
+    assert f"10.10.{rank}.1" in ids
+    assert subject == ("link" if len(ids) == 2 else "endpoint")
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_of_a_branch_that_goes_up_and_then_down_the_lower_one_hangs(rank):
+    """Data sent down a tree soon after data sent up always follows it: its sender waits as well."""
+    job = replace(DDP, algorithm="tree", buckets=4, gradient_octets=400_000_000, forward_ms=200, backward_ms=400)
+    view = simulated(FAST, job, Fault("hang", ranks=(rank,), first=8, seconds=4.0))
+    assert loud(hang(view)) == [("endpoint", (f"10.10.{rank}.1",))]

@@ -5,13 +5,13 @@ from prism.diagnosis.comparisons import Case
 from prism.diagnosis.finding_assessment import assess_findings
 from prism.diagnosis.verdicts import findings
 from prism.model import Severity
-from tests.prism.diagnosis.assessment.test_cost import claims_of
+from tests.prism.diagnosis.test_finding_cost import claims_of
 from tests.prism.faults import case
 
 
 def test_a_claim_says_what_it_cost_whom_to_isolate_and_how_sure_it_is():
     view = case("slow rank")
-    (found,) = assess_findings(view, findings(Case(view), completeness(view)), completeness(view))
+    (found,) = assess_findings(Case(view), findings(Case(view), completeness(view)), completeness(view))
     assert found.severity is not Severity.INFO
     assert 1.1 < found.slowdown < 2
     assert found.lost_gpu_s > 0
@@ -24,10 +24,10 @@ def test_a_claim_says_what_it_cost_whom_to_isolate_and_how_sure_it_is():
 def test_a_claim_of_little_confidence_is_an_observation():
     view = case("slow NIC")
     (claim,) = claims_of(view)
-    (found,) = assess_findings(view, [replace(claim, score=1.0)], completeness(view))
+    (found,) = assess_findings(Case(view), [replace(claim, score=1.0)], completeness(view))
     assert found.severity is Severity.INFO
     assert found.confidence < 0.5
 
 
 def test_without_findings_nothing_is_done():
-    assert assess_findings(case("nothing"), [], completeness(case("nothing"))) == []
+    assert assess_findings(Case(case("nothing")), [], completeness(case("nothing"))) == []

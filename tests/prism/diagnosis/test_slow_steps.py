@@ -1,10 +1,14 @@
 """Test verdicts on the causes of slow steps."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from prism.diagnosis import slow_steps
+from prism.diagnosis._delay_spans import SlowSpan
 from prism.diagnosis.comparisons import Case
-from prism.diagnosis.slow_steps import chance_of, verdicts
+from prism.diagnosis.slow_steps import chance_of, hidden, verdicts
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address, placed, seen, training
 
@@ -78,3 +82,20 @@ def test_delays_that_come_elsewhere_as_well_may_be_chance():
     well = Case(case("nothing")).versus_own_steps
     top = int(np.argmax(well.explained(well.during(4, 6))))
     assert chance_of(well, top, 4, 6) > 0.5
+
+
+@pytest.mark.parametrize(("kind", "unknown"), [("tp", False), ("dp", True)])
+def test_stages_inside_hosts_are_visible_if_each_meets_others_on_the_network(kind, unknown):
+    """Ranks a and b are two stages on one host; c and d are their partners on another."""
+    code = {name: i for i, name in enumerate("abcd")}
+    edges = dict.fromkeys([(code["a"], code["c"]), (code["b"], code["d"])])
+    layout = SimpleNamespace(stages={"a": 0, "b": 1, "c": 0, "d": 1}, unseen=(("a", "b"), ("c", "d")))
+    assert hidden(SimpleNamespace(parallelism=layout, edges=edges, kinds=dict.fromkeys(edges, kind), code=code)) == unknown
+
+
+def test_adjacent_spans_with_one_cause_are_one(monkeypatch):
+    middle = (BAD.start + BAD.stop) // 2
+    halves = [SlowSpan(middle, BAD.stop, 40.0, 0.0), SlowSpan(BAD.start, middle, 30.0, 0.0)]
+    monkeypatch.setattr(slow_steps, "slow_spans", lambda *_: halves)
+    (one,) = verdicts(Case(case("slow rank")))
+    assert (one.candidate.ids, one.start, one.stop) == ((address(RANK),), BAD.start, BAD.stop)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.step_causes import _irregular, step_causes
+from prism.diagnosis.step_causes import _irregular, _spread_of_later, step_causes
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault, Job
 from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
@@ -66,3 +66,10 @@ def test_noise_and_slow_parts_are_no_uneven_data(faults):
 
 def test_a_healthy_job_has_no_causes():
     assert step_causes(view(job=DATA)) == []
+
+
+def test_the_later_of_two_ranks_varies_less_than_each():
+    work = np.random.default_rng(0).normal(100.0, 10.0, (4000, 8))
+    later = np.repeat(work.reshape(4000, 4, 2).max(axis=2), 2, axis=1)
+    assert _spread_of_later(later, 1e-9) == pytest.approx(later.std() / work.std(), rel=0.02)
+    assert _spread_of_later(work, 1e-9) == 1.0

@@ -10,8 +10,8 @@ from prism.diagnosis.verdicts import GRAPH, findings
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Fault
+from tests.prism.collective_jobs import CUBE, JOBS, OTHERS, simulated
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
-from tests.prism.graph.test_record_dependencies import CUBE, JOBS, OTHERS, simulated
 from tests.prism.traffic import address
 
 

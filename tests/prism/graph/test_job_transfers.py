@@ -4,7 +4,7 @@ import numpy as np
 
 from prism.graph.job_transfers import transfers_of
 from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
-from tests.prism.traffic import seen, training
+from tests.prism.traffic import MS, T0, Wire, placed, seen, training
 
 
 def test_each_lane_moves_all_it_moves_in_a_step_once():
@@ -46,3 +46,13 @@ def test_what_a_slow_rank_sends_late_belongs_to_the_step_of_its_volume():
     found = transfers_of(seen(wire.flows(TOPOLOGY), TOPOLOGY))
     moved = found.moved
     assert np.all(moved == moved[:, :1])
+
+
+def test_lanes_of_barriers_are_left_out():
+    wire = Wire()
+    for step in range(8):
+        for rank in range(4):
+            wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + step * 100 * MS)
+            wire.send(rank, (rank + 2) % 4, 64, T0 + (step * 100 + 50) * MS)
+    found = transfers_of(seen(wire.flows(), placed(4)))
+    assert sorted(found.lanes.tolist()) == [[rank, (rank + 1) % 4] for rank in range(4)]

@@ -1,6 +1,5 @@
 """Test what a view of a job adds to its steps."""
 
-import numpy as np
 import pytest
 
 from tests.prism.faults import case
@@ -17,4 +16,3 @@ def test_a_silence_of_all_is_a_pause_of_its_step():
 def test_all_records_of_a_job_alone_show_whether_its_ranks_work():
     view = case("nothing")
     assert view.work_relevant.all()
-    assert np.all(view.needed <= view.flows.end_ns.max())

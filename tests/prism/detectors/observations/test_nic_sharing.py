@@ -2,7 +2,7 @@
 
 import pytest
 
-from prism.detectors.observations.nic_sharing import shared
+from prism.detectors.observations.nic_sharing import as_fast_in_sum, shared
 from prism.detectors.slow_link import slow_link
 from prism.model import Severity
 from tests.prism.traffic import MS, T0, Wire, placed, seen
@@ -47,3 +47,19 @@ def test_others_there_are_as_slow_though_that_is_usual_for_them():
 def test_an_edge_alone_at_its_ends_shares_nothing():
     view = trees()
     assert not shared(view, [key for key in view.edges if key[:2] == (1, 0)], 2, 8, slower=1.1)
+
+
+@pytest.mark.parametrize(("gbits", "fast"), [(10.0, True), (3.0, False)])
+def test_all_that_send_to_one_rank_are_as_fast_in_sum_as_one_elsewhere(gbits, fast):
+    """Three ranks send to the root at once, each at a third of `gbits`; in between each sends to its neighbour."""
+    wire = Wire()
+    for step in range(8):
+        at = T0 + step * 100 * MS
+        for rank in (1, 2, 3):
+            wire.send(rank, 0, 10_000_000, at, gbits / 3)
+            wire.send(rank, 1 + rank % 3, 10_000_000, at + 80 * MS, 10.0)
+    view = seen(wire.flows(), placed(4))
+    gathered = [key for key in view.edges if key[1] == 0]
+    others = [key for key in view.edges if key[1] != 0]
+    assert as_fast_in_sum(view, gathered, others, slower=1.1) == fast
+    assert not as_fast_in_sum(view, gathered[:1], others, slower=1.1)

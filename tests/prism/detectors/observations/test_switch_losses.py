@@ -9,6 +9,7 @@ from prism.detectors import DETECTORS
 from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.detectors.slow_link import slow_link
 from prism.diagnosis.assessment.confidence import completeness
+from prism.diagnosis.comparisons import Case
 from prism.diagnosis.finding_assessment import assess_findings
 from prism.model import Severity
 from tests.prism.faults import BAD, FAULTS, NIC, TOPOLOGY, case
@@ -32,7 +33,7 @@ def lossy(view, *rows):
 
 def located(view):
     """Return the only claim on a link or switch."""
-    (one,) = [f for f in assess_findings(view, slow_link(view), completeness(view)) if f.severity is not Severity.INFO]
+    (one,) = [f for f in assess_findings(Case(view), slow_link(view), completeness(view)) if f.severity is not Severity.INFO]
     return one
 
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.assessment.confidence import completeness, confidence, named
-from prism.model import Isolation
-from tests.prism.diagnosis.assessment.test_cost import claims_of
+from prism.diagnosis.assessment.confidence import completeness, confidence, named, peers_known
+from prism.model import Alternative, Isolation
+from tests.prism.diagnosis.test_finding_cost import claims_of
 from tests.prism.faults import TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, seen, training
 
@@ -102,7 +102,8 @@ def test_that_a_job_stands_still_is_sure_though_who_is_to_blame_is_not():
 @pytest.mark.parametrize(
     ("name", "kind", "most"),
     [
-        ("NIC always slow", "slow_link", 0.3),
+        ("NIC always slow", "slow_link", 0.65),
+        ("NIC always slow", "slow_rank", 0.3),
         ("slow NIC", "slow_link", 1.0),
         ("NIC always slow", "hang", 1.0),
     ],
@@ -114,3 +115,12 @@ def test_no_claim_against_peers_is_surer_than_the_layout(name, kind, most):
     seen = completeness(view)
     assert confidence(view, claim, seen) > 0.5
     assert confidence(replace(view, parallelism=doubtful), claim, seen) == min(confidence(view, claim, seen), most)
+
+
+def test_layouts_with_as_many_stages_have_the_same_peers():
+    view = case("nothing")
+    layout = replace(view.parallelism.layout, confidence=0.3)
+    others = tuple(Alternative(replace(layout, pp=pp, confidence=p), "") for pp, p in ((1, 0.2), (2, 0.4)))
+    view = replace(view, parallelism=replace(view.parallelism, layout=layout, alternatives=others))
+    assert peers_known(view, network=False) == pytest.approx(0.5)
+    assert peers_known(view, network=True) == pytest.approx(0.75)

@@ -14,8 +14,6 @@ from prism.loops.dependencies.matched_volumes import (
     share_of,
     shares_of,
 )
-from prism.loops.dependencies.matched_volumes import as_sent as sent_of
-from prism.loops.dependencies.matched_volumes import given_as as given_of
 from prism.loops.dependencies.matched_volumes import moved_by as moved_of
 
 NO, YES = np.array([False]), np.array([True])
@@ -24,10 +22,6 @@ NO, YES = np.array([False]), np.array([True])
 def moved(group, times, octets=None):
     n = len(times)
     return Moved(np.full(n, group), np.array(times, np.int64), np.array(octets or [10] * n, np.int64))
-
-
-def as_sent(given, handed):
-    return sent_of(shares_of(given), shares_of(handed))
 
 
 def moved_by(given, group, time):
@@ -108,23 +102,6 @@ def test_no_number_of_pieces_where_more_is_sent_than_has_come():
     assert pieces_of(given, moved(1, []), np.zeros(0, np.int64)) == 0
 
 
-def test_a_round_needs_the_round_before():
-    """The peer was early twice and late once; its data of the same round was for later."""
-    given, handed = moved(0, [8, 18, 35, 38]), moved(0, [10, 20, 30, 40])
-    assert as_sent(given, handed).tolist() == [0, 8, 18, 35]
-
-
-def test_a_message_in_parts_that_waits_for_its_receiver_needs_nothing_that_is_known():
-    given, handed = moved(0, [31, 32, 61, 62], [1, 9, 1, 9]), moved(0, [10, 30, 40, 60], [1, 9, 1, 9])
-    assert as_sent(given, handed).tolist() == [0, UNKNOWN, 32, UNKNOWN]
-
-
-def test_rounds_of_one_group_do_not_answer_for_another():
-    given, handed = moved(0, [8, 18]), moved(1, [10, 20])
-    assert as_sent(given, handed).tolist() == [0, UNKNOWN]
-    assert len(as_sent(given, moved(0, []))) == 0
-
-
 some_moved = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 4)), max_size=16)
 
 
@@ -153,13 +130,6 @@ def test_shares_are_as_in_the_plain_twin(some, others):
     by = [own & (moved.time <= at) for own, at in zip(groups, asked.time, strict=True)]
     so_far = [sum(moved.octets[own]) / max(sum(moved.octets[every]), 1) for own, every in zip(by, groups, strict=True)]
     np.testing.assert_allclose(moved_by(moved, asked.group, asked.time), so_far)
-    share = asked.octets / 4
-    order = np.lexsort([moved.time, moved.group])
-    for group, at, part, found in zip(
-        asked.group, asked.time, share, given_of(shares_of(moved), share, asked.group, asked.time), strict=True
-    ):
-        came = [int(moved.time[i]) for i in order if moved.group[i] == group and last[i] >= part - 1e-3]
-        assert found == (0 if part == 0 else came[0] if came and came[0] <= at else UNKNOWN)
 
 
 @having(st.lists(st.tuples(st.booleans(), st.integers(-1, 1), st.integers(-1, 3), st.booleans(), *[st.integers(0, 50)] * 3)))

@@ -142,3 +142,38 @@ def test_who_alone_has_said_nothing_is_not_there(hung):
     every += [(410, r, (r + 1) % 4, 10**5) for r in range(4)]
     like = np.array([[[k * STEP - 1, (k + 1) * STEP - 1] for k in range(4)]] * 4)
     assert np.flatnonzero(_overdue(_flows(every, TCP), like).votes).tolist() == [hung]
+
+
+def _ring(hung: int) -> list[Sent]:
+    """A ring of four ranks that all begin together, round by round; the last events are those that rank `hung` is in."""
+    first = [(10, r, (r + 1) % 4, 10**6) for r in range(4)]
+    return [one for one in first if hung not in one[1:3]] + [one for one in first if hung in one[1:3]]
+
+
+@pytest.mark.parametrize("hung", range(4))
+def test_a_rank_that_neither_sent_nor_received_its_first_round_hung(hung):
+    cut = _cut([], _ring(hung), 2, TCP)
+    assert np.flatnonzero(cut.votes).tolist() == [hung]
+    assert cut.likely.tolist() == cut.votes.tolist()
+    assert len(cut.first) == 2
+
+
+def test_of_equal_lanes_those_that_moved_some_had_a_predecessor():
+    """Ranks 0 and 1 sent a first round; the second is due at the same time as the first one of ranks 2 and 3."""
+    ring = [
+        (10, 0, 1, 10**6),
+        (10, 3, 0, 10**6),
+        (20, 1, 2, 2 * 10**6),
+        (20, 2, 3, 2 * 10**6),
+        (20, 0, 1, 10**6),
+        (20, 3, 0, 10**6),
+    ]
+    cut = _cut([], ring, 2, TCP)
+    assert sorted(cut.first) == [(1, 2), (2, 3)]
+    assert np.flatnonzero(cut.votes).tolist() == [2]
+
+
+def test_whether_the_receiver_was_ready_is_unknown_without_a_sign_of_it():
+    cut = _cut([], RELAY, 2, TCP)
+    assert cut.votes.tolist() == pytest.approx([0, 0, 1, 0])
+    assert cut.likely.tolist() == pytest.approx([0, 0, 0.8, 0.2])
