@@ -37,6 +37,8 @@ class Candidate:
     @cached_property
     def lanes(self) -> Ints:
         """All lanes that the candidate may delay."""
+        if not len(self.sends) or not len(self.receives):
+            return self.sends if len(self.sends) else self.receives
         return np.union1d(self.sends, self.receives)
 
     @property

@@ -64,7 +64,7 @@ class Comparison:
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
             one = self.which[k]
-            saved = float(self.delays.saved(one.gone(self.delays.transfers, during))[during].sum()) / max(more, 1.0)
+            saved = float(self.delays.saved(one.gone(self.delays.transfers, during), during)[during].sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
@@ -98,7 +98,12 @@ class Case:
         found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
         return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
 
+    @cached_property
+    def which(self) -> list[Candidate]:
+        """Candidate causes; none without transfers."""
+        return [] if self.transfers is None else candidates(self.view, self.transfers)
+
     def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
-        which = candidates(self.view, delays.transfers)
+        which = self.which
         gone = lost(delays, delays.receivers(self.view), usual=not always)
         return Comparison(delays, which, gone, explained_shares(which, gone), always, beside)

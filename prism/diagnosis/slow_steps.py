@@ -205,7 +205,7 @@ def _cost(comparison: Comparison, one: Candidate, during: Mask) -> float:
     more = np.maximum(delays.more[during], 0.0)
     if one.cause == "network":
         return float(more.sum())
-    saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
+    saved = np.maximum(delays.saved(one.gone(delays.transfers, during), during)[during], np.minimum(each, more))
     return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
 
 

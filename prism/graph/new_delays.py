@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.group_sums import latest
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays, usual, usually
+from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays, usual
 
 Mask = NDArray[np.bool_]
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet
@@ -32,6 +33,20 @@ class Dependencies(NamedTuple):
     mates: tuple[Codes, Ints]
     circle: Codes
     soon: tuple[float, float]
+
+
+class Events(NamedTuple):
+    """Begins and ends of transfers in order of time, the same for all comparisons of a job.
+
+    `order`: events (`Transfers.order`). `at`: begin and end of each, ns; float64[2, transfers]. `idle_for`: time since the
+    sender and the receiver of each ended a transfer, at its begin. `called`: see `Delays`.
+    """
+
+    order: Ints
+    at: Floats
+    idle_for: Floats
+    called: Floats
+    dependencies: Dependencies
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +65,21 @@ class Delays:
     new: Floats
     more: Floats
     model: Ints
-    order: Ints
-    at: Floats
     rested: Floats
     slower: Floats
-    called: Floats
-    dependencies: Dependencies
+    events: Events
 
     @property
+    def at(self) -> Floats:
+        """Begin and end of each transfer, ns; float64[2, transfers]."""
+        return self.events.at
+
+    @property
+    def called(self) -> Floats:
+        """Time from the receiver's last control message to the begin of each transfer, ns."""
+        return self.events.called
+
+    @cached_property
     def took(self) -> float:
         """Median duration of the steps that define what is usual, ns."""
         begins = self.at[0] - self.transfers.start
@@ -72,8 +94,7 @@ class Delays:
         From two counts: which end had just ended a transfer, and control messages of receivers just before transfers
         (readiness, credits).
         """
-        t = self.transfers
-        sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
+        sends, hears = self.events.idle_for
         soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
         prompted = waits & (self.called < soon)
@@ -82,19 +103,27 @@ class Delays:
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
         return max(min((late + 1) / (early + 2), 1.0), answered)
 
-    def saved(self, gone: Mask) -> Floats:
-        """Compute how much shorter each step would have been without the new delays in `gone`, ns; float64[steps]."""
-        t = self.transfers
-        given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.dependencies
-        seen = ~np.isnan(self.late).any(axis=0)
+    def saved(self, gone: Mask, steps: Mask) -> Floats:
+        """Compute how much shorter some steps would have been without the new delays in `gone`, ns; float64[steps].
+
+        0 in other steps. Steps before the first delay that is gone remain as they are.
+        """
+        t, whole = self.transfers, np.zeros(self.transfers.steps)
+        if not steps.any() or not gone.any():
+            return whole
+        until = int(np.flatnonzero(steps)[-1])
+        order, at, _, _, dependencies = self.events
+        then = inherited_delays(
+            order, at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *dependencies, gone, self.new, until
+        )
+        seen = np.flatnonzero(~np.isnan(self.late).any(axis=0) & (t.step <= until))
         last = np.full((2, t.steps), -np.inf)
-        for row, taken in zip(last, (np.zeros_like(gone), gone), strict=True):
-            then = inherited_delays(*given, taken, self.new)
-            np.maximum.at(row, t.step[seen], (t.end - self.late[1] + then[1])[seen])
+        ends = t.end[seen]
+        for row, end in zip(last, (ends, ends - self.late[1, seen] + then[1, seen]), strict=True):
+            np.maximum.at(row, t.step[seen], end)
         known = np.isfinite(last).all(axis=0)
-        whole = np.zeros(t.steps)
         whole[known] = last[0, known] - last[1, known]
-        return np.diff(whole, prepend=0.0)
+        return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
 def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
@@ -125,14 +154,23 @@ def _quick(took: Floats) -> Ints:
 
 
 def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
-    late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR)
+    known = _events(view, t)
+    own = _idle(view, t, known.idle_for)
+    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
+    return Delays(t, late, _new(t, late, more, known), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
+
+
+def _events(view: Steps, t: Transfers) -> Events:
     began = (view.begins - view.begins[0]).astype(np.float64)
-    order, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
-    new = inherited_delays(order, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    own = _idle(view, t, order, at)
-    rested = usually(t.begin, t.steps, model, (t.low, t.high), own, c.NEAR)
-    paces, called = slower(t, model, np.arange(len(t.lanes))), _called(view, t, at[0], own[0])
-    return Delays(t, late, new, more, model, order, at, rested, paces, called, dependencies)
+    order, at = t.order(began), t.at(began)
+    idle_for = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
+    return Events(order, at, idle_for, _called(view, t, at[0], idle_for[0]), dependencies_of(view, t))
+
+
+def _new(t: Transfers, late: Floats, more: Floats, known: Events) -> Floats:
+    """Compute which part of each delay is new; float64[2, transfers]."""
+    ends = (t.src, t.dst)
+    return inherited_delays(known.order, known.at, ends, t.lane, t.step, late, more, *known.dependencies, *NONE, t.steps)
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
@@ -163,15 +201,14 @@ def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
 
 
-def _idle(view: Steps, t: Transfers, order: Ints, at: Floats) -> Floats:
+def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     """Time since the sender and the receiver of each transfer last ended a transfer, at its begin (`transfer_delays.idle`).
 
     Infinite for receivers that send nothing visible, if all traffic is RDMA: what is written to a rank shows nothing of it.
     """
-    out = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
-    if view.one_sided:
-        out[1, ~np.isin(t.dst, t.src)] = np.inf
-    return out
+    if not view.one_sided:
+        return idle_for
+    return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
 def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
@@ -260,18 +297,12 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     cell = np.sort(cell, kind="stable")
     begin = np.searchsorted(cell, np.arange(len(count) * len(steps) * most + 1)).astype(np.int64)
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
-    late = np.full((2, len(t.rows)), np.nan)
-    late[:, order] = usual(begin, most, np.arange(most), shares, times, c.NEAR)
-    began = (view.begins - view.begins[0]).astype(np.float64)
-    moments, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
-    more = np.zeros(t.steps)
-    new = inherited_delays(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    own = _idle(view, t, moments, at)
-    rested = np.zeros((2, len(t.rows)))
-    rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
-    model = np.asarray(steps, np.int64)
-    paces, called = slower(t, model, _sizes(t)), _called(view, t, at[0], own[0])
-    return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
+    events = _events(view, t) if known is None else known.events
+    late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
+    own = _idle(view, t, events.idle_for).take(order, axis=1)
+    late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
+    model, more = np.asarray(steps, np.int64), np.zeros(t.steps)
+    return Delays(t, late, _new(t, late, more, events), more, model, rested, slower(t, model, _sizes(t)), events)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:

@@ -17,69 +17,70 @@ Codes = NDArray[np.int32]
 
 @compiled
 def usual(
-    begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], near: float
-) -> Floats:
-    """Compute how much later than usual each transfer begins and ends; float64[2, transfers], NaN if nothing can be compared.
+    begin: Ints,
+    turns: int,
+    model: Ints,
+    share: tuple[Floats, Floats],
+    time: tuple[Floats, Floats],
+    idle_for: Floats,
+    near: float,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
 
-    Transfers are sorted by lane and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the
-    position of each in its lane's octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the
-    turn. Usual is the median, over the turns `model` except the turn itself, of the time at which the lane was at that
-    position. A transfer's begin is compared at the share `near` of its octets, its end as far before the end: records may be
-    cut differently. If both turns have the same number of transfers, the k-th is compared with the k-th, whatever their sizes.
+    Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
+    and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's
+    octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
+    sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
+    at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
+    before the end: records may be cut differently. If both turns have the same number of transfers, the k-th is compared with
+    the k-th, whatever their sizes.
     """
     low, high = share
     start, end = time
-    out = np.full((2, len(low)), np.nan)
-    known = np.empty(len(model))
+    late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
+    known = np.empty((4, len(model)))
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
         many = begin[cell + 1] - base
         for k in range(base, base + many):
-            for side in range(2):
-                part = near if side == 0 else 1 - near
-                place = low[k] + part * (high[k] - low[k])
-                n = 0
-                for other in model:
-                    first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
-                    if other == turn or first == after:
-                        continue
-                    alike = after - first == many
-                    first = first + k - base if alike else transfer_at(low, first, after, place)
-                    way = part if alike else (place - low[first]) / max(high[first] - low[first], 1e-12)
-                    known[n] = start[first] + min(max(way, 0.0), 1.0) * (end[first] - start[first])
-                    n += 1
-                if n:
-                    out[side, k] = start[k] + part * (end[k] - start[k]) - np.median(known[:n])
-    return out
-
-
-@compiled
-def usually(begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], values: Floats, near: float) -> Floats:
-    """Compute medians, over the turns `model`, of two `values` of the transfers that each is compared with (`usual`).
-
-    float64[2, transfers]; 0 if nothing can be compared.
-    """
-    low, high = share
-    out = np.zeros((2, len(low)))
-    known = np.empty((2, len(model)))
-    for cell in range(len(begin) - 1):
-        lane, turn = cell // turns, cell % turns
-        base = begin[cell]
-        many = begin[cell + 1] - base
-        for k in range(base, base + many):
-            place = low[k] + near * (high[k] - low[k])
             n = 0
             for other in model:
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
                 if other == turn or first == after:
                     continue
-                first = first + k - base if after - first == many else transfer_at(low, first, after, place)
-                known[0, n], known[1, n] = values[0, first], values[1, first]
+                alike = after - first == many
+                for side in range(2):
+                    part = near if side == 0 else 1 - near
+                    place = low[k] + part * (high[k] - low[k])
+                    same = first + k - base if alike else transfer_at(low, first, after, place)
+                    way = part if alike else (place - low[same]) / max(high[same] - low[same], 1e-12)
+                    insert(known[side], n, start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
+                    if side == 0:
+                        insert(known[2], n, idle_for[0, same])
+                        insert(known[3], n, idle_for[1, same])
                 n += 1
             if n:
-                out[0, k], out[1, k] = np.median(known[0, :n]), np.median(known[1, :n])
-    return out
+                for side in range(2):
+                    part = near if side == 0 else 1 - near
+                    late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known[side], n)
+                    rested[side, k] = middle(known[2 + side], n)
+    return late, rested
+
+
+@compiled
+def insert(values: Floats, n: int, value: float) -> None:
+    """Insert a value into the first `n` values, which are ascending. Few values: faster than to sort them."""
+    while n > 0 and values[n - 1] > value:
+        values[n] = values[n - 1]
+        n -= 1
+    values[n] = value
+
+
+@compiled
+def middle(values: Floats, n: int) -> float:
+    """Median of the first `n` values, which are ascending."""
+    return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
 
 
 @compiled
@@ -153,11 +154,12 @@ def part_done(now: float, began: float, ends: float, soon: tuple[float, float], 
 @compiled
 def delay_underway(
     k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
-    late: Floats, new: Floats, gone: Mask, soon: tuple[float, float],
+    grows: Floats, soon: tuple[float, float],
 ) -> float:  # fmt: skip
     """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
 
-    These are transfers that its sender receives, and all transfers of its own collective at either end.
+    These are transfers that its sender receives, and all transfers of its own collective at either end. `grows`: how
+    much the delay of each transfer grows while it lasts.
     """
     src, dst = ends
     own, most = circle[lane[k]], -np.inf
@@ -167,19 +169,19 @@ def delay_underway(
         together = own >= 0 and circle[lane[known]] == own
         done = part_done(at[0, k], at[0, known], at[1, known], soon, together)
         if done > 0 and (together or dst[known] == src[k]):
-            grows = remaining_delay(new[1, known], gone[1, known]) if new.shape[1] else late[1, known] - late[0, known]
-            most = max(most, then[0, known] + done * grows)
+            most = max(most, then[0, known] + done * grows[known])
     return most
 
 
 @compiled
 def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
-    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats,
+    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats, until: int,
 ) -> Floats:  # fmt: skip
     """Compute the delays of each transfer's begin and end if some new delays are `gone`; float64[2, transfers].
 
-    With `new` empty, compute the new delays instead: before each begin, and while it lasts.
+    With `new` empty, compute the new delays instead: before each begin, and while it lasts. Else delays until the first one
+    that is gone remain as they are, and those of turns after `until` are not computed.
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
@@ -193,43 +195,52 @@ def inherited_delays(
     src, dst = ends
     n, ranks = len(src), len(mates[1]) - 1
     again = new.shape[1] > 0
-    then = np.zeros((2, n)) if again else late
+    then = late.copy() if again else late
     out = then if again else np.zeros((2, n))
+    grows = late[1] - late[0]
     last = np.full(ranks, -1)
     underway = np.full((2, ranks), -1)
     before = np.full(lane.max() + 1 if n else 0, -1)
     highest = np.full(circle.max() + 1 if n else 0, -1)
+    left = 2 * np.count_nonzero(turn <= until)  # events to come
+    changed = not again
     for moment in order:
         k = moment % n
         own = circle[lane[k]]
+        if left == 0:
+            break
+        left -= turn[k] <= until
         if np.isnan(late[0, k]) or np.isnan(late[1, k]):
             continue
         if moment >= n:
-            if again:
-                then[1, k] = then[0, k] + remaining_delay(new[1, k], gone[1, k])
+            if changed and again:
+                then[1, k] = then[0, k] + grows[k]
             note_end(k, src[k], underway)
             note_end(k, dst[k], underway)
             last[src[k]] = last[dst[k]] = before[lane[k]] = k
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
             continue
-        most = max(
-            delay_of_last(k, src[k], mates, last, then[1], turn, more),
-            delay_of_last(k, dst[k], mates, last, then[1], turn, more),
-        )
-        known = before[lane[k]]
-        if known >= 0 and turn[known] == turn[k]:
-            most = max(most, then[1, known])
-        most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, late, new, gone, soon))
-        if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
-            most = max(most, then[1, highest[own]])
+        changed = changed or gone[0, k] or gone[1, k]
+        if changed:
+            most = max(
+                delay_of_last(k, src[k], mates, last, then[1], turn, more),
+                delay_of_last(k, dst[k], mates, last, then[1], turn, more),
+            )
+            known = before[lane[k]]
+            if known >= 0 and turn[known] == turn[k]:
+                most = max(most, then[1, known])
+            most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
+            if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
+                most = max(most, then[1, highest[own]])
+            most = most if most > -np.inf else 0.0
+            if again:
+                grows[k] = remaining_delay(new[1, k], gone[1, k])
+                then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
+            else:
+                out[0, k], out[1, k] = late[0, k] - most, grows[k]
         note_begin(k, src[k], underway, at)
         note_begin(k, dst[k], underway, at)
-        most = most if most > -np.inf else 0.0
-        if again:
-            then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
-        else:
-            out[0, k], out[1, k] = late[0, k] - most, late[1, k] - late[0, k]
     return out
 
 
