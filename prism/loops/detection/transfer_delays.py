@@ -213,8 +213,6 @@ def inherited_delays(
         if np.isnan(late[0, k]) or np.isnan(late[1, k]):
             continue
         if moment >= n:
-            if changed and again:
-                then[1, k] = then[0, k] + grows[k]
             note_end(k, src[k], underway)
             note_end(k, dst[k], underway)
             last[src[k]] = last[dst[k]] = before[lane[k]] = k
@@ -237,6 +235,7 @@ def inherited_delays(
             if again:
                 grows[k] = remaining_delay(new[1, k], gone[1, k])
                 then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
+                then[1, k] = then[0, k] + grows[k]  # not at its end: that of a transfer of one packet comes before its begin
             else:
                 out[0, k], out[1, k] = late[0, k] - most, grows[k]
         note_begin(k, src[k], underway, at)
