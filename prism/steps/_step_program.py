@@ -26,12 +26,16 @@ def found_on(clock: Clock) -> tuple[Clock, Period | None]:
     The pace is the idle time between bursts to the lowest power at which the traffic repeats nearly as well as at any power. A
     slow link makes transfers uneven; then idle times must have more weight.
     """
+    traffic = _traffic(clock)
     if not clock.bursts:
-        return clock, period_of(clock)
-    clocks = [clock.with_power(power) for power in c.POWERS]
-    found = [period_of(own) for own in clocks]
-    best = max((one.regular for one in found if one is not None), default=0.0)
-    usable = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
+        return clock, _period_on(clock, traffic)
+    clocks, found, best = [clock.with_power(power) for power in c.POWERS], list[Period | None](), 0.0
+    for own in clocks:
+        found.append(_period_on(own, traffic))
+        best = max(best, 0.0 if found[-1] is None else found[-1].regular)
+        if best >= c.NEAR_BEST:  # no other power shows a much better repetition: 1 is the maximum
+            break
+    usable = ((own, one) for own, one in zip(clocks, found, strict=False) if one and one.regular >= c.NEAR_BEST * best)
     return next(usable, (clock, None))
 
 
@@ -42,8 +46,37 @@ def period_of(clock: Clock) -> Period | None:
     if it varies more, because an operation that comes once per step varies most. It has less weight if it never repeats well:
     random choices, such as the order of partners, carry no information. Equal buckets repeat one by one; see `grouped`.
     """
-    power, groups = _spectra(clock)
-    found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
+    return _period_on(clock, _traffic(clock))
+
+
+@dataclass(frozen=True, eq=False)
+class _Traffic:
+    """Repetition of the sequences, without the pace.
+
+    `power`: power spectra by class; `repeats`: their autocorrelation smoothed at each of the `SCALES`; `varied`: how much a
+    sequence varies at each scale, the mean over classes.
+    """
+
+    power: Floats
+    repeats: list[Floats]
+    varied: list[float]
+
+
+def _traffic(clock: Clock) -> _Traffic:
+    kinds = np.unique(clock.kind)
+    spectra = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
+    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
+    power = np.stack([spectra[clock.kind == k].sum(0) for k in kinds])
+    whole = power.sum(0)  # the transform of a sum is the sum of transforms
+    repeats = [_autocorrelation(whole * _passed(scale)) for scale in c.SCALES]
+    varied = [float((_at_no_lag(power * _passed(scale)) / groups).mean()) for scale in c.SCALES]
+    return _Traffic(power, repeats, varied)
+
+
+def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
+    """Find the period (`period_of`) of a clock with this traffic and its own pace."""
+    pace_power = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
+    found = np.array([own for i in range(len(c.SCALES)) for own in _lags(traffic, pace_power, i)], np.float64).reshape(-1, 4)
     found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each sequence
     if not len(found):
         return None
@@ -55,19 +88,17 @@ def period_of(clock: Clock) -> Period | None:
     if best < c.LEAST:
         return None
     at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, lags, np.inf)))
+    power = np.concatenate([traffic.power, pace_power[None]])
     return Period(_sharpened(power, float(lags[at]), float(weight[at])), float(common[lags == lags[at]].max()))
 
 
-def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
-    """Find lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in
-    bins.
-    """
-    passed = _passed(scale)
-    both = np.stack([power[:-1].sum(0), power[-1]]) * passed  # the transform of a sum is the sum of transforms
-    sequences, pace = np.fft.irfft(both)[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
+def _lags(traffic: _Traffic, pace_power: Floats, number: int) -> list[tuple[float, float, float, float]]:
+    """Find lags at which the traffic, smoothed at a scale, repeats, the repetition of sequences and pace, and the weight."""
+    scale, sequences = c.SCALES[number], traffic.repeats[number]
+    pace = _autocorrelation(pace_power * _passed(scale))
     if pace[0] <= 0 or sequences[0] <= 0:
         return []
-    varied = float((_at_no_lag(power[:-1] * passed) / groups).mean())
+    varied = traffic.varied[number]
     weight = float(np.clip(varied / (varied + pace[0]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     sequences, pace = sequences / sequences[0], pace / pace[0]
     common = weight * sequences + (1 - weight) * pace
@@ -77,18 +108,14 @@ def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float,
     return [(float(p), float(sequences[p]), float(pace[p]), weight) for p in peaks.tolist()]
 
 
+def _autocorrelation(power: Floats) -> Floats:
+    """Autocorrelation from a power spectrum, of lags up to half of the clock, as if more lags had as many products."""
+    return np.asarray(np.fft.irfft(power)[: c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS))
+
+
 def _at_no_lag(power: Floats) -> Floats:
     """Autocorrelation at lag 0 of each row of spectra: the mean power over all frequencies, of which spectra hold half."""
     return np.asarray((2 * power.sum(1) - power[:, 0] - power[:, -1]) / (2 * c.BINS))
-
-
-def _spectra(clock: Clock) -> tuple[Floats, Floats]:
-    """Compute power spectra by class of sequences, the pace last, and the number of sequences in each class."""
-    kinds = np.unique(clock.kind)
-    sequences = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
-    pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
-    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
-    return np.stack([*(sequences[clock.kind == k].sum(0) for k in kinds), pace]), groups
 
 
 def _sharpened(power: Floats, lag: float, weight: float) -> float:

@@ -45,25 +45,34 @@ class Clock:
 
 def clock_of(sequences: Sequences, picked: Ints) -> Clock:
     """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
-    grid, shares = _bursts(sequences, picked) if sequences.bursts else _messages(sequences, picked)
-    progress = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
-    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, grid)
+    even = sequences.life / c.BINS
     if sequences.bursts:
-        density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
+        grid, shares = _bursts(sequences, picked)
+        edges = np.interp(np.arange(c.BINS + 1) / c.BINS, _lifetimes(sequences, picked) @ shares, grid)
+        # In bursts, a gap of less than 1 % of a bin is not idle.
+        density, pace = np.diff(_interpolated(edges, grid, shares)) * c.BINS, np.log(np.diff(edges) + even / 100)
     else:
-        density = _counted(sequences, picked)
-    spent, even = np.diff(edges), sequences.life / c.BINS
-    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
-    # In bursts, a gap of less than 1 % of a bin is not idle.
-    pace = np.log(spent + even / 100) if sequences.bursts else np.log1p(common / even) ** 2
+        grid, progress = _messages(sequences, picked)
+        edges, density = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, grid), _counted(sequences, picked)
+        spent = np.diff(edges)
+        common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
+        pace = np.log1p(common / even) ** 2
     return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, int(sequences.count[picked].max()))
 
 
-def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
+def _interpolated(at: Floats, grid: Floats, values: Floats) -> Floats:
+    """Interpolate each row of values, given on a grid; as `numpy.interp`, but places are found once for all rows."""
+    place = np.clip(np.searchsorted(grid, at, "right") - 1, 0, max(len(grid) - 2, 0))
+    slopes = np.diff(values) / np.diff(grid)
+    inside = np.clip(at, grid[0], grid[-1]) - grid[place]
+    return np.asarray(slopes.take(place, axis=1) * inside + values.take(place, axis=1))
+
+
+def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
     """Times at which messages end, and the clock before and after each: it jumps there and is constant in between."""
     at, share, of = _ended(sequences, picked)
     progress = np.cumsum(share * _weight(sequences, picked)[of])
-    return np.repeat(at, 2), [np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()]
+    return np.repeat(at, 2), np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()
 
 
 def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
@@ -99,8 +108,11 @@ def _counted(sequences: Sequences, picked: Ints) -> Floats:
     return moved.reshape(len(picked), c.BINS)
 
 
-def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
-    """Times at which bursts begin or end, and the share of each sequence moved by then; bursts move at a constant rate."""
+def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
+    """Times at which bursts begin or end, and the share of each sequence moved by then; bursts move at a constant rate.
+
+    float64[times] and float64[sequences, times].
+    """
     knots, moved = [], []
     for v in picked.tolist():
         own = sequences.records(v)
@@ -113,4 +125,4 @@ def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
         knots.append(at)
         moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))]))
     grid = np.unique(np.concatenate(knots))
-    return grid, [np.interp(grid, at, own) for at, own in zip(knots, moved, strict=True)]
+    return grid, np.stack([np.interp(grid, at, own) for at, own in zip(knots, moved, strict=True)])

@@ -15,7 +15,7 @@ import numpy as np
 from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, flipped
 from prism.loops.communicators.handover_test import Handover
-from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincides, course, side_by_side
+from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincidences, course, side_by_side
 from prism.loops.communicators.pair_lockstep import Collective, of_lanes
 
 
@@ -103,17 +103,15 @@ def _moving_at_once(
     direction.
     """
     keys, side = list(lanes), side_by_side(lanes.values())
-    courses = [course(*edge.moved, *edge.activity()) for edge in lanes.values()]
+    busy = [course(*edge.moved, *edge.activity()).busy for edge in lanes.values()]
     leaving: dict[int | str, list[int]] = defaultdict(list)
     for j, (there, *_) in enumerate(keys):
         leaving[place[there]].append(j)
+    meet = [(i, j) for i, key in enumerate(keys) for j in leaving[place[key[1]]] if place[key[0]] != place[keys[j][1]]]
     graph: nx.Graph[int] = nx.Graph()
-    for i, (src, here, *_) in enumerate(keys):
-        for j in leaving[place[here]]:
-            if place[src] != place[keys[j][1]]:
-                both = beyond(min(coincides(side, i, j), coincides(side, j, i)), courses[i], courses[j])
-                if both >= c.AT_LEAST_AT_ONE_TIME:
-                    graph.add_edge(i, j, both=both)
+    for (i, j), share in zip(meet, coincidences(side, np.array(meet, np.int64).reshape(-1, 2)).tolist(), strict=True):
+        if (both := beyond(share, max(busy[i], busy[j]))) >= c.AT_LEAST_AT_ONE_TIME:
+            graph.add_edge(i, j, both=both)
     out = []
     for part in nx.connected_components(graph):
         links: list[float] = [told["both"] for _, _, told in graph.subgraph(part).edges(data=True)]

@@ -191,9 +191,8 @@ def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
 
 
 @compiled
-def beyond(together: float, a: Course, b: Course) -> float:
-    """Simultaneous activity of two lanes beyond chance, given how busy they are."""
-    busy = max(a.busy, b.busy)
+def beyond(together: float, busy: float) -> float:
+    """Simultaneous activity of two lanes beyond chance, given how busy the busier one is."""
     return (together - busy) / max(1 - busy, 1e-9)
 
 
@@ -228,12 +227,21 @@ def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
 
 
 @compiled
+def coincidences(lanes: Lanes, pairs: Ints) -> Floats:
+    """Smaller one of the shares (`coincides`) of both lanes of each pair."""
+    out = np.empty(len(pairs))
+    for i in range(len(pairs)):
+        out[i] = min(coincides(lanes, pairs[i, 0], pairs[i, 1]), coincides(lanes, pairs[i, 1], pairs[i, 0]))
+    return out
+
+
+@compiled
 def _with(lanes: Lanes, one: int, other: int, a: Course, b: Course, threshold: float) -> bool:
     """Check whether a lane moves the share `threshold` of its octets, beyond chance, while another does; `a`, `b`: their
     courses.
     """
     busy = max(a.busy, b.busy)
-    return beyond(coincides(lanes, one, other, busy + threshold * (1 - busy)), a, b) >= threshold
+    return beyond(coincides(lanes, one, other, busy + threshold * (1 - busy)), busy) >= threshold
 
 
 @compiled

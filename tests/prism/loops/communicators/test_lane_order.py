@@ -15,6 +15,7 @@ from prism.loops.communicators.lane_order import (
     by_burst,
     by_share,
     close,
+    coincidences,
     coincides,
     course,
     homes_of,
@@ -109,6 +110,7 @@ def test_what_a_lane_moves_while_another_is_active(both, least):
     a, b = (lane(number, some) for number, some in enumerate(both))
     told, share = side_by_side([a, b]), moved_within(*a.moved, *b.activity())
     assert coincides(told, 0, 1) == share
+    assert coincidences(told, np.array([[0, 1], [1, 0]])).tolist() == [min(share, coincides(told, 1, 0))] * 2
     assert coincides(told, 0, 1, least) == share or (coincides(told, 0, 1, least) == 0 and share < least)
 
 
@@ -119,7 +121,10 @@ def test_lanes_belong_together_that_are_near_or_move_together(every, near):
     active = {edge.key: edge.activity() for edge in edges}
     graph = nx.empty_graph(len(edges))
     for a, b in combinations(range(len(edges)), 2):
-        if apart(edges[a], edges[b]) <= near or beyond(alike(edges[a], edges[b], active), told[a], told[b]) >= 0.5:
+        if (
+            apart(edges[a], edges[b]) <= near
+            or beyond(alike(edges[a], edges[b], active), max(told[a].busy, told[b].busy)) >= 0.5
+        ):
             graph.add_edge(a, b)
     homes, own = np.arange(len(edges)), np.arange(len(edges))
     found = joins(side_by_side(edges), homes, own, np.array([0, len(own)]), QUANTILES, 0.5, near)
