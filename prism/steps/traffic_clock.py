@@ -47,10 +47,8 @@ def clock_of(sequences: Sequences, picked: Ints) -> Clock:
     """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
     even = sequences.life / c.BINS
     if sequences.bursts:
-        grid, shares = _bursts(sequences, picked)
-        edges = np.interp(np.arange(c.BINS + 1) / c.BINS, _lifetimes(sequences, picked) @ shares, grid)
-        # In bursts, a gap of less than 1 % of a bin is not idle.
-        density, pace = np.diff(_interpolated(edges, grid, shares)) * c.BINS, np.log(np.diff(edges) + even / 100)
+        edges, density = _bursts(sequences, picked)
+        pace = np.log(np.diff(edges) + even / 100)  # a gap of less than 1 % of a bin is not idle
     else:
         grid, progress = _messages(sequences, picked)
         edges, density = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, grid), _counted(sequences, picked)
@@ -58,14 +56,6 @@ def clock_of(sequences: Sequences, picked: Ints) -> Clock:
         common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
         pace = np.log1p(common / even) ** 2
     return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, int(sequences.count[picked].max()))
-
-
-def _interpolated(at: Floats, grid: Floats, values: Floats) -> Floats:
-    """Interpolate each row of values, given on a grid; as `numpy.interp`, but places are found once for all rows."""
-    place = np.clip(np.searchsorted(grid, at, "right") - 1, 0, max(len(grid) - 2, 0))
-    slopes = np.diff(values) / np.diff(grid)
-    inside = np.clip(at, grid[0], grid[-1]) - grid[place]
-    return np.asarray(slopes.take(place, axis=1) * inside + values.take(place, axis=1))
 
 
 def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
@@ -109,20 +99,25 @@ def _counted(sequences: Sequences, picked: Ints) -> Floats:
 
 
 def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
-    """Times at which bursts begin or end, and the share of each sequence moved by then; bursts move at a constant rate.
-
-    float64[times] and float64[sequences, times].
-    """
-    knots, moved = [], []
+    """Times of the edges, and traffic of each sequence between them relative to its mean; bursts move at a constant rate."""
+    knots, rates, moved, under_way = list[Floats](), list[Floats](), list[Floats](), list[Ints]()
     for v in picked.tolist():
         own = sequences.records(v)
         begin, end = sequences.start[own], np.maximum(sequences.end[own], sequences.start[own] + 1)
         rate = sequences.weight[own] / sequences.weight[own].sum() / (end - begin)
         at = np.concatenate([begin, end])
         order = np.argsort(at, kind="stable")
-        at = at[order].astype(np.float64)
-        level = np.cumsum(np.concatenate([rate, -rate])[order])
-        knots.append(at)
-        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))]))
-    grid = np.unique(np.concatenate(knots))
-    return grid, np.stack([np.interp(grid, at, own) for at, own in zip(knots, moved, strict=True)])
+        knots.append(at[order].astype(np.float64))
+        rates.append(np.concatenate([rate, -rate])[order])
+        under_way.append(np.where(order < len(begin), 1, -1))
+        level = np.cumsum(rates[-1])
+        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(knots[-1]))]))
+    at = np.concatenate(knots)
+    order = np.argsort(at, kind="stable")
+    changes = np.concatenate([weight * own for weight, own in zip(_lifetimes(sequences, picked), rates, strict=True)])[order]
+    idle = np.cumsum(np.concatenate(under_way)[order])[:-1] == 0  # else errors of rounding remain
+    level = np.where(idle, 0.0, np.cumsum(changes)[:-1])
+    progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at[order]))]))
+    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, at[order])
+    density = [np.diff(np.interp(edges, own, share)) for own, share in zip(knots, moved, strict=True)]
+    return edges, np.stack(density) * c.BINS

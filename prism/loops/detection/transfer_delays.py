@@ -38,23 +38,30 @@ def usual(
     low, high = share
     start, end = time
     late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
-    known = np.empty((4, len(model)))
+    known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
         many = begin[cell + 1] - base
+        for i in range(len(model)):
+            at[0, i] = at[1, i] = begin[lane * turns + model[i]]
         for k in range(base, base + many):
             n = 0
-            for other in model:
+            for i in range(len(model)):
+                other = model[i]
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
                 if other == turn or first == after:
                     continue
                 alike = after - first == many
                 for side in range(2):
                     part = near if side == 0 else 1 - near
-                    place = low[k] + part * (high[k] - low[k])
-                    same = first + k - base if alike else transfer_at(low, first, after, place)
-                    way = part if alike else (place - low[same]) / max(high[same] - low[same], 1e-12)
+                    same, way = first + k - base, part
+                    if not alike:
+                        place = low[k] + part * (high[k] - low[k])
+                        while at[side, i] + 1 < after and low[at[side, i] + 1] <= place:
+                            at[side, i] += 1
+                        same = at[side, i]
+                        way = (place - low[same]) / max(high[same] - low[same], 1e-12)
                     insert(known[side], n, start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
                     if side == 0:
                         insert(known[2], n, idle_for[0, same])
@@ -81,18 +88,6 @@ def insert(values: Floats, n: int, value: float) -> None:
 def middle(values: Floats, n: int) -> float:
     """Median of the first `n` values, which are ascending."""
     return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
-
-
-@compiled
-def transfer_at(low: Floats, first: int, after: int, place: float) -> int:
-    """Find the last transfer from `first` to before `after` that begins at `place` or before; the first if none does."""
-    while after - first > 1:
-        half = (first + after) // 2
-        if low[half] <= place:
-            first = half
-        else:
-            after = half
-    return first
 
 
 @compiled

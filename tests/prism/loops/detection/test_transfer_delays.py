@@ -12,7 +12,6 @@ from prism.loops.detection.transfer_delays import (
     note_end,
     part_done,
     remaining_delay,
-    transfer_at,
     usual,
 )
 
@@ -64,11 +63,6 @@ def test_the_median_of_inserted_values(values):
         insert(ordered, n, value)
     assert ordered[: len(values)].tolist() == sorted(values)
     assert middle(ordered, len(values)) == np.median(values)
-
-
-@pytest.mark.parametrize(("place", "which"), [(-1.0, 0), (0.0, 0), (0.3, 1), (0.99, 2)])
-def test_the_transfer_at_a_place(place, which):
-    assert transfer_at(np.array([0.0, 0.25, 0.5]), 0, 3, place) == which
 
 
 def chain(late, *, circle=-1, soon=0.0):
