@@ -18,6 +18,7 @@ from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.group_sums import latest
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.medians import in_order
 from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays, usual
 
 Mask = NDArray[np.bool_]
@@ -38,15 +39,33 @@ class Dependencies(NamedTuple):
 class Events(NamedTuple):
     """Begins and ends of transfers in order of time, the same for all comparisons of a job.
 
-    `order`: events (`Transfers.order`). `at`: begin and end of each, ns; float64[2, transfers]. `idle_for`: time since the
-    sender and the receiver of each ended a transfer, at its begin. `called`: see `Delays`.
+    `by`: transfers in order of their begins. `order`: events of transfers that are numbered in this order (`in_time`), so that
+    a loop over events finds its data side by side. `at`: begin and end of each, ns; float64[2, transfers]; `begun`: the same
+    in this order. `idle_for`: time since the sender and the receiver of each ended a transfer, at its begin. `called`: see
+    `Delays`.
     """
 
+    by: NDArray[np.intp]
     order: Ints
+    ends: tuple[Codes, Codes]
+    lane: Codes
+    turn: Codes
+    begun: Floats
     at: Floats
     idle_for: Floats
     called: Floats
     dependencies: Dependencies
+
+    def delays(self, late: Floats, more: Floats, gone: Mask, new: Floats, until: int) -> Floats:
+        """Compute new delays, or those that remain (`transfer_delays.inherited_delays`), of transfers in order of begins."""
+        events = self.order, self.begun, self.ends, self.lane, self.turn
+        return inherited_delays(*events, late, more, *self.dependencies, gone, new, until)
+
+    def new(self, late: Floats, more: Floats) -> Floats:
+        """Compute new delays of transfers in their own order."""
+        out = np.empty_like(late)
+        out[:, self.by] = self.delays(late.take(self.by, axis=1), more, *NONE, len(more))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,24 +122,27 @@ class Delays:
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
         return max(min((late + 1) / (early + 2), 1.0), answered)
 
+    @cached_property
+    def _by_begin(self) -> tuple[Floats, Floats, Floats]:
+        """Delays, new delays and ends since the begin of the step, of transfers in order of begins."""
+        by = self.events.by
+        return self.late.take(by, axis=1), self.new.take(by, axis=1), self.transfers.end[by]
+
     def saved(self, gone: Mask, steps: Mask) -> Floats:
         """Compute how much shorter some steps would have been without the new delays in `gone`, ns; float64[steps].
 
         0 in other steps. Steps before the first delay that is gone remain as they are.
         """
-        t, whole = self.transfers, np.zeros(self.transfers.steps)
+        whole = np.zeros(self.transfers.steps)
         if not steps.any() or not gone.any():
             return whole
-        until = int(np.flatnonzero(steps)[-1])
-        order, at, _, _, dependencies = self.events
-        then = inherited_delays(
-            order, at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *dependencies, gone, self.new, until
-        )
-        seen = np.flatnonzero(~np.isnan(self.late).any(axis=0) & (t.step <= until))
-        last = np.full((2, t.steps), -np.inf)
-        ends = t.end[seen]
-        for row, end in zip(last, (ends, ends - self.late[1, seen] + then[1, seen]), strict=True):
-            np.maximum.at(row, t.step[seen], end)
+        until, (late, new, ends), events = int(np.flatnonzero(steps)[-1]), self._by_begin, self.events
+        then = events.delays(late, self.more, gone.take(events.by, axis=1), new, until)
+        seen = np.flatnonzero((events.turn <= until) & ~np.isnan(late[0] + late[1]))
+        turn, usual_end = events.turn[seen], ends[seen] - late[1, seen]
+        last = np.full((2, len(whole)), -np.inf)
+        np.maximum.at(last[0], turn, ends[seen])
+        np.maximum.at(last[1], turn, usual_end + then[1, seen])
         known = np.isfinite(last).all(axis=0)
         whole[known] = last[0, known] - last[1, known]
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
@@ -157,20 +179,32 @@ def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
     known = _events(view, t)
     own = _idle(view, t, known.idle_for)
     late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
-    return Delays(t, late, _new(t, late, more, known), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
+    return Delays(t, late, known.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
 
 
 def _events(view: Steps, t: Transfers) -> Events:
-    began = (view.begins - view.begins[0]).astype(np.float64)
-    order, at = t.order(began), t.at(began)
-    idle_for = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
-    return Events(order, at, idle_for, _called(view, t, at[0], idle_for[0]), dependencies_of(view, t))
+    at = t.at((view.begins - view.begins[0]).astype(np.float64))
+    by, order = in_time(*at.astype(np.int64))
+    begun, ends, lane, turn = at.take(by, axis=1), (t.src[by], t.dst[by]), t.lane[by], t.step[by]
+    idle_for = np.empty_like(at)
+    idle_for[:, by] = idle(order, begun, ends, len(view.job.endpoints))
+    called, dependencies = _called(view, t, at[0], idle_for[0]), dependencies_of(view, t)
+    return Events(by, order, ends, lane, turn, begun, at, idle_for, called, dependencies)
 
 
-def _new(t: Transfers, late: Floats, more: Floats, known: Events) -> Floats:
-    """Compute which part of each delay is new; float64[2, transfers]."""
-    ends = (t.src, t.dst)
-    return inherited_delays(known.order, known.at, ends, t.lane, t.step, late, more, *known.dependencies, *NONE, t.steps)
+def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
+    """Order of transfers by their begins, and their events in order of time; of simultaneous events, ends come first.
+
+    Events are begins (k) and ends (k + transfers) of the k-th transfer in the order of begins.
+    """
+    by, last, n = in_order(begins), in_order(ends), len(begins)
+    number = np.empty(n, np.int64)
+    number[by] = np.arange(n)
+    place = np.searchsorted(begins[by], ends[last]) + np.arange(n)
+    order, is_begin = np.empty(2 * n, np.int64), np.ones(2 * n, np.bool_)
+    is_begin[place] = False
+    order[place], order[is_begin] = number[last] + n, np.arange(n)
+    return by, order
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer]) -> Floats:
@@ -302,7 +336,7 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     own = _idle(view, t, events.idle_for).take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
     model, more = np.asarray(steps, np.int64), np.zeros(t.steps)
-    return Delays(t, late, _new(t, late, more, events), more, model, rested, slower(t, model, _sizes(t)), events)
+    return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, _sizes(t)), events)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:

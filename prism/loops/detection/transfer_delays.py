@@ -91,23 +91,18 @@ def middle(values: Floats, n: int) -> float:
 
 
 @compiled
-def remaining_delay(new: float, gone: bool) -> float:
-    """Remaining part of a new delay: none of a positive one if it is `gone`."""
-    return min(new, 0.0) if gone else new
+def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Codes, Floats], more: Floats) -> float:
+    """Delay of the transfers that an end and its mates ended last, at the begin of a turn; -inf if there is none.
 
-
-@compiled
-def delay_of_last(
-    k: int, end: int, mates: tuple[Codes, Ints], last: NDArray[np.int64], late: Floats, turn: Codes, more: Floats
-) -> float:
-    """Delay of the transfers that an end of transfer k and its mates ended `last`, at the begin of k's turn."""
-    who, of = mates
+    `last`: turn and delay of the transfer that each rank ended last; turn −1 for none.
+    """
+    (who, of), (turns, delays) = mates, last
     most = -np.inf
     for i in range(of[end], of[end + 1]):
-        known = last[who[i]]
-        if known >= 0:
-            value = late[known]
-            for t in range(turn[known], turn[k]):
+        known = who[i]
+        if turns[known] >= 0:
+            value = delays[known]
+            for t in range(turns[known], turn):
                 value -= more[t]
             most = max(most, value)
     return most
@@ -185,7 +180,7 @@ def inherited_delays(
     (`circle`, −1 for none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
-    is the excess duration of each turn.
+    is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.
     """
     src, dst = ends
     n, ranks = len(src), len(mates[1]) - 1
@@ -193,7 +188,7 @@ def inherited_delays(
     then = late.copy() if again else late
     out = then if again else np.zeros((2, n))
     grows = late[1] - late[0]
-    last = np.full(ranks, -1)
+    last = np.full(ranks, -1, np.int32), np.zeros(ranks)
     underway = np.full((2, ranks), -1)
     before = np.full(lane.max() + 1 if n else 0, -1)
     highest = np.full(circle.max() + 1 if n else 0, -1)
@@ -201,36 +196,37 @@ def inherited_delays(
     changed = not again
     for moment in order:
         k = moment % n
-        own = circle[lane[k]]
         if left == 0:
             break
         left -= turn[k] <= until
-        if np.isnan(late[0, k]) or np.isnan(late[1, k]):
+        if np.isnan(grows[k]):
             continue
+        own = circle[lane[k]]
         if moment >= n:
             note_end(k, src[k], underway)
             note_end(k, dst[k], underway)
-            last[src[k]] = last[dst[k]] = before[lane[k]] = k
+            last[0][src[k]] = last[0][dst[k]] = turn[k]
+            last[1][src[k]] = last[1][dst[k]] = then[1, k]
+            before[lane[k]] = k
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
             continue
+        known = before[lane[k]]
         changed = changed or gone[0, k] or gone[1, k]
         if changed:
-            most = max(
-                delay_of_last(k, src[k], mates, last, then[1], turn, more),
-                delay_of_last(k, dst[k], mates, last, then[1], turn, more),
-            )
-            known = before[lane[k]]
+            most = max(delay_of_last(src[k], turn[k], mates, last, more), delay_of_last(dst[k], turn[k], mates, last, more))
             if known >= 0 and turn[known] == turn[k]:
                 most = max(most, then[1, known])
             most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
             if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
                 most = max(most, then[1, highest[own]])
-            most = most if most > -np.inf else 0.0
+            most = 0.0 if most == -np.inf else most
             if again:
-                grows[k] = remaining_delay(new[1, k], gone[1, k])
-                then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
+                grows[k] = min(new[1, k], 0.0) if gone[1, k] else new[1, k]
+                then[0, k] = most + (min(new[0, k], 0.0) if gone[0, k] else new[0, k])
                 then[1, k] = then[0, k] + grows[k]  # not at its end: that of a transfer of one packet comes before its begin
+                if known == k:
+                    last[1][src[k]] = last[1][dst[k]] = then[1, k]
             else:
                 out[0, k], out[1, k] = late[0, k] - most, grows[k]
         note_begin(k, src[k], underway, at)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import against_peers, against_steps, host_mates
+from prism.graph.new_delays import against_peers, against_steps, host_mates, in_time
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -75,6 +75,16 @@ def test_without_the_delays_of_the_culprit_steps_take_what_they_usually_do(name,
     other = (t.lanes[t.lane] == (who + 6) % RANKS).any(axis=1)
     assert delays.saved(np.stack([other, other]), np.ones(t.steps, bool))[list(BAD)].sum() < 0.3 * saved.sum()
     assert view.period > 0
+
+
+def test_an_end_comes_before_what_begins_at_that_moment():
+    begins, ends = np.random.default_rng(1).integers(0, 20, (2, 50))
+    ends += begins
+    by, order = in_time(begins, ends)
+    assert by.tolist() == np.argsort(begins, kind="stable").tolist()
+    times = np.concatenate([begins[by], ends[by]])
+    assert sorted(order) == list(range(100))
+    assert np.lexsort((order < 50, times[order])).tolist() == list(range(100))
 
 
 def test_nothing_gone_saves_nothing():

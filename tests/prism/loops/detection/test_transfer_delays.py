@@ -11,7 +11,6 @@ from prism.loops.detection.transfer_delays import (
     note_begin,
     note_end,
     part_done,
-    remaining_delay,
     usual,
 )
 
@@ -129,9 +128,10 @@ def test_which_part_of_a_transfer_has_come(now, together, part):
 
 
 def test_a_gain_is_never_gone():
-    assert remaining_delay(-2.0, True) == -2.0
-    assert remaining_delay(2.0, True) == 0.0
-    assert remaining_delay(2.0, False) == 2.0
+    given = chain([[0, -4, -4], [0, -4, -4]])
+    new = inherited_delays(*given, *NONE, 9)
+    gone = np.ones((2, 3), np.bool_)
+    assert inherited_delays(*given, gone, new, 9).tolist() == [[0, -4, -4], [0, -4, -4]]
 
 
 def test_how_long_both_ends_had_ended_nothing():
