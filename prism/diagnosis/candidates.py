@@ -39,7 +39,8 @@ class Candidate:
         """All lanes that the candidate may delay."""
         if not len(self.sends) or not len(self.receives):
             return self.sends if len(self.sends) else self.receives
-        return np.union1d(self.sends, self.receives)
+        both = np.sort(np.concatenate([self.sends, self.receives]))
+        return both[np.append(True, np.diff(both) > 0)]
 
     @property
     def larger(self) -> bool:

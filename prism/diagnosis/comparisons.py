@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate, candidates
-from prism.diagnosis.explained_delay import Lost, explained_shares, lost
+from prism.diagnosis.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.recurring_delay import lasting_shares
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
@@ -104,6 +104,9 @@ class Case:
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
     def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
-        which = self.which
         gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Comparison(delays, which, gone, explained_shares(which, gone), always, beside)
+        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always, beside)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables_of(self.which, 0 if self.transfers is None else len(self.transfers.lanes))

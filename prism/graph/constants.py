@@ -23,4 +23,7 @@ TOGETHER = 0.02  # share of their own work: two ranks that begin an exchange wit
 EVEN_SHARES = (0.001, 0.05)  # relative difference of the shares that edges moved between two collectives: exact, then loose
 PROMPT = 4  # ratio of a response time to that of the promptest ones; slower responses waited for something else
 PROMPTEST = 0.1  # quantile of a rank's response times that stands for the promptest ones
+CHAINS = (
+    64  # pipelines whose hand-overs are compared: with more, the median of a stage moves by less than a fifth of its spread
+)
 SAME_MESSAGE = 0.01  # relative difference of the octets of equal messages between stages

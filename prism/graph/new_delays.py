@@ -136,13 +136,15 @@ class Delays:
         whole = np.zeros(self.transfers.steps)
         if not steps.any() or not gone.any():
             return whole
-        until, (late, new, ends), events = int(np.flatnonzero(steps)[-1]), self._by_begin, self.events
-        then = events.delays(late, self.more, gone.take(events.by, axis=1), new, until)
-        seen = np.flatnonzero((events.turn <= until) & ~np.isnan(late[0] + late[1]))
-        turn, usual_end = events.turn[seen], ends[seen] - late[1, seen]
+        since, until = np.flatnonzero(steps)[[0, -1]].tolist()
+        (late, new, ends), events = self._by_begin, self.events
+        gone = gone.take(events.by, axis=1)
+        then = events.delays(late, self.more, gone, new, until)
+        since = min(since, int(events.turn[gone.any(axis=0)].min()))
+        seen = np.flatnonzero((events.turn >= since) & (events.turn <= until) & ~np.isnan(late[0] + late[1]))
         last = np.full((2, len(whole)), -np.inf)
-        np.maximum.at(last[0], turn, ends[seen])
-        np.maximum.at(last[1], turn, usual_end + then[1, seen])
+        np.maximum.at(last[0], events.turn[seen], ends[seen])
+        np.maximum.at(last[1], events.turn[seen], ends[seen] - late[1, seen] + then[1, seen])
         known = np.isfinite(last).all(axis=0)
         whole[known] = last[0, known] - last[1, known]
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
