@@ -98,8 +98,8 @@ class Tables(NamedTuple):
 
 def tables_of(which: Sequence[Candidate], lanes: int) -> Tables:
     """Convert candidates to tables."""
-    parts = zip(*((one.sends, one.receives, one.lanes) for one in which), strict=True)
-    sends, receives, whole = (_table(own, lanes) for own in parts)
+    sends, receives = (_table(own, lanes) for own in zip(*((one.sends, one.receives) for one in which), strict=True))
+    whole = (sends + receives).sign()
     network, larger = (
         np.array(flags)[:, None] for flags in zip(*((o.cause == "network", o.larger) for o in which), strict=True)
     )

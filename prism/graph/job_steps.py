@@ -255,17 +255,26 @@ class Steps:
     @cached_property
     def paths(self) -> dict[Pair, tuple[str, ...]]:
         """Switches that most octets of each of `edges` crossed, in order; from the topology if the records name no switch."""
-        return {key: self._path(edge) for key, edge in self.edges.items()}
+        if len(self.flows.paths) > 1:
+            return {key: self._path(edge) for key, edge in self.edges.items()}
+        if self.flows.paths[0] or self.topology is None:
+            return dict.fromkeys(self.edges, self.flows.paths[0])
+        return {key: self._between(key) for key in self.edges}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
-        path = self.flows.paths[0]
-        if len(self.flows.paths) > 1:
-            codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-            path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
-        if path or self.topology is None:
-            return path
-        leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
+        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        return path or self._between(edge.key)
+
+    def _between(self, pair: Pair) -> tuple[str, ...]:
+        """Leaves of both ends of a pair."""
+        leaves = self._leaves[pair[0]], self._leaves[pair[1]]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+    @cached_property
+    def _leaves(self) -> list[str | None]:
+        """Leaf of each endpoint of `flows`; None if it is unknown."""
+        return [self.topology.leaf(address) if self.topology is not None else None for address in self.flows.endpoints]
 
 
 def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
