@@ -259,7 +259,12 @@ class Steps:
             return {key: self._path(edge) for key, edge in self.edges.items()}
         if self.flows.paths[0] or self.topology is None:
             return dict.fromkeys(self.edges, self.flows.paths[0])
-        return {key: self._between(key) for key in self.edges}
+        known: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
+        for key in self.edges:
+            leaves = self._leaves[key[0]], self._leaves[key[1]]
+            if leaves not in known:
+                known[leaves] = self._between(key)
+        return {key: known[self._leaves[key[0]], self._leaves[key[1]]] for key in self.edges}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
         codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
