@@ -62,32 +62,32 @@ def usual(
                             at[side, i] += 1
                         same = at[side, i]
                         way = (place - low[same]) / max(high[same] - low[same], 1e-12)
-                    insert(known[side], n, start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
+                    insert(known, side, n, start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
                     if side == 0:
-                        insert(known[2], n, idle_for[0, same])
-                        insert(known[3], n, idle_for[1, same])
+                        insert(known, 2, n, idle_for[0, same])
+                        insert(known, 3, n, idle_for[1, same])
                 n += 1
             if n:
                 for side in range(2):
                     part = near if side == 0 else 1 - near
-                    late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known[side], n)
-                    rested[side, k] = middle(known[2 + side], n)
+                    late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known, side, n)
+                    rested[side, k] = middle(known, 2 + side, n)
     return late, rested
 
 
 @compiled
-def insert(values: Floats, n: int, value: float) -> None:
-    """Insert a value into the first `n` values, which are ascending. Few values: faster than to sort them."""
-    while n > 0 and values[n - 1] > value:
-        values[n] = values[n - 1]
+def insert(values: Floats, row: int, n: int, value: float) -> None:
+    """Insert a value into the first `n` values of a row, which are ascending. Few values: faster than to sort them."""
+    while n > 0 and values[row, n - 1] > value:
+        values[row, n] = values[row, n - 1]
         n -= 1
-    values[n] = value
+    values[row, n] = value
 
 
 @compiled
-def middle(values: Floats, n: int) -> float:
-    """Median of the first `n` values, which are ascending."""
-    return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
+def middle(values: Floats, row: int, n: int) -> float:
+    """Median of the first `n` values of a row, which are ascending."""
+    return float(values[row, n // 2] if n % 2 else (values[row, n // 2 - 1] + values[row, n // 2]) / 2)
 
 
 @compiled

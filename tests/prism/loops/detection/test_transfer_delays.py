@@ -57,11 +57,11 @@ def test_a_turn_is_not_compared_with_itself():
 
 @pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
 def test_the_median_of_inserted_values(values):
-    ordered = np.empty(8)
+    ordered = np.empty((1, 8))
     for n, value in enumerate(values):
-        insert(ordered, n, value)
-    assert ordered[: len(values)].tolist() == sorted(values)
-    assert middle(ordered, len(values)) == np.median(values)
+        insert(ordered, 0, n, value)
+    assert ordered[0, : len(values)].tolist() == sorted(values)
+    assert middle(ordered, 0, len(values)) == np.median(values)
 
 
 def chain(late, *, circle=-1, soon=0.0):
