@@ -15,7 +15,7 @@ from collectors.columns.record import UDP, Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
-from prism.loops.arrays.group_sums import counted, places_in, ranges, tallied
+from prism.loops.arrays.group_sums import counted, places_in, ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
 from prism.loops.detection.unfinished_transfers import by_lane
@@ -180,9 +180,9 @@ class Steps:
 
         `number` is the edge, of `n`, of each of the `rows`. The last column is for records after the last step.
         """
-        out = np.zeros((n, len(self.ends) + 1))
-        tallied(rows, number, self._step, column, out)
-        return out
+        parts = len(self.ends) + 1
+        cell = number.astype(np.int64) * parts + self._step[rows]
+        return np.bincount(cell, column[rows], n * parts).astype(np.float64).reshape(n, parts)
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from prism.graph import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.edges import sending
-from prism.loops.arrays.group_sums import counted, highest, last_before, numbered
+from prism.loops.arrays.group_sums import counted, last_before, numbered
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.medians import in_order, quantile
 from prism.loops.dependencies.collective_ends import Codes, acted_before, bounded, evened, followed, ranged, tied
@@ -66,7 +66,7 @@ def replay(graph: Graph, gap: Floats) -> Floats:
 def ends(graph: Graph, times: Floats, steps: int) -> Floats:
     """Time of the last event of each step, in the unit of `times`; −inf for a step without events."""
     out = np.full(steps + 1, -np.inf)
-    highest(graph.step, times, out)
+    np.maximum.at(out, graph.step, times)
     return out[:steps]
 
 

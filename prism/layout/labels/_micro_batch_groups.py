@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from collectors.columns.record import Flows
-from collectors.compilation.compiled import compiled
 from prism.layout import constants as c
 from prism.layout.labels.collective_kinds import Members
 from prism.layout.labels.collective_rhythms import rhythm_of
@@ -78,20 +77,15 @@ def _active_share(step_ends: Mapping[Members, Ints], active: Mapping[Members, In
     return used / max(inner, 1)
 
 
-@compiled
 def _waited(arrivals: Ints, step_ends: Ints, active: Ints) -> tuple[int, int]:
     """Sum the intervals between successive `arrivals` within one step, and those of them in which something is `active`, ns.
 
     All times ascend. `step_ends` separates the steps.
     """
-    step, active_before = np.searchsorted(step_ends, arrivals), np.searchsorted(active, arrivals)
-    inner = used = 0
-    for i in range(1, len(arrivals)):
-        if step[i] == step[i - 1]:
-            inner += arrivals[i] - arrivals[i - 1]
-            if active_before[i] > active_before[i - 1]:
-                used += arrivals[i] - arrivals[i - 1]
-    return inner, used
+    apart = np.diff(arrivals)
+    inner = np.diff(np.searchsorted(step_ends, arrivals)) == 0
+    used = inner & (np.diff(np.searchsorted(active, arrivals)) > 0)
+    return int(apart[inner].sum()), int(apart[used].sum())
 
 
 def _begun(hands: Mapping[Pair, Edge], handover_of: Mapping[Pair, Handover]) -> Iterator[tuple[Ints, Ints, int]]:

@@ -24,7 +24,7 @@ from prism.layout.labels._tied_embeddings import without_tied
 from prism.layout.labels.collective_kinds import kinds_of
 from prism.layout.labels.pipelines import chains_of, reduction_times_of
 from prism.loops.arrays.edges import Edge, Pair, Rows, at_once, edges_of, ends, flipped, recurring
-from prism.loops.arrays.group_sums import highest, numbered, tallied
+from prism.loops.arrays.group_sums import numbered
 from prism.loops.communicators.all_to_all import completed
 from prism.loops.communicators.connection_lanes import Connections, connections, lanes, renewals
 from prism.loops.communicators.halving_doubling import cubes
@@ -167,8 +167,8 @@ def _lockstep(found: list[Collective], edges: Mapping[Pair, Edge], *, full: floa
 def _weighty(edges: Mapping[Pair, Edge], min_share: float) -> dict[Pair, Edge]:
     src, dst, volume = moves(edges.values())
     most = np.zeros(1 + max(src.max(initial=0), dst.max(initial=0)), np.int64)
-    highest(src, volume, most)
-    highest(dst, volume, most)
+    np.maximum.at(most, src, volume)
+    np.maximum.at(most, dst, volume)
     kept = volume >= min_share * np.minimum(most[src], most[dst])
     return {key: edge for (key, edge), keep in zip(edges.items(), kept.tolist(), strict=True) if keep}
 
@@ -231,8 +231,8 @@ def _pairs(flows: Flows, known: Connections, streams: tuple[Stream, ...]) -> tup
     label = np.full(len(flows), kinds.index("unknown"), np.int32)
     for stream in streams:
         label[stream.rows] = kinds.index(stream.kind)
-    moved = np.zeros((len(known.at), len(kinds)), np.int64)
-    tallied(known.rows, known.number, label, flows.octets, moved)
+    cell = known.number.astype(np.int64) * len(kinds) + label[known.rows]
+    moved = np.bincount(cell, flows.octets[known.rows], len(known.at) * len(kinds)).astype(np.int64).reshape(-1, len(kinds))
     src, dst = (side[known.rows[known.at]] for side in (flows.src, flows.dst))
     number, at = numbered(src, dst)
     by_kind = np.zeros((len(at), len(kinds)), np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair
-from prism.loops.arrays.group_sums import numbered, totals
+from prism.loops.arrays.group_sums import numbered
 from prism.loops.communicators.lane_order import moves
 from prism.loops.communicators.step_volumes import at_rests
 
@@ -46,8 +46,7 @@ def _of_lanes(edges: Mapping[Pair, Edge], *, least: int) -> list[tuple[int, set[
     src, dst, volume = moves(edges.values())
     low, high = np.minimum(src, dst), np.maximum(src, dst)
     number, at = numbered(low, high)
-    moved = np.zeros(len(at), np.int64)
-    totals(number, volume, moved)
+    moved = np.bincount(number, volume, len(at)).astype(np.int64)
     total = dict(zip(zip(low[at].tolist(), high[at].tolist(), strict=True), moved.tolist(), strict=True))
     found = list(_cubes(total, least))
     known = {frozenset(cube) for _, cube in found}

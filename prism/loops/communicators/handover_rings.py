@@ -15,7 +15,7 @@ import numpy as np
 from prism.loops import constants as c
 from prism.loops.arrays.edges import Edge, Pair, flipped
 from prism.loops.communicators.handover_test import Handover
-from prism.loops.communicators.lane_order import QUANTILES, beyond, by_share, coincidences, course, side_by_side
+from prism.loops.communicators.lane_order import QUANTILES, by_share, coincidences, course, side_by_side
 from prism.loops.communicators.pair_lockstep import Collective, of_lanes
 
 
@@ -110,7 +110,8 @@ def _moving_at_once(
     meet = [(i, j) for i, key in enumerate(keys) for j in leaving[place[key[1]]] if place[key[0]] != place[keys[j][1]]]
     graph: nx.Graph[int] = nx.Graph()
     for (i, j), share in zip(meet, coincidences(side, np.array(meet, np.int64).reshape(-1, 2)).tolist(), strict=True):
-        if (both := beyond(share, max(busy[i], busy[j]))) >= c.AT_LEAST_AT_ONE_TIME:
+        by_chance = max(busy[i], busy[j])
+        if (both := (share - by_chance) / max(1 - by_chance, 1e-9)) >= c.AT_LEAST_AT_ONE_TIME:
             graph.add_edge(i, j, both=both)
     out = []
     for part in nx.connected_components(graph):

@@ -191,12 +191,6 @@ def _mostly_within(one: Ints, other: Ints, cadence: float, near: float) -> bool:
 
 
 @compiled
-def beyond(together: float, busy: float) -> float:
-    """Simultaneous activity of two lanes beyond chance, given how busy the busier one is."""
-    return (together - busy) / max(1 - busy, 1e-9)
-
-
-@compiled
 def coincides(lanes: Lanes, a: int, b: int, least: float = 0.0) -> float:
     """Share of the octets of a lane that it moves while another is active, as `moved_within`; 0 if less than `least`."""
     begins, ends, own = lanes.cuts[b], lanes.cuts[b + 1], slice(lanes.low[a], lanes.high[a])
@@ -241,7 +235,8 @@ def _with(lanes: Lanes, one: int, other: int, a: Course, b: Course, threshold: f
     courses.
     """
     busy = max(a.busy, b.busy)
-    return beyond(coincides(lanes, one, other, busy + threshold * (1 - busy)), busy) >= threshold
+    together = coincides(lanes, one, other, busy + threshold * (1 - busy))
+    return bool((together - busy) / max(1 - busy, 1e-9) >= threshold)
 
 
 @compiled

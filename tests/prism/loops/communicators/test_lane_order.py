@@ -11,7 +11,6 @@ from prism.loops.arrays.edges import edge_from
 from prism.loops.arrays.intervals import moved_within
 from prism.loops.communicators.lane_order import (
     QUANTILES,
-    beyond,
     by_burst,
     by_share,
     close,
@@ -123,7 +122,7 @@ def test_lanes_belong_together_that_are_near_or_move_together(every, near):
     for a, b in combinations(range(len(edges)), 2):
         if (
             apart(edges[a], edges[b]) <= near
-            or beyond(alike(edges[a], edges[b], active), max(told[a].busy, told[b].busy)) >= 0.5
+            or (alike(edges[a], edges[b], active) - (busy := max(told[a].busy, told[b].busy))) / max(1 - busy, 1e-9) >= 0.5
         ):
             graph.add_edge(a, b)
     homes, own = np.arange(len(edges)), np.arange(len(edges))
