@@ -43,8 +43,7 @@ def usual(
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
         many = begin[cell + 1] - base
-        for i in range(len(model)):
-            at[0, i] = at[1, i] = begin[lane * turns + model[i]]
+        at[0] = at[1] = begin[lane * turns + model]
         for k in range(base, base + many):
             n = 0
             for i in range(len(model)):
@@ -58,9 +57,7 @@ def usual(
                     same, way = first + k - base, part
                     if not alike:
                         place = low[k] + part * (high[k] - low[k])
-                        while at[side, i] + 1 < after and low[at[side, i] + 1] <= place:
-                            at[side, i] += 1
-                        same = at[side, i]
+                        same = at[side, i] = transfer_at(low, at[side, i], after, place)
                         way = (place - low[same]) / max(high[same] - low[same], 1e-12)
                     insert(known, side, n, start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
                     if side == 0:
@@ -73,6 +70,14 @@ def usual(
                     late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known, side, n)
                     rested[side, k] = middle(known, 2 + side, n)
     return late, rested
+
+
+@compiled
+def transfer_at(low: Floats, known: int, after: int, place: float) -> int:
+    """Find the last transfer before `after` that begins at `place` or before it; the search starts at a `known` one."""
+    while known + 1 < after and low[known + 1] <= place:
+        known += 1
+    return known
 
 
 @compiled
@@ -164,6 +169,23 @@ def delay_underway(
 
 
 @compiled
+def delay_before(
+    k: int, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats, grows: Floats,
+    more: Floats, mates: tuple[Codes, Ints], soon: tuple[float, float], last: tuple[Codes, Floats], before: Ints, highest: Ints,
+    underway: Ints,
+) -> float:  # fmt: skip
+    """Longest delay of all predecessors of transfer k (`inherited_delays`); 0 if it has none."""
+    most = max(delay_of_last(ends[0][k], turn[k], mates, last, more), delay_of_last(ends[1][k], turn[k], mates, last, more))
+    known, own = before[lane[k]], circle[lane[k]]
+    if known >= 0 and turn[known] == turn[k]:
+        most = max(most, then[1, known])
+    most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
+    if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
+        most = max(most, then[1, highest[own]])
+    return 0.0 if most == -np.inf else most
+
+
+@compiled
 def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
     mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats, until: int,
@@ -211,21 +233,16 @@ def inherited_delays(
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
             continue
-        known = before[lane[k]]
         changed = changed or gone[0, k] or gone[1, k]
         if changed:
-            most = max(delay_of_last(src[k], turn[k], mates, last, more), delay_of_last(dst[k], turn[k], mates, last, more))
-            if known >= 0 and turn[known] == turn[k]:
-                most = max(most, then[1, known])
-            most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
-            if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
-                most = max(most, then[1, highest[own]])
-            most = 0.0 if most == -np.inf else most
+            most = delay_before(
+                k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway
+            )
             if again:
                 grows[k] = min(new[1, k], 0.0) if gone[1, k] else new[1, k]
                 then[0, k] = most + (min(new[0, k], 0.0) if gone[0, k] else new[0, k])
                 then[1, k] = then[0, k] + grows[k]  # not at its end: that of a transfer of one packet comes before its begin
-                if known == k:
+                if before[lane[k]] == k:
                     last[1][src[k]] = last[1][dst[k]] = then[1, k]
             else:
                 out[0, k], out[1, k] = late[0, k] - most, grows[k]

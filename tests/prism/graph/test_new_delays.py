@@ -1,12 +1,10 @@
 """Test where new delays arise, which ranks inherit them, and step times without them."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import against_peers, against_steps, host_mates, in_time
+from prism.graph.new_delays import against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -77,16 +75,6 @@ def test_without_the_delays_of_the_culprit_steps_take_what_they_usually_do(name,
     assert view.period > 0
 
 
-def test_an_end_comes_before_what_begins_at_that_moment():
-    begins, ends = np.random.default_rng(1).integers(0, 20, (2, 50))
-    ends += begins
-    by, order = in_time(begins, ends)
-    assert by.tolist() == np.argsort(begins, kind="stable").tolist()
-    times = np.concatenate([begins[by], ends[by]])
-    assert sorted(order) == list(range(100))
-    assert np.lexsort((order < 50, times[order])).tolist() == list(range(100))
-
-
 def test_nothing_gone_saves_nothing():
     _, delays = delays_of("slow rank")
     nothing = np.zeros((2, len(delays.transfers.rows)), bool)
@@ -111,12 +99,6 @@ def test_what_was_always_slow_is_late_against_its_peers():
 def test_too_few_steps_say_nothing():
     view = seen(training(dp=8, steps=3).flows(placed(8)), placed(8))
     assert against_steps(view, transfers_of(view)) is None
-
-
-def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
-    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
-    who, begins = host_mates(view)
-    assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
 
 
 def test_receivers_that_announce_themselves_are_waited_for():
