@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,19 +12,28 @@ from prism.diagnosis.explained_delay import Lost
 from prism.diagnosis.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import by_chance, even, held, shifts, spread, standing_out, unbroken
+from prism.loops.arrays.change_points import Shift, by_chance, even, held, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
-class SlowSpan(NamedTuple):
-    """Steps `start` to before `stop`, their deviation in robust standard deviations, and the expected number of such spans by
-    chance.
+@dataclass(frozen=True, eq=False)
+class SlowSpan:
+    """Steps `start` to before `stop`, and their deviation in robust standard deviations.
+
+    `rows`: delays by rank and step in which row number `row` has the `shift`; none if no chance is computed.
     """
 
     start: int
     stop: int
     score: float
-    chance: float
+    rows: Floats | None = None
+    row: int = 0
+    shift: Shift | None = None
+
+    @cached_property
+    def chance(self) -> float:
+        """Expected number of such spans by chance; computed on demand: noise has many spans, few are examined."""
+        return 0.0 if self.rows is None or self.shift is None else by_chance(self.rows, self.row, self.shift)
 
 
 def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
@@ -79,7 +89,7 @@ def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[Slow
                 known = np.isfinite(rows[row, one.start : one.stop])
                 enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
                 if enough and even(rows[row], one, noise):
-                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, by_chance(every, row, one)))
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, every, row, one))
     return out
 
 

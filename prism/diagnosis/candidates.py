@@ -97,7 +97,8 @@ def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:
     parts = []
     for end in lanes.T:
         order = np.argsort(of[end], kind="stable").astype(np.int64)
-        parts.append(np.split(order, np.searchsorted(of[end][order], np.arange(1, n))))
+        begins = np.searchsorted(of[end][order], np.arange(n + 1)).tolist()
+        parts.append([order[low:high] for low, high in pairwise(begins)])
     return list(zip(*parts, strict=True))
 
 
@@ -108,21 +109,22 @@ def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
     If all lanes cross the same two leaves the candidate is the path between them: the traffic cannot distinguish the two. A
     leaf with one uplink is named by this link.
     """
-    codes = view.codes
+    codes = view.codes.tolist()
+    crossed: dict[tuple[str, ...], list[int]] = {}
+    for i, (a, b) in enumerate(transfers.lanes.tolist()):
+        crossed.setdefault(view.paths.get((codes[a], codes[b]), ()), []).append(i)
     lanes: dict[tuple[str, ...], list[int]] = {}
     leaves = set()
-    for i, (a, b) in enumerate(transfers.lanes.tolist()):
-        path = view.paths.get((int(codes[a]), int(codes[b])), ())
+    for path, own in crossed.items():
         if len(path) < 2:
             continue
         leaves |= {path[0], path[-1]}
-        for one, two in pairwise(path):
-            lanes.setdefault((min(one, two), max(one, two)), []).append(i)
-        for switch in dict.fromkeys(path):
-            lanes.setdefault((switch,), []).append(i)
+        parts: list[tuple[str, ...]] = [(min(pair), max(pair)) for pair in pairwise(path)]
+        for part in dict.fromkeys([*parts, *((switch,) for switch in path)]):
+            lanes.setdefault(part, []).extend(own)
     alike: dict[tuple[int, ...], list[tuple[str, ...]]] = {}
     for ids, own in lanes.items():
-        alike.setdefault(tuple(dict.fromkeys(own)), []).append(ids)
+        alike.setdefault(tuple(sorted(own)), []).append(ids)
     out = []
     for crossing, names in alike.items():
         ends = sorted(ids for ids in names if len(ids) == 1 and ids[0] in leaves)

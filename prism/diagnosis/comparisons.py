@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.candidates import Candidate, candidates
-from prism.diagnosis.explained_delay import Lost, explained_shares, lost
+from prism.diagnosis.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.recurring_delay import lasting_shares
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
@@ -64,7 +64,7 @@ class Comparison:
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
             one = self.which[k]
-            saved = float(self.delays.saved(one.gone(self.delays.transfers, during))[during].sum()) / max(more, 1.0)
+            saved = float(self.delays.saved(one.gone(self.delays.transfers, during), during)[during].sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
@@ -82,7 +82,7 @@ class Comparison:
         more = np.maximum(delays.more[during], 0.0)
         if network:
             return float(more.sum())
-        saved = np.maximum(delays.saved(one.gone(delays.transfers, during))[during], np.minimum(each, more))
+        saved = np.maximum(delays.saved(one.gone(delays.transfers, during), during)[during], np.minimum(each, more))
         return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
 
     def _longer(self, one: Candidate, during: Mask) -> float:
@@ -126,7 +126,15 @@ class Case:
         found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
         return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
 
+    @cached_property
+    def which(self) -> list[Candidate]:
+        """Candidate causes; none without transfers."""
+        return [] if self.transfers is None else candidates(self.view, self.transfers)
+
     def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
-        which = candidates(self.view, delays.transfers)
         gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Comparison(delays, which, gone, explained_shares(which, gone), always, beside)
+        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always, beside)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables_of(self.which, 0 if self.transfers is None else len(self.transfers.lanes))

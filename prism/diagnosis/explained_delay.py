@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from prism.diagnosis import constants as c
@@ -82,17 +84,34 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     )  # fmt: skip
 
 
-def explained_shares(which: list[Candidate], gone: Lost) -> Floats:
+class Tables(NamedTuple):
+    """Candidates as tables: sparse matrices with one row per candidate and a 1 for each lane that it may delay as sender, as
+    receiver, as either; whether it is of the network, and larger than a rank or a NIC, bool[candidates, 1].
+    """
+
+    sends: csr_array
+    receives: csr_array
+    lanes: csr_array
+    network: NDArray[np.bool_]
+    larger: NDArray[np.bool_]
+
+
+def tables_of(which: Sequence[Candidate], lanes: int) -> Tables:
+    """Convert candidates to tables."""
+    sends, receives = (_table(own, lanes) for own in zip(*((one.sends, one.receives) for one in which), strict=True))
+    whole = (sends + receives).sign()
+    network, larger = (
+        np.array(flags)[:, None] for flags in zip(*((o.cause == "network", o.larger) for o in which), strict=True)
+    )
+    return Tables(sends, receives, whole, network, larger)
+
+
+def explained_shares(which: Tables, gone: Lost) -> Floats:
     """Compute the share of each step's new delays that each candidate explains, minus a penalty for larger candidates.
 
     Returns float64[candidates, steps].
     """
-    lanes = len(gone.moved)
-    sends, receives, whole = (
-        _table(own, lanes) for own in zip(*((one.sends, one.receives, one.lanes) for one in which), strict=True)
-    )
-    network = np.array([one.cause == "network" for one in which])[:, None]
-    larger = np.array([one.subject != "endpoint" for one in which])[:, None]
+    sends, receives, whole, network, larger = which
     known = np.maximum(gone.total, 1.0)
     each = gone.within / np.maximum(gone.moved, 1.0)
     bad = each >= c.SLOWED * np.maximum(each.max(axis=0), 1e-9)

@@ -97,7 +97,7 @@ def _saved(view: View, comparison: Comparison, finding: Finding, first: int, sto
     lanes, during = _lanes(view, comparison, finding), comparison.during(max(first, 1), stop)
     gone = Candidate("network", finding.subject, finding.ids, lanes, lanes[:0]).gone(comparison.delays.transfers, during)
     more = float(np.maximum(comparison.delays.more[during], 0.0).sum())
-    saved = float(np.maximum(comparison.delays.saved(gone)[during], 0.0).sum())
+    saved = float(np.maximum(comparison.delays.saved(gone, during)[during], 0.0).sum())
     return more if saved >= SAVED * more else saved
 
 

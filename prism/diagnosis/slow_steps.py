@@ -11,7 +11,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.candidates import Candidate
 from prism.diagnosis.comparisons import Case, Comparison, Mask
-from prism.diagnosis.explained_delay import explained_shares
+from prism.diagnosis.explained_delay import explained_shares, tables_of
 from prism.diagnosis.pipeline_causes import MEETING
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -69,7 +69,8 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
         ]
         if found and beside:
             near = [found, *beside]
-            span = SlowSpan(min(v.start for v in near), max(v.stop for v in near), max(v.score for v in near), one.chance)
+            start, stop = min(v.start for v in near), max(v.stop for v in near)
+            span = replace(one, start=start, stop=stop, score=max(v.score for v in near))
             whole = _cause_of(view, comparison, span)
             if whole and _same_cause(whole, found):
                 out, found = [known for known in out if known not in beside], whole
@@ -119,7 +120,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
             continue
         if near_step_border(_moved_before(comparison, best, step)):
             continue
-        one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)), 0.0)
+        one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
         found = _verdict(view, comparison, mine, one, during)
         if found.lost >= c.ENOUGH * more[step]:
             out.append(replace(found, stall=True))
@@ -164,7 +165,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []  # a single connection may take another path or carry other traffic
     if best.cause == "work" and hidden(view):
         return []
-    one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT), 0.0)
+    one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
     if found.slowdown < 1 + c.GROWN or (best.cause == "work" and found.probability < c.ALWAYS):
         return []
@@ -188,7 +189,15 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
         best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
         if sure >= c.ALWAYS and not which[top].larger:
-            share = max(share, min(float(np.median(explained_shares([both], comparison.gone)[0, during])), 1.0))
+            share = max(
+                share,
+                min(
+                    float(
+                        np.median(explained_shares(tables_of([both], len(comparison.gone.moved)), comparison.gone)[0, during])
+                    ),
+                    1.0,
+                ),
+            )
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,

@@ -117,8 +117,8 @@ def _missed(one: Verdict) -> float | None:
     if one.always:
         return None
     delays = one.comparison.delays
-    every = np.broadcast_to(one.during[delays.transfers.step], (2, len(delays.transfers.rows)))
-    left = delays.more[one.during] - delays.saved(every.copy())[one.during]
+    every = np.tile(one.during[delays.transfers.step], (2, 1))
+    left = delays.more[one.during] - delays.saved(every, one.during)[one.during]
     return round(float(np.median(np.abs(left))) / max(delays.took, 1.0), 3)
 
 

@@ -12,13 +12,16 @@ UNLIKE = 0.1  # share of the time that moving octets takes: usual difference bet
 CLOSE = 0.01  # natural logarithm: steps this close to usual ones are usual; medians of healthy steps vary as much
 SOON = 0.0005  # share of a step: events this close together are simultaneous
 SOON_OF_TRANSFER = 0.02  # share of a transfer: as SOON, between transfers of one collective; its chunks are longer
-MANY = 16  # steps: largest number that defines what is usual; more cost time and hardly change the median
+MANY = 8  # steps: largest number that defines what is usual; with 16 no finding of 300 captures is right more often
 PAUSE = 0.25  # share of a step: least excess of a silence that is a pause
 WAIT_END = 0.1  # share of a wait: largest distance of the transfer's begin from the wait's end, at least:
 WAIT_END_NS = 200_000  # ns
-CROWD = 24  # peers: largest number that is compared together
+CROWD = 12  # peers: largest number that is compared together; with 24 no finding of 300 captures is right more often
 SPAN = 3  # steps: least length of a span of unusual steps; fewer may be hiccups
 SENT = 0.25  # share of an edge's octets per step: before it sent so much of the current step, its rate is unknown
 BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside is work, for example a checkpoint
 LONG_SILENCE = 1.5  # ratio to the usual longest silence of a step: least length of a pause
+CHAINS = (
+    64  # pipelines whose hand-overs are compared: with more, the median of a stage moves by less than a fifth of its spread
+)
 SAME_MESSAGE = 0.01  # relative difference of the octets of equal messages between stages

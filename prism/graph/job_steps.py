@@ -15,7 +15,7 @@ from collectors.columns.record import UDP, Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
-from prism.loops.arrays.group_sums import counted, places_in, ranges, tallied
+from prism.loops.arrays.group_sums import counted, places_in, ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
 from prism.loops.detection.unfinished_transfers import by_lane
@@ -180,9 +180,9 @@ class Steps:
 
         `number` is the edge, of `n`, of each of the `rows`. The last column is for records after the last step.
         """
-        out = np.zeros((n, len(self.ends) + 1))
-        tallied(rows, number, self._step, column, out)
-        return out
+        parts = len(self.ends) + 1
+        cell = number.astype(np.int64) * parts + self._step[rows]
+        return np.bincount(cell, column[rows], n * parts).astype(np.float64).reshape(n, parts)
 
     def per_step(self, edge: Edge, column: Ints) -> Floats:
         """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
@@ -255,17 +255,31 @@ class Steps:
     @cached_property
     def paths(self) -> dict[Pair, tuple[str, ...]]:
         """Switches that most octets of each of `edges` crossed, in order; from the topology if the records name no switch."""
-        return {key: self._path(edge) for key, edge in self.edges.items()}
+        if len(self.flows.paths) > 1:
+            return {key: self._path(edge) for key, edge in self.edges.items()}
+        if self.flows.paths[0] or self.topology is None:
+            return dict.fromkeys(self.edges, self.flows.paths[0])
+        known: dict[tuple[str | None, str | None], tuple[str, ...]] = {}
+        for key in self.edges:
+            leaves = self._leaves[key[0]], self._leaves[key[1]]
+            if leaves not in known:
+                known[leaves] = self._between(key)
+        return {key: known[self._leaves[key[0]], self._leaves[key[1]]] for key in self.edges}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
-        path = self.flows.paths[0]
-        if len(self.flows.paths) > 1:
-            codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-            path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
-        if path or self.topology is None:
-            return path
-        leaves = [self.topology.leaf(self.flows.endpoints[end]) for end in edge.key]
+        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
+        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        return path or self._between(edge.key)
+
+    def _between(self, pair: Pair) -> tuple[str, ...]:
+        """Leaves of both ends of a pair."""
+        leaves = self._leaves[pair[0]], self._leaves[pair[1]]
         return tuple(dict.fromkeys(leaf for leaf in leaves if leaf is not None))
+
+    @cached_property
+    def _leaves(self) -> list[str | None]:
+        """Leaf of each endpoint of `flows`; None if it is unknown."""
+        return [self.topology.leaf(address) if self.topology is not None else None for address in self.flows.endpoints]
 
 
 def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:

@@ -48,15 +48,6 @@ class Transfers:
         """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""
         return np.stack([self.start, self.end]) + begins[self.step]
 
-    def order(self, begins: Floats) -> Ints:
-        """Events in order of time: transfer k begins (k) or ends (k + transfers). Of simultaneous events, ends come first.
-
-        `begins` is the begin of each step.
-        """
-        time = self.at(begins).ravel()
-        begins_now = np.repeat([1, 0], len(self.rows))
-        return np.lexsort((begins_now, time)).astype(np.int64)
-
 
 def transfers_of(view: Steps) -> Transfers:
     """List the transfers of a job in its steps.

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Floats, Steps
-from prism.loops.arrays.group_sums import highest
 from prism.loops.arrays.intervals import union
 
 __all__ = ["Floats", "View"]
@@ -65,7 +64,7 @@ class View(Steps):
         silence = begin[1:] - end[:-1]
         step = np.searchsorted(self.ends, begin[1:], "left")  # a silence belongs to the step that it delays
         most = np.zeros(n + 1, np.int64)
-        highest(step, silence, most)
+        np.maximum.at(most, step, silence)
         first = np.flatnonzero(silence == most[step])[::-1]  # the first of equal silences of a step
         longest = {k: i for k, i in zip(step[first].tolist(), first.tolist(), strict=True) if 0 < k < n}
         if not longest:

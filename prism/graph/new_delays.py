@@ -5,9 +5,8 @@ A delay is new if the transfer's predecessors were in time. If these were late a
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +14,11 @@ from numpy.typing import NDArray
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
-from prism.loops.arrays.group_sums import latest
+from prism.graph.transfer_events import Events, events_of
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays, usual, usually
+from prism.loops.detection.transfer_delays import Codes, Floats, usual
 
 Mask = NDArray[np.bool_]
-NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet
-
-
-class Dependencies(NamedTuple):
-    """Further dependencies of transfers: host mates of ranks, and the collective of each lane (`circle`).
-
-    `soon` is the tolerance of simultaneity: ns, and the share of a transfer within one collective.
-    """
-
-    mates: tuple[Codes, Ints]
-    circle: Codes
-    soon: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +37,21 @@ class Delays:
     new: Floats
     more: Floats
     model: Ints
-    order: Ints
-    at: Floats
     rested: Floats
     slower: Floats
-    called: Floats
-    dependencies: Dependencies
+    events: Events
 
     @property
+    def at(self) -> Floats:
+        """Begin and end of each transfer, ns; float64[2, transfers]."""
+        return self.events.at
+
+    @property
+    def called(self) -> Floats:
+        """Time from the receiver's last control message to the begin of each transfer, ns."""
+        return self.events.called
+
+    @cached_property
     def took(self) -> float:
         """Median duration of the steps that define what is usual, ns."""
         begins = self.at[0] - self.transfers.start
@@ -72,8 +66,7 @@ class Delays:
         From two counts: which end had just ended a transfer, and control messages of receivers just before transfers
         (readiness, credits).
         """
-        t = self.transfers
-        sends, hears = idle(self.order, self.at, (t.src, t.dst), len(view.job.endpoints))
+        sends, hears = self.events.idle_for
         soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
         waits = (sends > long) & np.isfinite(sends)
         prompted = waits & (self.called < soon)
@@ -82,19 +75,32 @@ class Delays:
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
         return max(min((late + 1) / (early + 2), 1.0), answered)
 
-    def saved(self, gone: Mask) -> Floats:
-        """Compute how much shorter each step would have been without the new delays in `gone`, ns; float64[steps]."""
-        t = self.transfers
-        given = self.order, self.at, (t.src, t.dst), t.lane, t.step, self.late, self.more, *self.dependencies
-        seen = ~np.isnan(self.late).any(axis=0)
-        last = np.full((2, t.steps), -np.inf)
-        for row, taken in zip(last, (np.zeros_like(gone), gone), strict=True):
-            then = inherited_delays(*given, taken, self.new)
-            np.maximum.at(row, t.step[seen], (t.end - self.late[1] + then[1])[seen])
+    @cached_property
+    def _by_begin(self) -> tuple[Floats, Floats, Floats]:
+        """Delays, new delays and ends since the begin of the step, of transfers in order of begins."""
+        by = self.events.by
+        return self.late.take(by, axis=1), self.new.take(by, axis=1), self.transfers.end[by]
+
+    def saved(self, gone: Mask, steps: Mask) -> Floats:
+        """Compute how much shorter some steps would have been without the new delays in `gone`, ns; float64[steps].
+
+        0 in other steps. Steps before the first delay that is gone remain as they are.
+        """
+        whole = np.zeros(self.transfers.steps)
+        if not steps.any() or not gone.any():
+            return whole
+        since, until = np.flatnonzero(steps)[[0, -1]].tolist()
+        (late, new, ends), events = self._by_begin, self.events
+        gone = gone.take(events.by, axis=1)
+        then = events.delays(late, self.more, gone, new, until)
+        since = min(since, int(events.turn[gone.any(axis=0)].min()))
+        seen = np.flatnonzero((events.turn >= since) & (events.turn <= until) & ~np.isnan(late[0] + late[1]))
+        last = np.full((2, len(whole)), -np.inf)
+        np.maximum.at(last[0], events.turn[seen], ends[seen])
+        np.maximum.at(last[1], events.turn[seen], ends[seen] - late[1, seen] + then[1, seen])
         known = np.isfinite(last).all(axis=0)
-        whole = np.zeros(t.steps)
         whole[known] = last[0, known] - last[1, known]
-        return np.diff(whole, prepend=0.0)
+        return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
 def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
@@ -125,14 +131,10 @@ def _quick(took: Floats) -> Ints:
 
 
 def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
-    late = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR)
-    began = (view.begins - view.begins[0]).astype(np.float64)
-    order, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
-    new = inherited_delays(order, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    own = _idle(view, t, order, at)
-    rested = usually(t.begin, t.steps, model, (t.low, t.high), own, c.NEAR)
-    paces, called = slower(t, model, np.arange(len(t.lanes))), _called(view, t, at[0], own[0])
-    return Delays(t, late, new, more, model, order, at, rested, paces, called, dependencies)
+    known = events_of(view, t)
+    own = _idle(view, t, known.idle_for)
+    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
+    return Delays(t, late, known.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
@@ -151,75 +153,14 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: floa
     return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike[t.lane]], 0.0), np.float64)
 
 
-def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
-    """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
-    place = {address: i for i, address in enumerate(view.job.endpoints)}
-    n = len(place)
-    groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
-    circle = np.full(len(t.lanes), -1, np.int32)
-    for number, group in enumerate(groups):
-        inside = np.zeros(n, np.bool_)
-        inside[[place[member] for member in group.members]] = True
-        circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
-    return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
-
-
-def _idle(view: Steps, t: Transfers, order: Ints, at: Floats) -> Floats:
+def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     """Time since the sender and the receiver of each transfer last ended a transfer, at its begin (`transfer_delays.idle`).
 
     Infinite for receivers that send nothing visible, if all traffic is RDMA: what is written to a rank shows nothing of it.
     """
-    out = idle(order, at, (t.src, t.dst), len(view.job.endpoints))
-    if view.one_sided:
-        out[1, ~np.isin(t.dst, t.src)] = np.inf
-    return out
-
-
-def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
-    """Time from the last control message of the receiver to the begin of each transfer, ns.
-
-    Infinite before the first of these; NaN if the receiver sends none to the sender. All are NaN unless senders that waited
-    (`sends`: time since each had ended a transfer, ns) often begin at once after such a message: else it does not announce that
-    the receiver is ready, as at the end of a step.
-    """
-    flows, n = view.flows, len(view.job.endpoints)
-    rank = np.full(len(flows.endpoints), -1, np.int64)
-    rank[view.codes] = np.arange(n)
-    rows = np.flatnonzero(flows.control() & (flows.octets > 0))
-    giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
-    known = (giver >= 0) & (hearer >= 0)
-    none = np.full(len(t.rows), np.nan)
-    if not known.any():
-        return none
-    times = flows.end_ns[rows][known] - view.begins[0]
-    words = (giver * n + hearer)[known]
-    begun = begins.astype(np.int64)
-    asked = t.dst.astype(np.int64) * n + t.src
-    last = latest(words, times, asked, begun)
-    out = np.where(last >= 0, begun - last, np.where(np.isin(asked, words), np.inf, np.nan))
-    waited = (sends > 40 * c.SOON * view.period) & np.isfinite(sends)
-    prompted = waited & (out < 4 * c.SOON * view.period)
-    return out if waited.any() and np.mean(prompted[waited]) >= c.NEAR else none
-
-
-def host_mates(view: Steps) -> tuple[Codes, Ints]:
-    """Find the mates of each rank: itself, and members of its groups on its host. Waits between them are invisible.
-
-    Returns the mates of all ranks, and the position of the first of each rank.
-    """
-    place = {address: i for i, address in enumerate(view.job.endpoints)}
-    host = view.hosts.tolist()
-    mates = [{i} for i in range(len(place))]
-    for group in view.parallelism.groups:
-        by_host = defaultdict[int, set[int]](set)
-        for member in group.members:
-            if host[place[member]] >= 0:
-                by_host[host[place[member]]].add(place[member])
-        for own in by_host.values():
-            for i in own:
-                mates[i] |= own
-    begins = np.cumsum([0, *map(len, mates)]).astype(np.int64)
-    return np.array([j for own in mates for j in sorted(own)], np.int32), begins
+    if not view.one_sided:
+        return idle_for
+    return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
 def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, beside: bool = False) -> Delays | None:
@@ -262,20 +203,15 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
     cell = np.sort(cell, kind="stable")
     begin = np.searchsorted(cell, np.arange(len(count) * len(steps) * most + 1)).astype(np.int64)
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
-    late = np.full((2, len(t.rows)), np.nan)
-    late[:, order] = usual(begin, most, np.arange(most), shares, times, c.NEAR)
-    began = (view.begins - view.begins[0]).astype(np.float64)
-    moments, at, dependencies = t.order(began), t.at(began), dependencies_of(view, t)
-    more = np.zeros(t.steps)
-    new = inherited_delays(moments, at, (t.src, t.dst), t.lane, t.step, late, more, *dependencies, *NONE)
-    own = _idle(view, t, moments, at)
-    rested = np.zeros((2, len(t.rows)))
-    rested[:, order] = usually(begin, most, np.arange(most), shares, own[:, order], c.NEAR)
-    model = np.asarray(steps, np.int64)
+    events = events_of(view, t) if known is None else known.events
+    late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
+    own = _idle(view, t, events.idle_for).take(order, axis=1)
+    late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
+    model, more = np.asarray(steps, np.int64), np.zeros(t.steps)
     alone = np.bincount(alike)[alike] < c.PEERS
     alike = np.where(alone, alike.max() + 1 + _sizes(t), alike)
-    paces, called = slower(t, model, alike, slack=c.UNLIKE), _called(view, t, at[0], own[0])
-    return Delays(t, late, new, more, model, moments, at, rested, paces, called, dependencies)
+    paces = slower(t, model, alike, slack=c.UNLIKE)
+    return Delays(t, late, events.new(late, more), more, model, rested, paces, events)
 
 
 def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:

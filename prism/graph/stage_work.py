@@ -82,6 +82,8 @@ def handovers(view: View) -> Handovers | None:
     chains = _chains(stage, lanes, pp)
     if not chains or 2 * len(chains) * pp < len(stage):
         return None
+    chains = chains[:: -(-len(chains) // c.CHAINS)]
+    lanes = {pair: lanes[pair] for chain in chains for one, other in pairwise(chain) for pair in ((one, other), (other, one))}
     counts = np.concatenate([lane.messages for lane in lanes.values()])
     number, often = np.unique(counts[counts > 1], return_counts=True)
     order = np.argsort(-often, kind="stable")

@@ -99,7 +99,9 @@ def _marks_of_levels(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
 
 
 def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Yield step bounds at the period at which most edges repeat."""
+    """Yield step bounds at the period at which most edges repeat; none of a single edge, whose levels show as much."""
+    if len(edges) == 1:
+        return
     origin = int(min(edge.start[0] for edge in edges))
     steps = steps_of([_stream(part, origin) for edge in edges for part in parts_by_size(edge) or [edge]])
     if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:

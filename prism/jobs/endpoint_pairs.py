@@ -17,9 +17,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from collectors.columns.record import COLUMNS, Codes, Flows, Ints
-from collectors.compilation.compiled import compiled
 from prism.jobs import constants
 from prism.loops.arrays.group_sums import counted, numbered
+from prism.loops.arrays.pair_volumes import summed
 from prism.topology import Topology
 
 
@@ -47,22 +47,9 @@ class Pairs:
 def pairs_of(flows: Flows) -> Pairs:
     """Sum flow records by directed pair."""
     number, at = numbered(flows.src, flows.dst)
-    summed = _summed(number, len(at), flows.start_ns, flows.end_ns, flows.octets)
-    return Pairs(flows.src[at], flows.dst[at], *summed, tuple(flows.endpoints))
-
-
-@compiled
-def _summed(number: Codes, n: int, start: Ints, end: Ints, octets: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Sum octets and records with octets, and find the first start and the last end, of each of n pairs."""
-    moved, records, last = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    first = np.full(n, np.iinfo(np.int64).max)
-    for i in range(len(number)):
-        k = np.uint64(number[i])
-        moved[k] += octets[i]
-        records[k] += octets[i] > 0
-        first[k] = min(first[k], start[i])
-        last[k] = max(last[k], end[i])
-    return moved, records, first, last
+    records, first, last, octets = summed(number, len(at), flows.start_ns, flows.end_ns, flows.octets)
+    records -= np.bincount(number[flows.octets == 0], minlength=len(at))
+    return Pairs(flows.src[at], flows.dst[at], octets, records, first, last, tuple(flows.endpoints))
 
 
 def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
@@ -117,10 +104,13 @@ def split_by_part(flows: Flows, part_codes: Sequence[NDArray[np.intp]]) -> Itera
     label = np.full(len(flows.endpoints), len(part_codes), np.int32)
     for i, members in enumerate(part_codes):
         label[members] = i
-    first, is_shared = _first_parts(label, len(part_codes) + 1, flows.src, flows.dst)
+    one, other, is_shared = label.take(flows.src), label.take(flows.dst), np.zeros(len(part_codes) + 1, np.bool_)
+    first, differ = np.minimum(one, other), one != other
+    is_shared[one[differ]] = is_shared[other[differ]] = True
+    del one, other, differ
     if is_shared[:-1].any():
         flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(part_codes))
-    place, begins = _places(first, len(part_codes) + 1)
+    order, begins = counted(first, len(part_codes) + 1, np.arange(len(first)))
     del first
     code, names = np.arange(len(flows.endpoints), dtype=np.int32), [tuple(flows.endpoints)] * len(part_codes)
     for i in np.flatnonzero(~is_shared[:-1]).tolist():
@@ -131,24 +121,10 @@ def split_by_part(flows: Flows, part_codes: Sequence[NDArray[np.intp]]) -> Itera
     del flows
     columns |= {"src": code.take(columns["src"]), "dst": code.take(columns["dst"])}
     for name in columns:
-        columns[name] = _reordered(columns[name], place)
+        columns[name] = columns[name] if columns[name].strides == (0,) else columns[name].take(order)
     for i, (low, high) in enumerate(pairwise(begins[:-1].tolist())):
         part = {name: column[low:high] for name, column in columns.items()}
         yield Flows(**part, **more, endpoints=names[i]).narrowed()
-
-
-@compiled
-def _first_parts(label: Codes, n: int, src: Codes, dst: Codes) -> tuple[Codes, NDArray[np.bool_]]:
-    """For each record, find the lower part (0 … n − 1) of its ends; and mark parts whose records name endpoints of other
-    parts.
-    """
-    out, is_shared = np.empty(len(src), np.int32), np.zeros(n, np.bool_)
-    for i in range(len(src)):
-        one, other = label[np.uint64(src[i])], label[np.uint64(dst[i])]
-        out[i] = min(one, other)
-        if one != other:
-            is_shared[one] = is_shared[other] = True
-    return out, is_shared
 
 
 def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Codes]:
@@ -159,32 +135,3 @@ def _twice(flows: Flows, src: Codes, dst: Codes, parts: int) -> tuple[Flows, Cod
     part = first.take(rows)
     part[1:][rows[1:] == rows[:-1]] = second[both]
     return flows.take(rows), part
-
-
-@compiled
-def _places(part: Codes, n: int) -> tuple[Codes, NDArray[np.intp]]:
-    """Compute the place of each record if records are sorted by part (0 … n − 1), and where each part begins; [n + 1]."""
-    begins = np.zeros(n + 1, np.intp)
-    for k in part:
-        begins[np.uint64(k) + np.uint64(1)] += 1
-    for k in range(n):
-        begins[k + 1] += begins[k]
-    at, out = begins.copy(), np.empty(len(part), np.int32)
-    for i in range(len(part)):
-        k = np.uint64(part[i])
-        out[i] = at[k]
-        at[k] += 1
-    return out, begins
-
-
-def _reordered(column: NDArray[Any], place: Codes) -> NDArray[Any]:
-    """Return the column's values, each at its place."""
-    return column if column.strides == (0,) else _scatter(np.ascontiguousarray(column), place)
-
-
-@compiled
-def _scatter(column: NDArray[Any], place: Codes) -> NDArray[Any]:
-    out = np.empty_like(column)
-    for i in range(len(column)):
-        out[np.uint64(place[i])] = column[i]
-    return out

@@ -26,12 +26,16 @@ def found_on(clock: Clock) -> tuple[Clock, Period | None]:
     The pace is the idle time between bursts to the lowest power at which the traffic repeats nearly as well as at any power. A
     slow link makes transfers uneven; then idle times must have more weight.
     """
+    traffic = _traffic(clock)
     if not clock.bursts:
-        return clock, period_of(clock)
-    clocks = [clock.with_power(power) for power in c.POWERS]
-    found = [period_of(own) for own in clocks]
-    best = max((one.regular for one in found if one is not None), default=0.0)
-    usable = ((own, one) for own, one in zip(clocks, found, strict=True) if one and one.regular >= c.NEAR_BEST * best)
+        return clock, _period_on(clock, traffic)
+    clocks, found, best = [clock.with_power(power) for power in c.POWERS], list[Period | None](), 0.0
+    for own in clocks:
+        found.append(_period_on(own, traffic))
+        best = max(best, 0.0 if found[-1] is None else found[-1].regular)
+        if best >= c.NEAR_BEST:  # no other power shows a much better repetition: 1 is the maximum
+            break
+    usable = ((own, one) for own, one in zip(clocks, found, strict=False) if one and one.regular >= c.NEAR_BEST * best)
     return next(usable, (clock, None))
 
 
@@ -42,53 +46,82 @@ def period_of(clock: Clock) -> Period | None:
     if it varies more, because an operation that comes once per step varies most. It has less weight if it never repeats well:
     random choices, such as the order of partners, carry no information. Equal buckets repeat one by one; see `grouped`.
     """
-    power, groups = _spectra(clock)
-    found = np.array([own for scale in c.SCALES for own in _lags(power, groups, scale)], np.float64).reshape(-1, 4)
-    found = found[found[:, 0] * clock.records >= c.BINS]  # a step holds a record of each sequence
+    return _period_on(clock, _traffic(clock))
+
+
+@dataclass(frozen=True, eq=False)
+class _Traffic:
+    """Repetition of the sequences, without the pace.
+
+    `power`: power spectra by class; `repeats`: their autocorrelation smoothed at each of the `scales`; `varied`: how much a
+    sequence varies at each scale, the mean over classes.
+    """
+
+    power: Floats
+    scales: tuple[int, ...]
+    repeats: list[Floats]
+    varied: list[float]
+
+
+def _traffic(clock: Clock) -> _Traffic:
+    kinds = np.unique(clock.kind)
+    spectra = np.abs(np.fft.rfft(clock.density - 1, 2 * clock.parts)) ** 2
+    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
+    power = np.stack([spectra[clock.kind == k].sum(0) for k in kinds])
+    whole = power.sum(0)  # the transform of a sum is the sum of transforms
+    scales = c.SCALES[: len(c.SCALES) - int(np.log2(c.BINS // clock.parts))]  # the coarsest examines lags of half the clock
+    passed = [_passed(scale, clock.parts) for scale in scales]
+    repeats = [_autocorrelation(whole * own) for own in passed]
+    varied = [float((_at_no_lag(power * own) / groups).mean()) for own in passed]
+    return _Traffic(power, scales, repeats, varied)
+
+
+def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
+    """Find the period (`period_of`) of a clock with this traffic and its own pace."""
+    pace_power = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * clock.parts)) ** 2
+    found = np.array([own for i in range(len(traffic.scales)) for own in _lags(traffic, pace_power, i)], np.float64).reshape(
+        -1, 4
+    )
+    found = found[found[:, 0] * clock.records >= clock.parts]  # a step holds a record of each sequence
     if not len(found):
         return None
-    lags, sequences, pace, weight = found.T
+    periods, sequences, pace, weight = found.T
     best_ever = [max(float(own.max()), c.LEAST_WEIGHT) ** 2 for own in (sequences, pace)]
     weight = weight * best_ever[0] / (weight * best_ever[0] + (1 - weight) * best_ever[1])
     common = weight * sequences + (1 - weight) * pace
     best = float(common.max())
     if best < c.LEAST:
         return None
-    at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, lags, np.inf)))
-    return Period(_sharpened(power, float(lags[at]), float(weight[at])), float(common[lags == lags[at]].max()))
+    at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, periods, np.inf)))
+    power = np.concatenate([traffic.power, pace_power[None]])
+    return Period(_sharpened(power, float(periods[at]), float(weight[at])), float(common[periods == periods[at]].max()))
 
 
-def _lags(power: Floats, groups: Floats, scale: int) -> list[tuple[float, float, float, float]]:
-    """Find lags at which the smoothed traffic repeats, the repetition of sequences and pace, and the weight. `scale` in
-    bins.
-    """
-    passed = _passed(scale)
-    both = np.stack([power[:-1].sum(0), power[-1]]) * passed  # the transform of a sum is the sum of transforms
-    sequences, pace = np.fft.irfft(both)[:, : c.BINS // 2] / (1 - np.arange(c.BINS // 2) / c.BINS)
+def _lags(traffic: _Traffic, pace_power: Floats, number: int) -> list[tuple[float, float, float, float]]:
+    """Find lags at which the traffic, smoothed at a scale, repeats, the repetition of sequences and pace, and the weight."""
+    scale, sequences, parts = traffic.scales[number], traffic.repeats[number], len(pace_power) - 1
+    pace = _autocorrelation(pace_power * _passed(scale, parts))
     if pace[0] <= 0 or sequences[0] <= 0:
         return []
-    varied = float((_at_no_lag(power[:-1] * passed) / groups).mean())
+    varied = traffic.varied[number]
     weight = float(np.clip(varied / (varied + pace[0]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     sequences, pace = sequences / sequences[0], pace / pace[0]
     common = weight * sequences + (1 - weight) * pace
     peaks = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
-    most = 64 * scale if scale < c.SCALES[-1] else c.LONGEST_LAG * c.BINS
+    most = 64 * scale if scale < traffic.scales[-1] else c.LONGEST_LAG * parts
     peaks = peaks[(peaks >= 8 * scale) & (peaks < most)]
     return [(float(p), float(sequences[p]), float(pace[p]), weight) for p in peaks.tolist()]
 
 
+def _autocorrelation(power: Floats) -> Floats:
+    """Autocorrelation from a power spectrum, of lags up to half of the clock, as if more lags had as many products."""
+    parts = len(power) - 1
+    return np.asarray(np.fft.irfft(power)[: parts // 2] / (1 - np.arange(parts // 2) / parts))
+
+
 def _at_no_lag(power: Floats) -> Floats:
     """Autocorrelation at lag 0 of each row of spectra: the mean power over all frequencies, of which spectra hold half."""
-    return np.asarray((2 * power.sum(1) - power[:, 0] - power[:, -1]) / (2 * c.BINS))
-
-
-def _spectra(clock: Clock) -> tuple[Floats, Floats]:
-    """Compute power spectra by class of sequences, the pace last, and the number of sequences in each class."""
-    kinds = np.unique(clock.kind)
-    sequences = np.abs(np.fft.rfft(clock.density - 1, 2 * c.BINS)) ** 2
-    pace = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * c.BINS)) ** 2
-    groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
-    return np.stack([*(sequences[clock.kind == k].sum(0) for k in kinds), pace]), groups
+    return np.asarray((2 * power.sum(1) - power[:, 0] - power[:, -1]) / (2 * (power.shape[1] - 1)))
 
 
 def _sharpened(power: Floats, lag: float, weight: float) -> float:
@@ -97,14 +130,15 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     `weight` is the weight of the sequences relative to the pace. After an interruption a multiple may be no peak; it is
     skipped.
     """
-    frequency, scale = np.arange(c.BINS + 1) / (2 * c.BINS), max(1.0, lag / 48)
+    parts = power.shape[1] - 1
+    frequency, scale = np.arange(parts + 1) / (2 * parts), max(1.0, lag / 48)
     passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
     common = (power * passed) / np.maximum((power * passed).sum(1, keepdims=True), 1e-300)
-    autocorrelation = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[: c.BINS]
-    autocorrelation /= 1 - np.arange(c.BINS) / c.BINS
+    autocorrelation = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[:parts]
+    autocorrelation /= 1 - np.arange(parts) / parts
     times, near = 1, max(2, round(lag / 6))
     out = lag
-    while 2 * times * out < c.LAST_MULTIPLE * c.BINS:
+    while 2 * times * out < c.LAST_MULTIPLE * parts:
         times *= 2
         middle = round(times * out)
         part = autocorrelation[middle - near : middle + near + 1]
@@ -115,9 +149,9 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
 
 
 @cache
-def _passed(scale: int) -> Floats:
+def _passed(scale: int, parts: int) -> Floats:
     """Filter of the power by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    frequency = np.arange(parts + 1) / (2 * parts)
     return np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
 
 

@@ -19,17 +19,17 @@ def tracked(clock: Clock, bins: float) -> Ints:
     channels = _channels(clock, bins)
     at = _longest_idle_place(clock, bins)
     half = max(int(bins / 2), 1)
-    begins = np.round(np.arange(at, c.BINS - half, bins)).astype(np.int64)
+    begins = np.round(np.arange(at, clock.parts - half, bins)).astype(np.int64)
     begins = begins[begins >= half]
     if len(begins) < 2:
-        begins = np.array([min(max(round(at), half), c.BINS - half)])
+        begins = np.array([min(max(round(at), half), clock.parts - half)])
     around = begins[:, None] + np.arange(-half, half)[None, :]
-    pattern = channels[:, np.clip(around, 0, c.BINS - 1)].mean(1)
+    pattern = channels[:, np.clip(around, 0, clock.parts - 1)].mean(1)
     pattern -= pattern.mean(1, keepdims=True)
-    size = 2 * c.BINS
+    size = 2 * clock.parts
     spectrum = np.fft.rfft(channels, size) * np.conj(np.fft.rfft(pattern, size))
     similarity = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
-    return _best_path(np.roll(similarity, half)[: c.BINS], bins)
+    return _best_path(np.roll(similarity, half)[: clock.parts], bins)
 
 
 def grouped(places: Ints, clock: Clock) -> Ints:
@@ -42,11 +42,11 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     if len(places) < c.GROUPS:
         return places
     near = max(int(np.median(np.diff(places))) // 2, 1)
-    lasts = float(np.median(np.diff(np.interp(places, np.arange(c.BINS + 1), clock.edges))))
+    lasts = float(np.median(np.diff(clock.times(places))))
     shifts = np.arange(-near, near + 1)
-    around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)]
+    around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)]
     inside = places + shifts[np.argmax(around.mean(0))]
-    inside = inside[(inside >= near) & (inside <= c.BINS - near)]
+    inside = inside[(inside >= near) & (inside <= clock.parts - near)]
     if len(inside) < c.GROUPS:
         return places
     number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
@@ -111,19 +111,19 @@ def settled(places: Ints, clock: Clock, bins: float) -> Ints:
     """
     near = max(int(c.NEAR * bins), 1)
     shifts = np.arange(-near, near + 1)
-    longest = float(np.sort(clock.pace)[-max(int(c.MOST_STEPS * c.BINS / bins), 1)])
+    longest = float(np.sort(clock.pace)[-max(int(c.MOST_STEPS * clock.parts / bins), 1)])
     capped = np.minimum(clock.pace, longest)
     even, rests = _even(capped, bins)
-    around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+    around = np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)
     off = np.median(places - even[np.abs(places[:, None] - even[None, :]).argmin(1)]) if len(even) else np.inf
     same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.ASTRAY * bins
     if len(places) > 2 and same and rests >= capped[around].max(1).mean():
         places = even
-        around = np.clip(places[:, None] + shifts[None, :], 0, c.BINS - 1)
+        around = np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)
     pace = clock.pace[around]
     usual = float(np.quantile(pace.max(1), c.FEW_STEPS))  # nine of ten idle times are as long: then the nearest counts
     if usual - np.median(clock.pace) < c.CLEAR_PACE:
-        return np.unique(np.clip(places, 0, c.BINS - 1))
+        return np.unique(np.clip(places, 0, clock.parts - 1))
     pace = np.minimum(pace, usual) - np.abs(shifts) / near
     return np.unique(around[np.arange(len(places)), pace.argmax(1)])
 
@@ -134,9 +134,9 @@ def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
     Their distance differs from `bins` by 2 % at most.
     """
     widened = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
-    apart, first, best = evenly_spaced(widened, bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / c.BINS)))
-    places = first + np.round(np.arange(int(c.BINS / apart)) * apart).astype(np.int64)
-    return np.minimum(places, c.BINS - 1), best
+    apart, first, best = evenly_spaced(widened, bins * (1 + np.arange(-1 / 50, 1 / 50, 2 / len(pace))))
+    places = first + np.round(np.arange(int(len(pace) / apart)) * apart).astype(np.int64)
+    return np.minimum(places, len(pace) - 1), best
 
 
 def _channels(clock: Clock, bins: float) -> Floats:
@@ -145,19 +145,19 @@ def _channels(clock: Clock, bins: float) -> Floats:
     Idle times are limited to those of nine in ten steps, so that a hang counts as a usual one.
     """
     kinds, smooth = np.unique(clock.kind), max(1.0, bins / 64)
-    longest = np.sort(clock.pace)[-max(int(c.MOST_STEPS * c.BINS / bins), 1)]
+    longest = np.sort(clock.pace)[-max(int(c.MOST_STEPS * clock.parts / bins), 1)]
     raw = np.stack([*(clock.density[clock.kind == k].mean(0) for k in kinds), np.minimum(clock.pace, longest)])
-    frequency = np.arange(c.BINS + 1) / (2 * c.BINS)
+    frequency = np.arange(clock.parts + 1) / (2 * clock.parts)
     kernel = np.exp(-0.5 * (2 * np.pi * frequency * smooth) ** 2)
     raw -= raw.mean(1, keepdims=True)
-    out = np.fft.irfft(np.fft.rfft(raw, 2 * c.BINS) * kernel, 2 * c.BINS)[:, : c.BINS]
+    out = np.fft.irfft(np.fft.rfft(raw, 2 * clock.parts) * kernel, 2 * clock.parts)[:, : clock.parts]
     return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
 
 
 def _longest_idle_place(clock: Clock, bins: float) -> float:
     """Find the first place at which the job is usually idle longest, in bins."""
     phases = min(c.PHASES, max(int(bins), c.LEAST_PHASES))
-    place = ((np.arange(c.BINS) + 0.5) / bins) % 1
+    place = ((np.arange(clock.parts) + 0.5) / bins) % 1
     phase = np.minimum((place * phases).astype(np.int64), phases - 1)
     usual = np.bincount(phase, clock.pace, phases) / np.maximum(np.bincount(phase, minlength=phases), 1)
     return (int(np.argmax(usual)) + 0.5) / phases * bins

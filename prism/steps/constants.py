@@ -1,6 +1,8 @@
 """Constants of the step search. All are counts or ratios; none is a time or a number of octets."""
 
-BINS = 1 << 14  # bins of the traffic clock; a window of 1,000 steps has 16 bins per step
+BINS = 1 << 14  # bins of the traffic clock at most; a window of 1,000 steps has 16 bins per step
+BURST_BINS = 32  # bins per burst of the largest connection: a step has a burst of each, so as many bins at least
+LEAST_BINS = 1 << 13  # bins of the traffic clock at least; with a quarter of them, layers of sharded models are taken for steps
 SEQUENCES = 64  # sequences that are compared, spread over all classes and members; more change no result
 PHASES = 256  # parts of the mean step; the shortest operation that is resolved is 0.4 % of a step's traffic
 SCALES = tuple(2**k for k in range(9))  # smoothing in bins; each examines lags of 8 to 64 times as many bins

@@ -53,7 +53,7 @@ def steps_of(sequences: Sequences) -> Steps | None:
     mean = folded(clock, places, sequences)
     end = end_of(mean)
     usual = float(np.median(np.diff(places)))
-    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase), clock, usual)
+    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase, clock.parts), clock, usual)
     near = max(c.NEAR_BINS, c.NEAR * usual)
     lasting, within = sequences.lasting() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
     idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
@@ -66,7 +66,7 @@ def steps_of(sequences: Sequences) -> Steps | None:
     if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], period.regular, c.BINS / usual, lasting[sequences.of])
+    return Steps(times[kept], whole[kept[:-1]], period.regular, clock.parts / usual, lasting[sequences.of])
 
 
 def _mixed(sequences: Sequences) -> bool:
@@ -93,11 +93,11 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
     order = np.argsort(sequences.start, kind="stable")
     begin, until = sequences.start[order], np.maximum.accumulate(sequences.end[order])
     idle = until[:-1][begin[1:] > until[:-1]]  # nothing is in flight after these
-    at = np.interp(places, np.arange(c.BINS + 1), clock.edges)
+    at = clock.times(places)
     return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
 
 
-def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
+def _segments(places: Floats, phase: float, parts: int) -> tuple[Floats, Mask]:
     """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase."""
     apart = np.diff(places)
     usual = float(np.median(apart))
@@ -108,8 +108,8 @@ def _segments(places: Floats, phase: float) -> tuple[Floats, Mask]:
         else:  # an interruption: the step before it, and the one after
             ends += [before + phase * usual, before + gap - (1 - phase) * usual]
     ends.append(places[-1] + phase * usual)
-    inside = np.array([end for end in ends if 0 < end < c.BINS])
-    bounds = np.concatenate([[0.0], inside, [float(c.BINS)]])
+    inside = np.array([end for end in ends if 0 < end < parts])
+    bounds = np.concatenate([[0.0], inside, [float(parts)]])
     length = np.diff(bounds)
     whole = (length >= (1 - c.STRETCH) * usual) & (length <= (1 + c.STRETCH) * usual)
     whole[0] &= length[0] >= c.WHOLE * usual
@@ -125,7 +125,7 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
     After a hang the step continues: a whole number of steps lies between the bounds around the silence. After a crash and
     restart, a whole number of steps follows the silence.
     """
-    times = np.interp(bounds, np.arange(c.BINS + 1), clock.edges)
+    times = clock.times(bounds)
     for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
         place = bin_ + 0.5
         before = bounds[bounds <= place - c.STRETCH * usual]
@@ -176,8 +176,7 @@ def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
     """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
     if not sequences.bursts:
         return np.ones(len(sequences.of), np.bool_)
-    place = [np.interp(at, clock.edges, np.arange(c.BINS + 1)) for at in (sequences.start, sequences.end)]
-    return np.asarray(place[1] - place[0] < bins)
+    return np.asarray(clock.places(sequences.end) - clock.places(sequences.start) < bins)
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:
@@ -202,23 +201,23 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
         ends = np.isin(sequences.kind[sequences.of[selected][order]], kinds)
         latest = np.maximum.accumulate(np.where(sequences.end[selected][order] == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
-    out = np.tile(np.interp(at, np.arange(c.BINS + 1), clock.edges), (2, 1)).T
+    out = np.tile(clock.times(at), (2, 1)).T
     if not selected.any():
         return out
-    low = np.interp(at - near, np.arange(c.BINS + 1), clock.edges)
-    high = np.interp(at + near, np.arange(c.BINS + 1), clock.edges)
+    low = clock.times(at - near)
+    high = clock.times(at + near)
     first = np.maximum(np.searchsorted(until, low) - 1, 0)
     last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
-    silent = c.SILENT * float(np.median(np.diff(np.interp(at, np.arange(c.BINS + 1), clock.edges))))
+    silent = c.SILENT * float(np.median(np.diff(clock.times(at))))
     for k in range(1, len(at) - 1):
         own = slice(int(first[k]), int(last[k]) + 1)
-        off = np.abs(np.interp(until[own], clock.edges, np.arange(c.BINS + 1)) - at[k]) / near
+        off = np.abs(clock.places(until[own]) - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
         if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual idle time before it
-            before = np.interp(at[k] - 4 * near, np.arange(c.BINS + 1), clock.edges)
+            before = clock.times(at[k] - 4 * near)
             since = min(int(np.searchsorted(until, before)), i)
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
         if fit.max() > 0 and rest[i] > 0:

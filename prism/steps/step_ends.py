@@ -49,7 +49,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
         step = np.minimum(place.astype(np.int64), len(knots) - 2)
         return step, np.minimum(((place - step) * phases).astype(np.int64), phases - 1)
 
-    middle = np.arange(c.BINS) + 0.5
+    middle = np.arange(clock.parts) + 0.5
     step, phase = phase_of(middle)
     inside = (middle >= places[0]) & (middle < places[-1])
     spent = np.full((len(knots) - 1) * phases, np.nan)
@@ -63,7 +63,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     by_kind = np.bincount(sequences.kind, np.bincount(sequences.of, sequences.octets, len(sequences)))
     heavy = by_kind >= c.SMALL * by_kind.sum()
     some = slice(None, None, max(1, len(sequences.of) // c.RECORDS))
-    place = np.interp(sequences.end[some], clock.edges, np.arange(c.BINS + 1))
+    place = clock.places(sequences.end[some])
     own = heavy[sequences.kind[sequences.of[some]]] & (place >= places[0]) & (place < places[-1])
     _, phase = phase_of(place[own])
     octets, reduces = sequences.octets[some][own], sequences.reduces[sequences.of[some][own]]
@@ -71,7 +71,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     reduced, others = (np.bincount(phase[which], octets[which], phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
-    count = c.BINS / apart
+    count = clock.parts / apart
     begins = int(phase_of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
     return Mean(
         usual / max(usual.sum(), 1e-300), moved, clock.kind, ~heavy[clock.kind],

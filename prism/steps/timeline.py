@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -57,12 +58,16 @@ def _of_ranks(job: Job, steps: dict[str, Ints], parallelism: Parallelism) -> Ite
     These are the ranks of a group inside its host, whose traffic is not on the wire, then those of its other groups.
     """
     most = max((len(one) for one in steps.values()), default=0)
+    kinds = [defaultdict[str, list[tuple[str, ...]]](list) for _ in range(2)]
+    for groups, of in zip((parallelism.unseen, [group.members for group in parallelism.groups]), kinds, strict=True):
+        for members in groups:
+            for member in members:
+                of[member].append(members)
     for address in job.endpoints:
         own = steps.get(address, np.zeros((0, 2), np.int64))
-        for groups in (parallelism.unseen, tuple(group.members for group in parallelism.groups)):
+        for of in kinds:
             if 2 * len(own) < most:
-                peers = [steps[m] for group in groups if address in group for m in group if m in steps]
-                own = max([own, *peers], key=len)
+                own = max([own, *(steps[m] for members in of[address] for m in members if m in steps)], key=len)
         yield own
 
 

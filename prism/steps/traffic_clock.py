@@ -6,8 +6,10 @@ All steps of a job have the same length on it, also if the job paused, was slow 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Sequences
@@ -15,9 +17,9 @@ from prism.steps.record_sequences import Floats, Ints, Sequences
 
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """`edges`: time, ns, at which each of `BINS` equal parts of the traffic begins, and the end; float64[BINS + 1].
+    """`edges`: time, ns, at which each of `parts` equal parts of the traffic begins, and the end; float64[parts + 1].
 
-    `density`: traffic of each sequence in each part, relative to its mean; float64[sequences, BINS]. `pace`: logarithm of the
+    `density`: traffic of each sequence in each part, relative to its mean; float64[sequences, parts]. `pace`: logarithm of the
     duration of each part; high while the job is idle.
     """
 
@@ -27,6 +29,19 @@ class Clock:
     kind: Ints  # class of each sequence
     bursts: bool = False
     records: int = c.UNLIMITED  # in the largest sequence
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of the traffic."""
+        return len(self.edges) - 1
+
+    def times(self, places: NDArray[Any] | float) -> Floats:
+        """Convert places on the clock, in parts, to times, ns."""
+        return np.asarray(np.interp(places, np.arange(len(self.edges)), self.edges))
+
+    def places(self, times: NDArray[Any]) -> Floats:
+        """Convert times, ns, to places on the clock, in parts."""
+        return np.asarray(np.interp(times, self.edges, np.arange(len(self.edges))))
 
     @property
     def spent(self) -> Floats:
@@ -45,25 +60,26 @@ class Clock:
 
 def clock_of(sequences: Sequences, picked: Ints) -> Clock:
     """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
-    grid, shares = _bursts(sequences, picked) if sequences.bursts else _messages(sequences, picked)
-    progress = _lifetimes(sequences, picked) @ np.stack(shares) if sequences.bursts else shares[0]
-    edges = np.interp(np.arange(c.BINS + 1) / c.BINS, progress, grid)
+    records = int(sequences.count[picked].max())
+    parts = int(2 ** np.ceil(np.log2(np.clip(c.BURST_BINS * records, c.LEAST_BINS, c.BINS)))) if sequences.bursts else c.BINS
+    even = sequences.life / parts
     if sequences.bursts:
-        density = np.stack([np.diff(np.interp(edges, grid, own)) * c.BINS for own in shares])
+        edges, density = _bursts(sequences, picked, parts)
+        pace = np.log(np.diff(edges) + even / 100)  # a gap of less than 1 % of a bin is not idle
     else:
-        density = _counted(sequences, picked)
-    spent, even = np.diff(edges), sequences.life / c.BINS
-    common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
-    # In bursts, a gap of less than 1 % of a bin is not idle.
-    pace = np.log(spent + even / 100) if sequences.bursts else np.log1p(common / even) ** 2
-    return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, int(sequences.count[picked].max()))
+        grid, progress = _messages(sequences, picked)
+        edges, density = np.interp(np.arange(parts + 1) / parts, progress, grid), _counted(sequences, picked, parts)
+        spent = np.diff(edges)
+        common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
+        pace = np.log1p(common / even) ** 2
+    return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, records)
 
 
-def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
+def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
     """Times at which messages end, and the clock before and after each: it jumps there and is constant in between."""
     at, share, of = _ended(sequences, picked)
     progress = np.cumsum(share * _weight(sequences, picked)[of])
-    return np.repeat(at, 2), [np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()]
+    return np.repeat(at, 2), np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()
 
 
 def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
@@ -89,28 +105,36 @@ def _ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats, Ints]:
     return at[order], share[order], of[order]
 
 
-def _counted(sequences: Sequences, picked: Ints) -> Floats:
+def _counted(sequences: Sequences, picked: Ints, parts: int) -> Floats:
     """Traffic of each sequence in each part of the clock, relative to its mean."""
     _, share, of = _ended(sequences, picked)
     share_of_clock = share * _weight(sequences, picked)[of]
     progress = np.cumsum(share_of_clock) - share_of_clock / 2
-    place = of * c.BINS + np.minimum((progress * c.BINS).astype(np.int64), c.BINS - 1)
-    moved: Floats = np.bincount(place, share * c.BINS, len(picked) * c.BINS).astype(np.float64)
-    return moved.reshape(len(picked), c.BINS)
+    place = of * parts + np.minimum((progress * parts).astype(np.int64), parts - 1)
+    moved: Floats = np.bincount(place, share * parts, len(picked) * parts).astype(np.float64)
+    return moved.reshape(len(picked), parts)
 
 
-def _bursts(sequences: Sequences, picked: Ints) -> tuple[Floats, list[Floats]]:
-    """Times at which bursts begin or end, and the share of each sequence moved by then; bursts move at a constant rate."""
-    knots, moved = [], []
+def _bursts(sequences: Sequences, picked: Ints, parts: int) -> tuple[Floats, Floats]:
+    """Times of the edges, and traffic of each sequence between them relative to its mean; bursts move at a constant rate."""
+    knots, rates, moved, under_way = list[Floats](), list[Floats](), list[Floats](), list[Ints]()
     for v in picked.tolist():
         own = sequences.records(v)
         begin, end = sequences.start[own], np.maximum(sequences.end[own], sequences.start[own] + 1)
         rate = sequences.weight[own] / sequences.weight[own].sum() / (end - begin)
         at = np.concatenate([begin, end])
         order = np.argsort(at, kind="stable")
-        at = at[order].astype(np.float64)
-        level = np.cumsum(np.concatenate([rate, -rate])[order])
-        knots.append(at)
-        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(at))]))
-    grid = np.unique(np.concatenate(knots))
-    return grid, [np.interp(grid, at, own) for at, own in zip(knots, moved, strict=True)]
+        knots.append(at[order].astype(np.float64))
+        rates.append(np.concatenate([rate, -rate])[order])
+        under_way.append(np.where(order < len(begin), 1, -1))
+        level = np.cumsum(rates[-1])
+        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(knots[-1]))]))
+    at = np.concatenate(knots)
+    order = np.argsort(at, kind="stable")
+    changes = np.concatenate([weight * own for weight, own in zip(_lifetimes(sequences, picked), rates, strict=True)])[order]
+    idle = np.cumsum(np.concatenate(under_way)[order])[:-1] == 0  # else errors of rounding remain
+    level = np.where(idle, 0.0, np.cumsum(changes)[:-1])
+    progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at[order]))]))
+    edges = np.interp(np.arange(parts + 1) / parts, progress, at[order])
+    density = [np.diff(np.interp(edges, own, share)) for own, share in zip(knots, moved, strict=True)]
+    return edges, np.stack(density) * parts

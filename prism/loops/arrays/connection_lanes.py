@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Codes, Flows, Mask
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.group_sums import counted, numbered, spans, totals
+from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.intervals import Ints, union
+from prism.loops.arrays.pair_volumes import summed
 
 Rows = NDArray[np.intp]
 
@@ -96,21 +97,13 @@ def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 
     rows, number, at = known
     if not any(bool(column[rows[at]].any()) for column in (flows.dst_qp, flows.src_port, flows.dst_port)):
         return np.zeros(0, np.int64)
-    first, last, moved = _lives(number, flows.start_ns.take(rows), flows.end_ns.take(rows), flows.octets.take(rows), len(at))
+    _, first, last, moved = summed(number, len(at), flows.start_ns.take(rows), flows.end_ns.take(rows), flows.octets.take(rows))
     heavy = moved >= least * moved.max()
     begins, ends = union(first[heavy], last[heavy])
     every = union(first, last)[0]
     between = np.searchsorted(ends, every)
     anew = every[(between > 0) & (every <= np.append(begins, begins[:1])[between])]
     return anew if len(begins) - 1 <= most else anew[:0]
-
-
-def _lives(number: NDArray[np.int32], start: Ints, end: Ints, octets: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """First start, last end, and octets of each of `n` groups of records."""
-    first, last, moved = np.full(n, np.iinfo(np.int64).max), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    spans(number, start, end, first, last)
-    totals(number, octets, moved)
-    return first, last, moved
 
 
 def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
@@ -133,9 +126,8 @@ def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
     place[line[by]] = np.arange(len(by), dtype=np.int32)
     number = place[line].take(known.number)
     order, begins = counted(number, len(by), np.arange(len(rows)))
-    first, last, moved = _lives(number, flows.start_ns[rows], flows.end_ns[rows], flows.octets[rows], len(by))
-    messages = np.zeros(len(by), np.int64)
-    totals(number, flows.messages[rows], messages)
+    _, first, last, moved = summed(number, len(by), flows.start_ns[rows], flows.end_ns[rows], flows.octets[rows])
+    messages = np.bincount(number, flows.messages[rows], len(by)).astype(np.int64)
     parts = np.where(messages > 0, messages, np.diff(begins))
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
     columns = zip(*(c.tolist() for c in (low, high, there, port, first, last, moved, parts)), strict=True)

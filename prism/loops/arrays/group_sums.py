@@ -88,51 +88,16 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> 
         room *= 8
 
 
-@compiled
 def ranges(low: Ints, high: Ints) -> Places:
     """Concatenate the ranges from each `low` to before each `high`."""
-    out, n = np.empty((high - low).sum(), np.intp), 0
-    for k in range(len(low)):
-        for i in range(low[k], high[k]):
-            out[n] = i
-            n += 1
-    return out
+    size = high - low
+    return np.repeat(high - np.cumsum(size), size) + np.arange(int(size.sum()))
 
 
 def distinct(values: Ints) -> Ints:
     """Return the distinct values, ascending."""
     values = np.sort(values)
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
-
-
-@compiled
-def spans(number: NDArray[Any], start: Ints, end: Ints, first: Ints, last: Ints) -> None:
-    """Update `first` and `last` to the minimum start and maximum end of each group."""
-    for i in range(len(number)):
-        k = number[i]
-        first[k] = min(first[k], start[i])
-        last[k] = max(last[k], end[i])
-
-
-@compiled
-def highest(number: NDArray[Any], values: NDArray[Any], most: NDArray[Any]) -> None:
-    """Update `most` to the maximum value of each group."""
-    for i in range(len(number)):
-        most[number[i]] = max(most[number[i]], values[i])
-
-
-@compiled
-def totals(number: NDArray[np.int32], values: Ints, total: Ints) -> None:
-    """Add the values of each group to `total`."""
-    for i in range(len(number)):
-        total[number[i]] += values[i]
-
-
-@compiled
-def tallied(rows: Places, number: NDArray[Any], part: NDArray[np.int32], values: NDArray[Any], total: NDArray[Any]) -> None:
-    """Add the values at some rows to `total`, by the number of each row and by part."""
-    for k in range(len(rows)):
-        total[number[k], part[rows[k]]] += values[rows[k]]
 
 
 

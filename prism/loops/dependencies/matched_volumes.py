@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.group_sums import highest
 from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.record_groups import by_group
 
@@ -83,7 +82,7 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     share, half = share_of(handed)
     ahead = share + half - moved_by(came, asks, handed.time)
     lead = np.zeros(int(max(given.group.max(), asks.max())) + 1)
-    highest(asks[turns], ahead[turns], lead)
+    np.maximum.at(lead, asks[turns], ahead[turns])
     if pieces:
         lead = np.round(lead * pieces) / pieces
         share = (np.floor(share * pieces) + 1 - SLACK) / pieces

@@ -17,104 +17,102 @@ Codes = NDArray[np.int32]
 
 @compiled
 def usual(
-    begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], near: float
-) -> Floats:
-    """Compute how much later than usual each transfer begins and ends; float64[2, transfers], NaN if nothing can be compared.
+    begin: Ints,
+    turns: int,
+    model: Ints,
+    share: tuple[Floats, Floats],
+    time: tuple[Floats, Floats],
+    idle_for: Floats,
+    near: float,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
 
-    Transfers are sorted by lane and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the
-    position of each in its lane's octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the
-    turn. Usual is the median, over the turns `model` except the turn itself, of the time at which the lane was at that
-    position. A transfer's begin is compared at the share `near` of its octets, its end as far before the end: records may be
-    cut differently. If both turns have the same number of transfers, the k-th is compared with the k-th, whatever their sizes.
-    Else a small transfer at the border of a large one has no counterpart: a barrier, say, that only some lanes have.
+    Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
+    and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's
+    octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
+    sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
+    at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
+    before the end: records may be cut differently. If both turns have the same number of transfers, the k-th is compared with
+    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier,
+    say, that only some lanes have.
     """
     low, high = share
     start, end = time
-    out = np.full((2, len(low)), np.nan)
-    known = np.empty(len(model))
+    late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
+    known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
         many = begin[cell + 1] - base
+        at[0] = at[1] = begin[lane * turns + model]
         for k in range(base, base + many):
-            for side in range(2):
-                part = near if side == 0 else 1 - near
-                place = low[k] + part * (high[k] - low[k])
-                n = 0
-                for other in model:
-                    first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
-                    if other == turn or first == after:
-                        continue
-                    alike = after - first == many
-                    first = first + k - base if alike else transfer_at(low, first, after, place)
-                    way = part if alike else (place - low[first]) / max(high[first] - low[first], 1e-12)
-                    if not alike and (high[k] - low[k]) < near * (high[first] - low[first]) and not near <= way <= 1 - near:
-                        continue
-                    known[n] = start[first] + min(max(way, 0.0), 1.0) * (end[first] - start[first])
-                    n += 1
-                if n:
-                    out[side, k] = start[k] + part * (end[k] - start[k]) - np.median(known[:n])
-    return out
-
-
-@compiled
-def usually(begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], values: Floats, near: float) -> Floats:
-    """Compute medians, over the turns `model`, of two `values` of the transfers that each is compared with (`usual`).
-
-    float64[2, transfers]; 0 if nothing can be compared.
-    """
-    low, high = share
-    out = np.zeros((2, len(low)))
-    known = np.empty((2, len(model)))
-    for cell in range(len(begin) - 1):
-        lane, turn = cell // turns, cell % turns
-        base = begin[cell]
-        many = begin[cell + 1] - base
-        for k in range(base, base + many):
-            place = low[k] + near * (high[k] - low[k])
-            n = 0
-            for other in model:
+            n, shown = 0, [0, 0]
+            for i in range(len(model)):
+                other = model[i]
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
                 if other == turn or first == after:
                     continue
-                first = first + k - base if after - first == many else transfer_at(low, first, after, place)
-                known[0, n], known[1, n] = values[0, first], values[1, first]
+                alike = after - first == many
+                for side in range(2):
+                    part = near if side == 0 else 1 - near
+                    same, way = first + k - base, part
+                    if not alike:
+                        place = low[k] + part * (high[k] - low[k])
+                        same = at[side, i] = transfer_at(low, at[side, i], after, place)
+                        way = (place - low[same]) / max(high[same] - low[same], 1e-12)
+                    if side == 0:
+                        insert(known, 2, n, idle_for[0, same])
+                        insert(known, 3, n, idle_for[1, same])
+                    small = not alike and high[k] - low[k] < near * (high[same] - low[same])
+                    if not small or near <= way <= 1 - near:
+                        insert(known, side, shown[side], start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
+                        shown[side] += 1
                 n += 1
-            if n:
-                out[0, k], out[1, k] = np.median(known[0, :n]), np.median(known[1, :n])
-    return out
+            for side in range(2):
+                part = near if side == 0 else 1 - near
+                if shown[side]:
+                    late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known, side, shown[side])
+                if n:
+                    rested[side, k] = middle(known, 2 + side, n)
+    return late, rested
 
 
 @compiled
-def transfer_at(low: Floats, first: int, after: int, place: float) -> int:
-    """Find the last transfer from `first` to before `after` that begins at `place` or before; the first if none does."""
-    while after - first > 1:
-        half = (first + after) // 2
-        if low[half] <= place:
-            first = half
-        else:
-            after = half
-    return first
+def transfer_at(low: Floats, known: int, after: int, place: float) -> int:
+    """Find the last transfer before `after` that begins at `place` or before it; the search starts at a `known` one."""
+    while known + 1 < after and low[known + 1] <= place:
+        known += 1
+    return known
 
 
 @compiled
-def remaining_delay(new: float, gone: bool) -> float:
-    """Remaining part of a new delay: none of a positive one if it is `gone`."""
-    return min(new, 0.0) if gone else new
+def insert(values: Floats, row: int, n: int, value: float) -> None:
+    """Insert a value into the first `n` values of a row, which are ascending. Few values: faster than to sort them."""
+    while n > 0 and values[row, n - 1] > value:
+        values[row, n] = values[row, n - 1]
+        n -= 1
+    values[row, n] = value
 
 
 @compiled
-def delay_of_last(
-    k: int, end: int, mates: tuple[Codes, Ints], last: NDArray[np.int64], late: Floats, turn: Codes, more: Floats
-) -> float:
-    """Delay of the transfers that an end of transfer k and its mates ended `last`, at the begin of k's turn."""
-    who, of = mates
+def middle(values: Floats, row: int, n: int) -> float:
+    """Median of the first `n` values of a row, which are ascending."""
+    return float(values[row, n // 2] if n % 2 else (values[row, n // 2 - 1] + values[row, n // 2]) / 2)
+
+
+@compiled
+def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Codes, Floats], more: Floats) -> float:
+    """Delay of the transfers that an end and its mates ended last, at the begin of a turn; -inf if there is none.
+
+    `last`: turn and delay of the transfer that each rank ended last; turn −1 for none.
+    """
+    (who, of), (turns, delays) = mates, last
     most = -np.inf
     for i in range(of[end], of[end + 1]):
-        known = last[who[i]]
-        if known >= 0:
-            value = late[known]
-            for t in range(turn[known], turn[k]):
+        known = who[i]
+        if turns[known] >= 0:
+            value = delays[known]
+            for t in range(turns[known], turn):
                 value -= more[t]
             most = max(most, value)
     return most
@@ -156,11 +154,12 @@ def part_done(now: float, began: float, ends: float, soon: tuple[float, float], 
 @compiled
 def delay_underway(
     k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
-    late: Floats, new: Floats, gone: Mask, soon: tuple[float, float],
+    grows: Floats, soon: tuple[float, float],
 ) -> float:  # fmt: skip
     """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
 
-    These are transfers that its sender receives, and all transfers of its own collective at either end.
+    These are transfers that its sender receives, and all transfers of its own collective at either end. `grows`: how
+    much the delay of each transfer grows while it lasts.
     """
     src, dst = ends
     own, most = circle[lane[k]], -np.inf
@@ -170,19 +169,36 @@ def delay_underway(
         together = own >= 0 and circle[lane[known]] == own
         done = part_done(at[0, k], at[0, known], at[1, known], soon, together)
         if done > 0 and (together or dst[known] == src[k]):
-            grows = remaining_delay(new[1, known], gone[1, known]) if new.shape[1] else late[1, known] - late[0, known]
-            most = max(most, then[0, known] + done * grows)
+            most = max(most, then[0, known] + done * grows[known])
     return most
+
+
+@compiled
+def delay_before(
+    k: int, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats, grows: Floats,
+    more: Floats, mates: tuple[Codes, Ints], soon: tuple[float, float], last: tuple[Codes, Floats], before: Ints, highest: Ints,
+    underway: Ints,
+) -> float:  # fmt: skip
+    """Longest delay of all predecessors of transfer k (`inherited_delays`); 0 if it has none."""
+    most = max(delay_of_last(ends[0][k], turn[k], mates, last, more), delay_of_last(ends[1][k], turn[k], mates, last, more))
+    known, own = before[lane[k]], circle[lane[k]]
+    if known >= 0 and turn[known] == turn[k]:
+        most = max(most, then[1, known])
+    most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
+    if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
+        most = max(most, then[1, highest[own]])
+    return 0.0 if most == -np.inf else most
 
 
 @compiled
 def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
-    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats,
+    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats, until: int,
 ) -> Floats:  # fmt: skip
     """Compute the delays of each transfer's begin and end if some new delays are `gone`; float64[2, transfers].
 
-    With `new` empty, compute the new delays instead: before each begin, and while it lasts.
+    With `new` empty, compute the new delays instead: before each begin, and while it lasts. Else delays until the first one
+    that is gone remain as they are, and those of turns after `until` are not computed.
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
@@ -191,48 +207,52 @@ def inherited_delays(
     (`circle`, −1 for none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
-    is the excess duration of each turn.
+    is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.
     """
     src, dst = ends
     n, ranks = len(src), len(mates[1]) - 1
     again = new.shape[1] > 0
-    then = np.zeros((2, n)) if again else late
+    then = late.copy() if again else late
     out = then if again else np.zeros((2, n))
-    last = np.full(ranks, -1)
+    grows = late[1] - late[0]
+    last = np.full(ranks, -1, np.int32), np.zeros(ranks)
     underway = np.full((2, ranks), -1)
     before = np.full(lane.max() + 1 if n else 0, -1)
     highest = np.full(circle.max() + 1 if n else 0, -1)
+    left = 2 * np.count_nonzero(turn <= until)  # events to come
+    changed = not again
     for moment in order:
         k = moment % n
-        own = circle[lane[k]]
-        if np.isnan(late[0, k]) or np.isnan(late[1, k]):
+        if left == 0:
+            break
+        left -= turn[k] <= until
+        if np.isnan(grows[k]):
             continue
+        own = circle[lane[k]]
         if moment >= n:
-            if again:
-                then[1, k] = then[0, k] + remaining_delay(new[1, k], gone[1, k])
             note_end(k, src[k], underway)
             note_end(k, dst[k], underway)
-            last[src[k]] = last[dst[k]] = before[lane[k]] = k
+            last[0][src[k]] = last[0][dst[k]] = turn[k]
+            last[1][src[k]] = last[1][dst[k]] = then[1, k]
+            before[lane[k]] = k
             if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
                 highest[own] = k
             continue
-        most = max(
-            delay_of_last(k, src[k], mates, last, then[1], turn, more),
-            delay_of_last(k, dst[k], mates, last, then[1], turn, more),
-        )
-        known = before[lane[k]]
-        if known >= 0 and turn[known] == turn[k]:
-            most = max(most, then[1, known])
-        most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, late, new, gone, soon))
-        if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
-            most = max(most, then[1, highest[own]])
+        changed = changed or gone[0, k] or gone[1, k]
+        if changed:
+            most = delay_before(
+                k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway
+            )
+            if again:
+                grows[k] = min(new[1, k], 0.0) if gone[1, k] else new[1, k]
+                then[0, k] = most + (min(new[0, k], 0.0) if gone[0, k] else new[0, k])
+                then[1, k] = then[0, k] + grows[k]  # not at its end: that of a transfer of one packet comes before its begin
+                if before[lane[k]] == k:
+                    last[1][src[k]] = last[1][dst[k]] = then[1, k]
+            else:
+                out[0, k], out[1, k] = late[0, k] - most, grows[k]
         note_begin(k, src[k], underway, at)
         note_begin(k, dst[k], underway, at)
-        most = most if most > -np.inf else 0.0
-        if again:
-            then[0, k] = most + remaining_delay(new[0, k], gone[0, k])
-        else:
-            out[0, k], out[1, k] = late[0, k] - most, late[1, k] - late[0, k]
     return out
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Mask
-from prism.loops.arrays.group_sums import highest, preceding
+from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.medians import in_order
@@ -95,7 +95,7 @@ def turns_of(records: LineRecords, stage: Ints, on: Line) -> Turns:
     need[outer & ~is_first_forward & ~is_last_backward] = NOTHING
     first = np.flatnonzero(first_of(sent_pieces, pieces))
     last = np.full(len(on.begin), NOTHING, np.int64)
-    highest(slot, ready, last)
+    np.maximum.at(last, slot, ready)
     # Concurrent traffic is excluded.
     reduces = np.flatnonzero(records.sends & (records.kind == DP) & (records.ready > last[records.slot]))
     own = np.concatenate([sent[first], reduces])

@@ -17,7 +17,7 @@ import numpy as np
 
 from collectors.columns.record import Flows, Mask
 from prism.loops.arrays.edges import sending
-from prism.loops.arrays.group_sums import highest, preceding
+from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line, filled, line, painted, unpainted
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.medians import in_order
@@ -150,7 +150,7 @@ def _waiting(gaps: Gaps, line_records: LineRecords, stage: Ints, units: Mapping[
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
     speaks = np.flatnonzero(gaps.speaks)
-    highest(gaps.slot.take(speaks), gaps.end.take(speaks), final)
+    np.maximum.at(final, gaps.slot.take(speaks), gaps.end.take(speaks))
     silent = np.flatnonzero(~gaps.speaks)
     slot, begin, end = (column.take(silent) for column in (gaps.slot, gaps.begin, gaps.end))
     final[stage.take(on.rank) >= 0] = NOTHING  # in a pipeline a rank waits whenever it is owed octets

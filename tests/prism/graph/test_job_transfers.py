@@ -29,17 +29,6 @@ def test_times_are_counted_from_when_the_step_began_for_all():
     assert np.allclose(at[1] + view.begins[0], view.flows.end_ns[found.rows])
 
 
-def test_an_end_comes_before_what_begins_at_that_moment():
-    view = case("nothing")
-    found = transfers_of(view)
-    begins = (view.begins - view.begins[0]).astype(float)
-    order, n = found.order(begins), len(found.rows)
-    time = np.concatenate([*found.at(begins)])[order]
-    assert np.all(np.diff(time) >= 0)
-    same = np.flatnonzero(np.diff(time) == 0)
-    assert not np.any((order[same] < n) & (order[same + 1] >= n))
-
-
 def test_what_a_slow_rank_sends_late_belongs_to_the_step_of_its_volume():
     """In a pipeline the replica with a slow rank ends its steps long after the others."""
     wire = training(dp=4, pp=2, work=lambda step, rank: 35.0 if rank == RANK and step in range(6, 11) else 20.0)

@@ -1,12 +1,10 @@
 """Test where new delays arise, which ranks inherit them, and step times without them."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import against_peers, against_steps, host_mates
+from prism.graph.new_delays import against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -70,16 +68,25 @@ def test_without_the_delays_of_the_culprit_steps_take_what_they_usually_do(name,
     own = (t.lanes[t.lane] == who).any(axis=1)
     gone = np.zeros((2, len(own)), bool)
     gone[: side + 1] = own
-    saved = delays.saved(gone)[list(BAD)]
+    saved = delays.saved(gone, np.ones(t.steps, bool))[list(BAD)]
     assert saved.sum() == pytest.approx(delays.more[list(BAD)].sum(), rel=0.2)
     other = (t.lanes[t.lane] == (who + 6) % RANKS).any(axis=1)
-    assert delays.saved(np.stack([other, other]))[list(BAD)].sum() < 0.3 * saved.sum()
+    assert delays.saved(np.stack([other, other]), np.ones(t.steps, bool))[list(BAD)].sum() < 0.3 * saved.sum()
     assert view.period > 0
 
 
 def test_nothing_gone_saves_nothing():
     _, delays = delays_of("slow rank")
-    assert not delays.saved(np.zeros((2, len(delays.transfers.rows)), bool)).any()
+    nothing = np.zeros((2, len(delays.transfers.rows)), bool)
+    assert not delays.saved(nothing, np.ones(delays.transfers.steps, bool)).any()
+
+
+def test_steps_before_and_after_those_of_interest_need_no_replay():
+    _, delays = delays_of("slow rank")
+    t, steps = delays.transfers, np.isin(np.arange(delays.transfers.steps), list(BAD))
+    own = (t.lanes[t.lane] == RANK).any(axis=1) & steps[t.step]
+    whole = delays.saved(np.stack([own, own]), np.ones(t.steps, bool))
+    assert delays.saved(np.stack([own, own]), steps).tolist() == np.where(steps, whole, 0).tolist()
 
 
 def test_what_was_always_slow_is_late_against_its_peers():
@@ -92,12 +99,6 @@ def test_what_was_always_slow_is_late_against_its_peers():
 def test_too_few_steps_say_nothing():
     view = seen(training(dp=8, steps=3).flows(placed(8)), placed(8))
     assert against_steps(view, transfers_of(view)) is None
-
-
-def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
-    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
-    who, begins = host_mates(view)
-    assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
 
 
 def test_receivers_that_announce_themselves_are_waited_for():

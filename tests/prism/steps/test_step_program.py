@@ -11,8 +11,8 @@ from tests.prism.steps.made import buckets, sequences
 @pytest.mark.parametrize("made", [{}, {"jitter": 0.3}, {"hang": (2, 7)}, {"steps": 60}, {"period": 600_000}, {"period": 20}])
 def test_a_step_is_the_shortest_word_that_repeats(made):
     found = sequences(buckets(**made)[0])
-    period = period_of(clock_of(found, chosen(found)))
-    assert c.BINS / period.bins == pytest.approx(made.get("steps", 10), rel=0.02)
+    clock = clock_of(found, chosen(found))
+    assert clock.parts / period_of(clock).bins == pytest.approx(made.get("steps", 10), rel=0.02)
 
 
 def test_noise_has_no_period():

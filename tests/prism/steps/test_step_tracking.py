@@ -1,6 +1,5 @@
 import numpy as np
 
-from prism.steps import constants as c
 from prism.steps._step_program import period_of
 from prism.steps._step_tracking import settled, tracked
 from prism.steps.record_sequences import chosen
@@ -14,4 +13,4 @@ def test_every_step_has_a_place_and_they_are_even():
     bins = period_of(clock).bins
     for places in (tracked(clock, bins), settled(tracked(clock, bins), clock, bins)):
         assert 11 <= len(places) <= 13
-        assert np.abs(np.diff(places) - c.BINS / 12).max() < c.BINS / 12 * 0.1
+        assert np.abs(np.diff(places) - clock.parts / 12).max() < clock.parts / 12 * 0.1

@@ -7,15 +7,11 @@ from hypothesis import strategies as st
 from prism.loops.arrays.group_sums import (
     counted,
     distinct,
-    highest,
     last_before,
     numbered,
     places_in,
     preceding,
     ranges,
-    spans,
-    tallied,
-    totals,
 )
 
 keys = st.lists(st.integers(0, 9), max_size=60)
@@ -53,20 +49,6 @@ def test_small_keys_are_numbered_as_they_appear(some, short):
 
 
 @given(keys)
-def test_groups_are_summed(some):
-    number, start = np.array(some, np.int32), np.arange(len(some))[::-1].astype(np.int64)
-    total, first, last = np.zeros(10, np.int64), np.full(10, 99), np.zeros(10, np.int64)
-    totals(number, start, total)
-    spans(number, start, start + 5, first, last)
-    most = np.full(10, 3.0)
-    highest(number, start, most)
-    for k in range(10):
-        own = start[number == k]
-        assert (total[k], first[k], last[k]) == (own.sum(), own.min(initial=99), own.max(initial=-5) + 5)
-        assert most[k] == own.max(initial=3)
-
-
-@given(keys)
 def test_distinct_values(some):
     assert distinct(np.array(some, np.int64)).tolist() == sorted(set(some))
 
@@ -92,17 +74,6 @@ def test_places_in_rows_of_their_own(rows, times):
 def test_places_that_precede_moments(places, moments, same):
     found = preceding(np.array(sorted(places), np.int64), np.array(moments, np.int64), same)
     assert found.tolist() == [sum(t <= when if same else t < when for t in places) for when in moments]
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), st.integers(0, 3), st.integers(0, 99)), max_size=40))
-def test_values_are_summed_by_number_and_part(some):
-    rows, number, part, values = (np.array([one[side] for one in some], np.int64) for side in range(4))
-    part, values = np.resize(part, 10).astype(np.int32), np.resize(values, 10)
-    total, naive = np.zeros((3, 4)), np.zeros((3, 4))
-    tallied(rows, number, part, values, total)
-    for row, one in zip(rows.tolist(), number.tolist(), strict=True):
-        naive[one, part[row]] += values[row]
-    assert (total == naive).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=8))

@@ -6,13 +6,12 @@ import pytest
 from prism.loops.detection.transfer_delays import (
     idle,
     inherited_delays,
+    insert,
+    middle,
     note_begin,
     note_end,
     part_done,
-    remaining_delay,
-    transfer_at,
     usual,
-    usually,
 )
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
@@ -38,14 +37,14 @@ def laid(lanes):
 
 def test_the_kth_of_as_many_is_compared_with_the_kth_whatever_it_moves():
     begin, share, time = laid([[[(0, 1, 5), (4, 5, 5)], [(0, 1, 2), (4, 5, 8)], [(2, 3, 9), (7, 9, 1)]]])
-    late = usual(begin, 3, np.array([0, 1]), share, time, 0.1)
+    late, _ = usual(begin, 3, np.array([0, 1]), share, time, np.zeros((2, len(time[0]))), 0.1)
     assert late[0, 4:].tolist() == pytest.approx([2.0, 3.1])
     assert late[1, 4:].tolist() == pytest.approx([2.0, 3.9])
 
 
 def test_where_records_are_cut_differently_the_same_place_is_compared():
     begin, share, time = laid([[[(0, 10, 10)], [(1, 6, 5), (6, 11, 5)]]])
-    late = usual(begin, 2, np.array([0]), share, time, 0.1)
+    late, _ = usual(begin, 2, np.array([0]), share, time, np.zeros((2, len(time[0]))), 0.1)
     assert late[:, 1:].ravel().tolist() == pytest.approx([1.0] * 4)
 
 
@@ -59,14 +58,18 @@ def test_a_barrier_that_only_one_turn_has_is_compared_with_nothing():
 
 def test_a_turn_is_not_compared_with_itself():
     begin, share, time = laid([[[(0, 1, 1)], [(3, 4, 1)]]])
-    assert np.isnan(usual(begin, 2, np.array([0]), share, time, 0.1)[:, 0]).all()
-    known = usually(begin, 2, np.array([0]), share, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
+    late, known = usual(begin, 2, np.array([0]), share, time, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
+    assert np.isnan(late[:, 0]).all()
     assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
 
 
-@pytest.mark.parametrize(("place", "which"), [(-1.0, 0), (0.0, 0), (0.3, 1), (0.99, 2)])
-def test_the_transfer_at_a_place(place, which):
-    assert transfer_at(np.array([0.0, 0.25, 0.5]), 0, 3, place) == which
+@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
+def test_the_median_of_inserted_values(values):
+    ordered = np.empty((1, 8))
+    for n, value in enumerate(values):
+        insert(ordered, 0, n, value)
+    assert ordered[0, : len(values)].tolist() == sorted(values)
+    assert middle(ordered, 0, len(values)) == np.median(values)
 
 
 def chain(late, *, circle=-1, soon=0.0):
@@ -83,23 +86,23 @@ def chain(late, *, circle=-1, soon=0.0):
 
 
 def test_only_what_none_before_was_late_by_is_new():
-    new = inherited_delays(*chain([[0, 4, 4], [0, 4, 6]]), *NONE)
+    new = inherited_delays(*chain([[0, 4, 4], [0, 4, 6]]), *NONE, 9)
     assert new.tolist() == [[0, 4, 0], [0, 0, 2]]
 
 
 def test_without_a_new_delay_all_that_follows_is_sooner():
     given = chain([[0, 4, 4], [0, 4, 6]])
-    new = inherited_delays(*given, *NONE)
+    new = inherited_delays(*given, *NONE, 9)
     gone = np.zeros((2, 3), np.bool_)
-    assert inherited_delays(*given, gone, new).tolist() == [[0, 4, 4], [0, 4, 6]]
+    assert inherited_delays(*given, gone, new, 9).tolist() == [[0, 4, 4], [0, 4, 6]]
     gone[0, 1] = True
-    assert inherited_delays(*given, gone, new).tolist() == [[0, 0, 0], [0, 0, 2]]
+    assert inherited_delays(*given, gone, new, 9).tolist() == [[0, 0, 0], [0, 0, 2]]
 
 
 def test_what_another_of_the_collective_was_late_by_is_not_new():
     late = [[3, 0, 3], [3, 0, 3]]
-    assert inherited_delays(*chain(late), *NONE)[0].tolist() == [3, -3, 3]
-    assert inherited_delays(*chain(late, circle=0), *NONE)[0].tolist() == [3, -3, 0]
+    assert inherited_delays(*chain(late), *NONE, 9)[0].tolist() == [3, -3, 3]
+    assert inherited_delays(*chain(late, circle=0), *NONE, 9)[0].tolist() == [3, -3, 0]
 
 
 @pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
@@ -111,7 +114,7 @@ def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, 
     mates, lane = (np.arange(3, dtype=np.int32), np.arange(4)), np.arange(2, dtype=np.int32)
     late, circles = np.full((2, 2), 4.0), np.full(2, circle, np.int32)
     given = (order, np.stack([start, end]), ends, lane, np.zeros(2, np.int32), late, np.zeros(1), mates, circles, (1.0, 0.02))
-    assert inherited_delays(*given, *NONE)[0].tolist() == [4.0, new]
+    assert inherited_delays(*given, *NONE, 9)[0].tolist() == [4.0, new]
 
 
 def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
@@ -133,9 +136,10 @@ def test_which_part_of_a_transfer_has_come(now, together, part):
 
 
 def test_a_gain_is_never_gone():
-    assert remaining_delay(-2.0, True) == -2.0
-    assert remaining_delay(2.0, True) == 0.0
-    assert remaining_delay(2.0, False) == 2.0
+    given = chain([[0, -4, -4], [0, -4, -4]])
+    new = inherited_delays(*given, *NONE, 9)
+    gone = np.ones((2, 3), np.bool_)
+    assert inherited_delays(*given, gone, new, 9).tolist() == [[0, -4, -4], [0, -4, -4]]
 
 
 def test_how_long_both_ends_had_ended_nothing():

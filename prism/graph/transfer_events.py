@@ -1,0 +1,149 @@
+"""Order the begins and ends of a job's transfers in time, with what each transfer may depend on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Mask
+from prism.graph import constants as c
+from prism.graph.job_steps import Steps
+from prism.graph.job_transfers import Transfers
+from prism.loops.arrays.group_sums import latest
+from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.medians import in_order
+from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays
+
+NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet
+
+
+class Dependencies(NamedTuple):
+    """Further dependencies of transfers: host mates of ranks, and the collective of each lane (`circle`).
+
+    `soon` is the tolerance of simultaneity: ns, and the share of a transfer within one collective.
+    """
+
+    mates: tuple[Codes, Ints]
+    circle: Codes
+    soon: tuple[float, float]
+
+
+class Events(NamedTuple):
+    """Begins and ends of transfers in order of time, the same for all comparisons of a job.
+
+    `by`: transfers in order of their begins. `order`: events of transfers that are numbered in this order (`in_time`), so that
+    a loop over events finds its data side by side. `at`: begin and end of each, ns; float64[2, transfers]; `begun`: the same
+    in this order. `idle_for`: time since the sender and the receiver of each ended a transfer, at its begin. `called`: see
+    `Delays`.
+    """
+
+    by: NDArray[np.intp]
+    order: Ints
+    ends: tuple[Codes, Codes]
+    lane: Codes
+    turn: Codes
+    begun: Floats
+    at: Floats
+    idle_for: Floats
+    called: Floats
+    dependencies: Dependencies
+
+    def delays(self, late: Floats, more: Floats, gone: Mask, new: Floats, until: int) -> Floats:
+        """Compute new delays, or those that remain (`transfer_delays.inherited_delays`), of transfers in order of begins."""
+        events = self.order, self.begun, self.ends, self.lane, self.turn
+        return inherited_delays(*events, late, more, *self.dependencies, gone, new, until)
+
+    def new(self, late: Floats, more: Floats) -> Floats:
+        """Compute new delays of transfers in their own order."""
+        out = np.empty_like(late)
+        out[:, self.by] = self.delays(late.take(self.by, axis=1), more, *NONE, len(more))
+        return out
+
+
+def events_of(view: Steps, t: Transfers) -> Events:
+    """Order the events of a job's transfers."""
+    at = t.at((view.begins - view.begins[0]).astype(np.float64))
+    by, order = in_time(*at.astype(np.int64))
+    begun, ends, lane, turn = at.take(by, axis=1), (t.src[by], t.dst[by]), t.lane[by], t.step[by]
+    idle_for = np.empty_like(at)
+    idle_for[:, by] = idle(order, begun, ends, len(view.job.endpoints))
+    called, dependencies = _called(view, t, at[0], idle_for[0]), dependencies_of(view, t)
+    return Events(by, order, ends, lane, turn, begun, at, idle_for, called, dependencies)
+
+
+def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
+    """Order of transfers by their begins, and their events in order of time; of simultaneous events, ends come first.
+
+    Events are begins (k) and ends (k + transfers) of the k-th transfer in the order of begins.
+    """
+    by, last, n = in_order(begins), in_order(ends), len(begins)
+    number = np.empty(n, np.int64)
+    number[by] = np.arange(n)
+    place = np.searchsorted(begins[by], ends[last]) + np.arange(n)
+    order, is_begin = np.empty(2 * n, np.int64), np.ones(2 * n, np.bool_)
+    is_begin[place] = False
+    order[place], order[is_begin] = number[last] + n, np.arange(n)
+    return by, order
+
+
+def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
+    """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    n = len(place)
+    groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
+    circle = np.full(len(t.lanes), -1, np.int32)
+    for number, group in enumerate(groups):
+        inside = np.zeros(n, np.bool_)
+        inside[[place[member] for member in group.members]] = True
+        circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
+    return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
+
+
+def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
+    """Time from the last control message of the receiver to the begin of each transfer, ns.
+
+    Infinite before the first of these; NaN if the receiver sends none to the sender. All are NaN unless senders that waited
+    (`sends`: time since each had ended a transfer, ns) often begin at once after such a message: else it does not announce that
+    the receiver is ready, as at the end of a step.
+    """
+    flows, n = view.flows, len(view.job.endpoints)
+    rank = np.full(len(flows.endpoints), -1, np.int64)
+    rank[view.codes] = np.arange(n)
+    rows = np.flatnonzero(flows.control() & (flows.octets > 0))
+    giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
+    known = (giver >= 0) & (hearer >= 0)
+    none = np.full(len(t.rows), np.nan)
+    if not known.any():
+        return none
+    times = flows.end_ns[rows][known] - view.begins[0]
+    words = (giver * n + hearer)[known]
+    begun = begins.astype(np.int64)
+    asked = t.dst.astype(np.int64) * n + t.src
+    last = latest(words, times, asked, begun)
+    out = np.where(last >= 0, begun - last, np.where(np.isin(asked, words), np.inf, np.nan))
+    waited = (sends > 40 * c.SOON * view.period) & np.isfinite(sends)
+    prompted = waited & (out < 4 * c.SOON * view.period)
+    return out if waited.any() and np.mean(prompted[waited]) >= c.NEAR else none
+
+
+def host_mates(view: Steps) -> tuple[Codes, Ints]:
+    """Find the mates of each rank: itself, and members of its groups on its host. Waits between them are invisible.
+
+    Returns the mates of all ranks, and the position of the first of each rank.
+    """
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    host = view.hosts.tolist()
+    mates = [{i} for i in range(len(place))]
+    for group in view.parallelism.groups:
+        by_host = defaultdict[int, set[int]](set)
+        for member in group.members:
+            if host[place[member]] >= 0:
+                by_host[host[place[member]]].add(place[member])
+        for own in by_host.values():
+            for i in own:
+                mates[i] |= own
+    begins = np.cumsum([0, *map(len, mates)]).astype(np.int64)
+    return np.array([j for own in mates for j in sorted(own)], np.int32), begins

@@ -1,0 +1,24 @@
+"""Test the order of events, and which ranks of a host wait for each other."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from prism.graph.transfer_events import host_mates, in_time
+from tests.prism.traffic import placed, seen, training
+
+
+def test_an_end_comes_before_what_begins_at_that_moment():
+    begins, ends = np.random.default_rng(1).integers(0, 20, (2, 50))
+    ends += begins
+    by, order = in_time(begins, ends)
+    assert by.tolist() == np.argsort(begins, kind="stable").tolist()
+    times = np.concatenate([begins[by], ends[by]])
+    assert sorted(order) == list(range(100))
+    assert np.lexsort((order < 50, times[order])).tolist() == list(range(100))
+
+
+def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
+    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
+    who, begins = host_mates(view)
+    assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
