@@ -100,15 +100,13 @@ def distinct(values: Ints) -> Ints:
     return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values
 
 
-
-
 def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
     """Last time of a group up to each of the `at` moments; −1 if there is none. int64[len(asked)]."""
     return _lasts(groups, times, asked, at, True, -1)
 
 
 def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: int) -> Ints:
-    """Compute `last_before`, or `latest` if `same`; `none` if there is none."""
+    """Last time of a group before each moment, or at it if `same`; `none` if there is none."""
     every = np.concatenate([groups, asked])
     number, first = numbered(every, every)
     by_time = in_order(times)

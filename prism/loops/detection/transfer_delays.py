@@ -40,13 +40,15 @@ def usual(
     start, end = time
     late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
     known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
+    shown = np.zeros(2, np.int64)
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
         many = begin[cell + 1] - base
         at[0] = at[1] = begin[lane * turns + model]
         for k in range(base, base + many):
-            n, shown = 0, [0, 0]
+            n = 0
+            shown[:] = 0
             for i in range(len(model)):
                 other = model[i]
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
@@ -55,16 +57,13 @@ def usual(
                 alike = after - first == many
                 for side in range(2):
                     part = near if side == 0 else 1 - near
-                    same, way = first + k - base, part
-                    if not alike:
-                        place = low[k] + part * (high[k] - low[k])
-                        same = at[side, i] = transfer_at(low, at[side, i], after, place)
-                        way = (place - low[same]) / max(high[same] - low[same], 1e-12)
+                    at[side, i] = first + k - base if alike else at[side, i]
+                    same, way, meets = counterpart(low, high, k, at[side, i], after, alike, part)
+                    at[side, i] = same
                     if side == 0:
                         insert(known, 2, n, idle_for[0, same])
                         insert(known, 3, n, idle_for[1, same])
-                    small = not alike and high[k] - low[k] < near * (high[same] - low[same])
-                    if not small or near <= way <= 1 - near:
+                    if meets:
                         insert(known, side, shown[side], start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
                         shown[side] += 1
                 n += 1
@@ -75,6 +74,23 @@ def usual(
                 if n:
                     rested[side, k] = middle(known, 2 + side, n)
     return late, rested
+
+
+@compiled
+def counterpart(
+    low: Floats, high: Floats, one: int, known: int, after: int, alike: bool, part: float
+) -> tuple[int, float, bool]:
+    """Find the transfer of another turn at the share `part` of one: its number, the share of it there, whether they compare.
+
+    If the turns are `alike` it is `known`; else the search starts there. A small transfer at the border of a large one compares
+    with nothing: a barrier, say, that only some turns have.
+    """
+    if alike:
+        return known, part, True
+    place = low[one] + part * (high[one] - low[one])
+    same = transfer_at(low, known, after, place)
+    way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
+    return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
 
 
 @compiled

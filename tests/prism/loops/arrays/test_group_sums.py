@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prism.loops.arrays.group_sums import (
     counted,
     distinct,
-    last_before,
+    latest,
     numbered,
     places_in,
     preceding,
@@ -57,10 +57,11 @@ moments = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 20)), max_size=30
 
 
 @given(moments, moments)
-def test_the_last_of_a_group_before(given, asked):
+def test_the_latest_of_a_group(given, asked):
     (group, time), (ask, at) = (np.array(some, np.int64).reshape(-1, 2).T for some in (given, asked))
-    found = last_before(group, time, ask, at)
-    assert found.tolist() == [max((t for h, t in given if h == g and t < when), default=0) for g, when in asked]
+    found = latest(group, time, ask, at)
+    none = latest(group[:0], time[:0], np.zeros(1, np.int64), np.zeros(1, np.int64))[0]
+    assert found.tolist() == [max((t for h, t in given if h == g and t <= when), default=none) for g, when in asked]
 
 
 @given(st.lists(st.lists(st.integers(0, 20)), min_size=1, max_size=4), st.lists(st.integers(0, 21)))

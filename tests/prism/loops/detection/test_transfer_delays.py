@@ -51,7 +51,7 @@ def test_where_records_are_cut_differently_the_same_place_is_compared():
 def test_a_barrier_that_only_one_turn_has_is_compared_with_nothing():
     """It begins long after the last transfer of the other turn, but moves nothing that this moved."""
     begin, share, time = laid([[[(0, 10, 100), (10, 20, 100)], [(0, 10, 100), (10, 20, 100), (90, 91, 1)]]])
-    late = usual(begin, 2, np.array([0]), share, time, 0.1)
+    late, _ = usual(begin, 2, np.array([0]), share, time, np.zeros((2, len(time[0]))), 0.1)
     assert np.isnan(late[:, 4]).all()
     assert np.abs(late[:, 2:4]).max() < 0.5
 

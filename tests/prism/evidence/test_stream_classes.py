@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from prism.evidence._stream_classes import stream_classes
+from prism.evidence.step_period import Steps
+from prism.evidence.stream_periods import Rhythm
+from prism.evidence.streams import Stream
+
+STEPS = Steps(np.arange(21) * 1e9, 1e9, 20.0, 0.9)
+
+
+def bursts(src, dst, sizes, *, per_step=1):
+    """Bursts of TCP in each of 20 steps."""
+    octets = np.array([size for _ in range(20) for size in sizes for _ in range(per_step)], np.float64)
+    start = np.arange(len(octets)) * 20e9 / len(octets)
+    return Stream(src, dst, np.arange(len(octets)), start, start + 1e6, octets, False, True)
+
+
+def classes(*streams, runs=None):
+    rhythms = {
+        id(s): Rhythm(1.0, 1.0, float(r), 0.1, 0.0, *[0.0] * (len(Rhythm._fields) - 5))
+        for s, r in zip(streams, runs or [1] * 9)
+    }
+    return sorted(sorted(s.pair for s in one) for one in stream_classes(streams, rhythms, STEPS))
+
+
+def test_bursts_of_other_volume_are_of_another_collective():
+    """One step more or less of 20, and 2 % that TCP sent again, are equal."""
+    assert classes(bursts(0, 1, [100]), bursts(1, 2, [106])) == [[(0, 1), (1, 2)]]
+    assert classes(bursts(0, 1, [100]), bursts(1, 2, [113])) == [[(0, 1)], [(1, 2)]]
+
+
+def test_bursts_in_twice_as_many_runs_are_of_another_operation():
+    a, b = bursts(0, 1, [100]), bursts(1, 2, [100])
+    assert classes(a, b, runs=[2, 2.4]) == [[(0, 1), (1, 2)]]
+    assert classes(a, b, runs=[2, 4]) == [[(0, 1)], [(1, 2)]]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_ring_stays_whole_where_a_slow_link_changes_its_bursts(both):
+    sizes = {(0, 1): [10] * 10, (1, 2): [100], (2, 3): [50, 50], (3, 0): [25] * 4}
+    ring = [bursts(*pair, size) for pair, size in sizes.items()]
+    ring += [bursts(*pair[::-1], size) for pair, size in sizes.items()] if both else []
+    assert len(classes(*ring, runs=[10, 1, 2, 4, 10, 1, 2, 4])) == 1
+
+
+def test_a_chain_is_no_ring():
+    chain = [bursts(0, 1, [10] * 10), bursts(1, 2, [100]), bursts(2, 3, [25] * 4)]
+    assert len(classes(*chain, runs=[10, 1, 4])) == 3
