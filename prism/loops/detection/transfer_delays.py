@@ -40,7 +40,7 @@ def usual(
     start, end = time
     late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
     known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
-    shown = np.zeros(2, np.int64)
+    shown, parts = np.zeros(2, np.int64), (near, 1 - near)
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
         base = begin[cell]
@@ -56,39 +56,36 @@ def usual(
                     continue
                 alike = after - first == many
                 for side in range(2):
-                    part = near if side == 0 else 1 - near
-                    at[side, i] = first + k - base if alike else at[side, i]
-                    same, way, meets = counterpart(low, high, k, at[side, i], after, alike, part)
+                    known_at = first + k - base, at[side, i]
+                    same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
                     at[side, i] = same
-                    if side == 0:
-                        insert(known, 2, n, idle_for[0, same])
-                        insert(known, 3, n, idle_for[1, same])
                     if meets:
                         insert(known, side, shown[side], start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
                         shown[side] += 1
+                insert(known, 2, n, idle_for[0, at[0, i]])
+                insert(known, 3, n, idle_for[1, at[0, i]])
                 n += 1
             for side in range(2):
-                part = near if side == 0 else 1 - near
                 if shown[side]:
-                    late[side, k] = start[k] + part * (end[k] - start[k]) - middle(known, side, shown[side])
-                if n:
-                    rested[side, k] = middle(known, 2 + side, n)
+                    place = start[k] + parts[side] * (end[k] - start[k])
+                    late[side, k] = place - middle(known, side, shown[side])
+                rested[side, k] = middle(known, 2 + side, n) if n else 0.0
     return late, rested
 
 
 @compiled
 def counterpart(
-    low: Floats, high: Floats, one: int, known: int, after: int, alike: bool, part: float
+    low: Floats, high: Floats, one: int, known: tuple[int, int], after: int, alike: bool, part: float
 ) -> tuple[int, float, bool]:
     """Find the transfer of another turn at the share `part` of one: its number, the share of it there, whether they compare.
 
-    If the turns are `alike` it is `known`; else the search starts there. A small transfer at the border of a large one compares
-    with nothing: a barrier, say, that only some turns have.
+    If the turns are `alike` it is the first of `known`; else the search starts at the second. A small transfer at the border of
+    a large one compares with nothing: a barrier, say, that only some turns have.
     """
     if alike:
-        return known, part, True
+        return known[0], part, True
     place = low[one] + part * (high[one] - low[one])
-    same = transfer_at(low, known, after, place)
+    same = transfer_at(low, known[1], after, place)
     way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
     return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
 
