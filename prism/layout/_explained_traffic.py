@@ -22,6 +22,7 @@ from prism.layout.problem import Problem
 from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
+ORDER: tuple[GroupKind, ...] = ("dp", "pp", "tp", "ep", "cp")  # of groups in a report
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,12 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
         kind: connected(len(problem.members), [pair for k, c in served if k == kind for pair in c.joins])
         for kind in {kind for kind, _ in served}
     }
-    groups = tuple(_group(problem, SERVES[kind], members, component_of, confidence) for kind, members in one.groups)
+    every = [(SERVES[kind], members) for kind, members in one.groups]
+    for kind in component_of.keys() - {kind for kind, _ in every}:  # experts among the same ranks as the gradients
+        part = component_of[kind]
+        every += [(kind, frozenset(np.flatnonzero(part == n).tolist())) for n in np.flatnonzero(np.bincount(part) > 1)]
+    every.sort(key=lambda group: ORDER.index(group[0]))
+    groups = tuple(_group(problem, kind, members, component_of, confidence) for kind, members in every)
     of = np.full(len(flows), -1, np.int32)
     streams: list[tuple[GroupKind, tuple[str, ...]]] = []
     for kind, members, own in _streams(one, served):
