@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import connected
 from prism.evidence.step_period import Steps
-from prism.evidence.stream_periods import Rhythm
+from prism.evidence.stream_periods import Rhythms
 from prism.evidence.streams import Stream
-
-Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) -> list[list[Stream]]:

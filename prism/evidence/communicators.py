@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence import constants as c
-from prism.evidence._stream_classes import Rhythms, stream_classes
+from prism.evidence._stream_classes import stream_classes
 from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
-from prism.evidence.stream_periods import Rhythm
+from prism.evidence.stream_periods import Rhythm, Rhythms
 from prism.evidence.streams import Stream
 from prism.evidence.turn_taking import lead, overlap
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,9 @@ class Rhythm(NamedTuple):
     early: float
     late: float
     idle: float
+
+
+Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 
 
 def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:

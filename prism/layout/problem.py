@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
-from prism.evidence.communicators import Communicator, Rhythms, communicators
+from prism.evidence.communicators import Communicator, communicators
 from prism.evidence.families import Family, families
 from prism.evidence.host_lockstep import Lockstep, lockstep_of
 from prism.evidence.member_graphs import imbalance
 from prism.evidence.step_period import Steps, steps_of
-from prism.evidence.stream_periods import rhythm_of
+from prism.evidence.stream_periods import Rhythms, rhythm_of
 from prism.evidence.streams import Stream, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
