@@ -1,4 +1,4 @@
-"""Group streams that may belong to one communicator: of equal messages and volumes, or bursts in as many runs per step."""
+"""Group streams that may belong to one communicator: of equal messages and volumes, or bursts in as much of the step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prism.evidence.streams import Stream
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) -> list[list[Stream]]:
-    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as many runs per step."""
+    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step."""
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
     fixed = sorted((s for s in streams if s.equal), key=lambda s: s.size)
@@ -28,7 +28,7 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) ->
         rings, rest = _rings(own)
         out += rings
         for alike in _chained(sorted(rest, key=lambda s: s.size), lambda s: s.size, c.LOOSE_SIZE):
-            out += _chained(sorted(alike, key=lambda s: rhythms[id(s)].runs), lambda s: rhythms[id(s)].runs, c.LIKE_RUNS)
+            out += _chained(sorted(alike, key=lambda s: rhythms[id(s)].spread), lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
     return out
 
 
