@@ -111,10 +111,12 @@ class Scored:
         for one, other in ((0, 1), (0, 2), (1, 2)):
             cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
             self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
-        if self._of("pp"):  # stages form chains, one kind of traffic also rings: from the last to the first stage
-            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in self._of("pp")]), axis=1), axis=0)
+        if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
+            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
             ends = np.unique(piped)
-            closed = len(piped) - len(ends) + len(np.unique(self.pp[ends])) * (self.kinds.count("pp") > 1)
+            joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
+            pipelines = len(np.unique(self.pp[ends]))
+            closed = len(piped) - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
             self.features["not_nested"] += closed > 0
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
