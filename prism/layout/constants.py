@@ -158,6 +158,9 @@ PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 
 # Probabilities that are reported.
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds
+# Factor on the log-odds: the weights were fitted to the jobs of other draws. Of two fresh draws of 91 jobs, 21 of 21 answers at
+# 0.9 or more are right with it, 24 of 27 without.
+TEMPER = 0.85
 UNCOUNTED = 0.75  # highest confidence where messages cannot be counted: 15 of 22 layouts of such records are right
 RANKS_MISSING = 0.75  # highest confidence where hosts have unequal numbers of ranks, although they have GPUs for more
 EVEN = 0.5  # probability that a layout explains the traffic; below, it is not reported as explained
