@@ -60,7 +60,7 @@ def test_a_number_at_which_the_analysis_fails_is_marked(folder, monkeypatch, cap
 
 
 def test_what_is_never_read_is_reported(folder, capsys):
-    assert sensitivity.main([str(folder), "--only", "layout.AGREES", "--factor", "2"]) == 0
+    assert sensitivity.main([str(folder), "--only", "layout.HINTED_SIZE", "--factor", "2"]) == 0
     assert "not read" in capsys.readouterr().out
 
 
