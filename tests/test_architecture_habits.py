@@ -47,7 +47,7 @@ def test_the_numbers_of_the_analysis_are_in_tables():
 
     Numbers count as thresholds if they are fractions or factors (floats), are compared with something, or are the value of a
     constant, a field or a parameter. Other whole numbers are structure: shapes, decimals, halves and quarters, bits of a key.
-    Files with compiled functions keep their numbers: stored compiled code is renewed when its own file changes only.
+    Files with compiled functions keep their numbers beside them.
     """
     found = [
         f"{path}:{number.lineno}: {number.value}"

@@ -18,7 +18,7 @@ from prism.graph import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints
-from prism.loops.dependencies.message_parts import transfers
+from prism.loops.detection.message_parts import transfers
 from prism.loops.detection.transfer_delays import Floats
 
 BEGIN, END = range(2)

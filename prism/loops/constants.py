@@ -1,6 +1,6 @@
 """Constants of files without compiled functions: unit, meaning and source of each number.
 
-Files with compiled functions have their numbers beside them: stored compiled code is renewed when its own file changes only.
+Files with compiled functions have theirs beside them.
 """
 
 # Volumes and rhythm.

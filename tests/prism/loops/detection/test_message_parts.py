@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.loops.arrays.intervals import weighted_median
-from prism.loops.dependencies.message_parts import messages, transfers
+from prism.loops.detection.message_parts import messages, transfers
 
 
 @given(st.lists(st.integers(1, 9), max_size=30))

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given as having
 from hypothesis import strategies as st
 
-from prism.loops.dependencies.matched_volumes import (
+from prism.loops.detection.matched_volumes import (
     UNKNOWN,
     Moved,
     _reached,
@@ -14,7 +14,7 @@ from prism.loops.dependencies.matched_volumes import (
     share_of,
     shares_of,
 )
-from prism.loops.dependencies.matched_volumes import moved_by as moved_of
+from prism.loops.detection.matched_volumes import moved_by as moved_of
 
 NO, YES = np.array([False]), np.array([True])
 
