@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import get_args
 
 import networkx as nx
 import numpy as np
@@ -22,7 +23,7 @@ from prism.layout.problem import Problem
 from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
-ORDER: tuple[GroupKind, ...] = ("dp", "pp", "tp", "ep", "cp")  # of groups in a report
+ORDER: tuple[GroupKind, ...] = get_args(GroupKind)  # of groups in a report
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +44,19 @@ class Explained:
         )
 
 
+def _payload_pairs(flows: Flows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
+    """Return the records with payload, the code of each pair (source · endpoints + destination), and the pair of each."""
+    payload = np.flatnonzero(~flows.control())
+    code = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
+    known, number = np.unique(code, return_inverse=True)
+    return payload, known, number
+
+
 def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence[GroupKind]) -> Iterator[Pair]:
     """Yield each pair of endpoints with the kind of most of its octets; `of` is the stream of each record, −1 for none."""
-    kinds: list[PairKind] = ["unknown", "dp", "pp", "tp", "ep", "cp"]
+    kinds: list[PairKind] = ["unknown", *ORDER]
     kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
-    payload = np.flatnonzero(~flows.control())
-    pair = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
-    known, number = np.unique(pair, return_inverse=True)
+    payload, known, number = _payload_pairs(flows)
     moved = np.zeros((len(known), len(kinds)), np.int64)
     np.add.at(moved, (number, kind_of[of[payload]]), flows.octets[payload])
     for code, own in zip(known.tolist(), moved, strict=True):
@@ -83,10 +90,7 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
 
 def _complete(of: NDArray[np.int32], flows: Flows) -> None:
     """Assign the other payload of a pair to its stream, if all that is known of the pair serves one: what a restart renewed."""
-    payload = np.flatnonzero(~flows.control())
-    known, pair = np.unique(
-        flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload], return_inverse=True
-    )
+    payload, known, pair = _payload_pairs(flows)
     stream = of[payload]
     least, most = np.full(len(known), np.iinfo(np.int32).max), np.full(len(known), -1)
     np.minimum.at(least, pair[stream >= 0], stream[stream >= 0])
@@ -130,10 +134,11 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
     last.
     """
     ahead: dict[tuple[int, int], float] = {}
-    moved: Counter[tuple[int, int]] = Counter()
+    moved: dict[tuple[int, int], float] = defaultdict(float)
     for kind, c in served:
         if kind == "pp":
-            moved.update({(min(pair), max(pair)): octets for pair, octets in c.edges.items()})
+            for pair, octets in c.edges.items():
+                moved[min(pair), max(pair)] += octets
             by: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
             for s in c.streams:
                 by[s.pair].append(s)

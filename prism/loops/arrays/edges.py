@@ -14,7 +14,7 @@ from collectors.columns.record import Flows, Mask
 from collectors.compilation.compiled import compiled
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import Floats, Ints, Union, active, weighted_median
-from prism.loops.arrays.medians import in_order, median, rising
+from prism.loops.arrays.medians import in_order
 from prism.loops.arrays.pair_volumes import BINS, widths
 
 Rows = NDArray[np.intp]
@@ -189,48 +189,3 @@ def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
     """
     low, high = (np.array([moment]) for moment in life)
     return float(widths(np.zeros(len(edge.rows), np.int32), edge.start, edge.octets, low, high, bins)[0])
-
-
-def ahead(there: Edge, back: Edge, rests: Ints) -> bool:
-    """Check whether `there` leads: its excess over `back` is smallest at the step's end, at `rests`, ns.
-
-    Activations in flight accumulate in the pipeline, and gradients answer them before the step ends. The part of the step with
-    which a capture begins cancels out. Without `rests`, the direction whose octets move earlier leads.
-    """
-    return bool(_ahead(there.end, there.octets, back.end, back.octets, rests))
-
-
-@compiled
-def _ahead(there: Ints, gave: Ints, back: Ints, got: Ints, rests: Ints) -> bool:
-    """Compute `ahead` from the ends of records and their octets in both directions."""
-    times, n = np.concatenate((there, back)), len(there)
-    order, volumes = _merged(there, back), (max(gave.sum(), 1), max(got.sum(), 1))
-    level, grown, whole = np.empty(len(times)), 0.0, 0.0
-    for i in range(len(times)):
-        k = order[i]
-        grown += gave[k] / volumes[0] if k < n else -got[k - n] / volumes[1]
-        level[i] = grown
-        whole += grown
-    if not len(rests):
-        return whole >= 0
-    ordered, calm = times[order], np.empty(len(rests))
-    for i in range(len(rests)):
-        at = np.searchsorted(ordered, rests[i], "right") - 1
-        calm[i] = level[at] if at >= 0 else 0.0
-    usual, least = median(level), median(calm)
-    return usual > least or (usual == least and whole >= 0)
-
-
-@compiled
-def _merged(one: Ints, other: Ints) -> Rows:
-    """Order of two concatenated, nearly sorted series of times, ascending; equal times of `one` first."""
-    first, second, out = rising(one), rising(other), np.empty(len(one) + len(other), np.intp)
-    i = k = 0
-    while i < len(one) or k < len(other):
-        if k == len(other) or (i < len(one) and one[first[i]] <= other[second[k]]):
-            out[i + k] = first[i]
-            i += 1
-        else:
-            out[i + k] = len(one) + second[k]
-            k += 1
-    return out

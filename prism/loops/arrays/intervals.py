@@ -45,13 +45,6 @@ def closed(start: Ints, end: Ints, close: float) -> Union:
     return first[: n + 1].copy(), last[: n + 1].copy()
 
 
-def nearest(times: Ints, among: Ints) -> Ints:
-    """For each time, return the nearest of others (at least one, ascending); the earlier of equals."""
-    after = np.searchsorted(among, times)
-    before, after = np.maximum(after - 1, 0), np.minimum(after, len(among) - 1)
-    return np.where(np.abs(among[after] - times) < np.abs(times - among[before]), among[after], among[before])
-
-
 def length_before(times: Ints, within: Union) -> Ints:
     """Total length of the union `within` before each time, ns."""
     return _lengths(times, *within)[0]

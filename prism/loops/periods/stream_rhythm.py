@@ -126,22 +126,6 @@ def _levels(edge: Ints, gap: Ints, tolerance: float, least: int, pauses: bool) -
     return levels_of(edge, gap, rests, in_order(falling), tolerance, least, pauses)
 
 
-def strides(
-    start: Ints,
-    end: Ints,
-    octets: Ints,
-    known: Ints,
-    volume: int,
-    *,
-    tolerance: float = c.TOLERANCE,
-    least: int = c.REPETITIONS,
-) -> Rhythm:
-    """Rhythm of steps of `volume` octets, continued from some of their ends, `known`, ns; records as for `rhythm`."""
-    edge, gap = gaps(start, end, octets)
-    cuts = np.searchsorted(np.maximum.accumulate(end), known)
-    return _filled(start, end, edge, gap, np.unique(cuts).astype(np.intp), volume, tolerance, least)
-
-
 def _filled(
     start: Ints, end: Ints, edge: Ints, gap: Ints, cuts: NDArray[np.intp], volume: int, tolerance: float, least: int
 ) -> Rhythm:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.edges import ahead, edge_from, edges_of, laid_out, sending, spread
+from prism.loops.arrays.edges import edge_from, edges_of, laid_out, sending, spread
 from tests.prism.traffic import MS, SECOND, T0, Wire
 
 
@@ -66,24 +66,7 @@ def test_spread_counts_the_parts_of_life_that_matter():
     assert spread(edge([(100, 1, 1000), (900, 1, 1000)]), life) == 2
 
 
-def naively_ahead(there, back, rests):
-    """What each has moved more than the other, in shares, after every record; when the step ends it is least."""
-    parts = [(end, moved / there.volume) for end, moved in zip(there.end, there.octets, strict=True)]
-    parts += [(end, -moved / back.volume) for end, moved in zip(back.end, back.octets, strict=True)]
-    parts.sort(key=lambda part: part[0])
-    levels = np.cumsum([moved for _, moved in parts])
-    calm = [([0.0] + [level for (end, _), level in zip(parts, levels, strict=True) if end <= rest])[-1] for rest in rests]
-    usual, least = (np.median(levels), np.median(calm)) if calm else (0.0, 0.0)
-    return usual > least or (usual == least and levels.sum() >= 0)
-
-
 moves = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.sampled_from((1 << 20, 1 << 21))), min_size=1, max_size=12)
-
-
-@given(moves, moves, st.lists(st.integers(0, 40), max_size=6))
-def test_who_goes_first_is_as_the_obvious_sums_say(there, back, rests):
-    one, other, times = edge(there), edge(back), T0 + np.array(sorted(rests), np.int64) * MS
-    assert ahead(one, other, times) == naively_ahead(one, other, times)
 
 
 @given(st.lists(st.tuples(st.integers(-5, 50), st.integers(0, 9)), min_size=1, max_size=30))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.intervals import active, covered, intersection, length_before, nearest, union, weighted_median
+from prism.loops.arrays.intervals import active, covered, intersection, length_before, union, weighted_median
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -95,9 +95,3 @@ def train(seed, *, period=1000, busy=300, steps=200, wander=30):
     chance = np.random.default_rng(seed)
     start = np.cumsum(chance.integers(period - wander, period + wander, steps)).astype(np.int64)
     return start, start + busy
-
-
-@given(st.lists(st.integers(-50, 50), max_size=12), st.lists(st.integers(-50, 50), min_size=1, max_size=12).map(sorted))
-def test_the_nearest_is_the_one_a_search_of_all_finds_and_the_earlier_of_equals(times, among):
-    found = nearest(np.array(times, np.int64), np.array(among, np.int64))
-    assert found.tolist() == [min(among, key=lambda other: abs(other - time)) for time in times]
