@@ -28,9 +28,9 @@ from scipy.optimize import minimize
 from benchmarks import origins
 from benchmarks.accuracy import captures, inputs
 from benchmarks.sensitivity import Case, cases, evidence
-from prism.layout.complete_layout import Hypothesis
 from prism.layout.constants import WEIGHTS
-from prism.layout.hypotheses import hypotheses
+from prism.layout.search.complete_layout import Hypothesis
+from prism.layout.search.hypotheses import hypotheses
 
 Floats = NDArray[np.float64]
 NAMES = tuple(name for name in WEIGHTS if name != "hints")

@@ -30,8 +30,8 @@ from benchmarks.accuracy import captures, inputs, of_folder
 from benchmarks.sensitivity import cases, evidence
 from prism.evidence.families import Family
 from prism.layout.constants import KIND_SCORES, NEVER, SCORED, Kind
-from prism.layout.likelihood import traits
-from prism.layout.problem import Problem
+from prism.layout.features.likelihood import traits
+from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
 NAMES = tuple(KIND_SCORES)

@@ -30,8 +30,8 @@ from benchmarks.accuracy import captures, inputs, of_folder
 from benchmarks.scaling import Constant, constants, modules, reading, scaled, times
 from collectors.columns.record import Flows
 from prism.jobs import around, naming
-from prism.layout.posterior import answers
-from prism.layout.problem import Problem, problem_of
+from prism.layout.answer.posterior import answers
+from prism.layout.search.problem import Problem, problem_of
 from prism.model import Job
 from prism.topology import Topology
 

@@ -13,10 +13,10 @@ from collectors.columns.record import Flows, Transits
 from prism.detectors import DETECTORS
 from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.assessment.root_causes import merge_by_cause
-from prism.diagnosis.comparisons import Case
-from prism.diagnosis.confirmation import combine_findings
-from prism.diagnosis.finding_assessment import assess_findings
-from prism.diagnosis.job_findings import job_findings
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.confirmation import combine_findings
+from prism.diagnosis.attribution.finding_assessment import assess_findings
+from prism.diagnosis.uneven_work.job_findings import job_findings
 from prism.findings.advice import first_names
 from prism.findings.titles import title
 from prism.graph.constants import SPAN
@@ -24,7 +24,7 @@ from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
-from prism.layout.inference import infer_layout, unknown_layout
+from prism.layout.answer.inference import infer_layout, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.steps.job_events import after_pauses, events, uneven

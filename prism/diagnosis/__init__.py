@@ -1,6 +1,5 @@
 """Find the cause of lost time: list candidates, compute how much of the new delays each explains, and report the best one.
 
-`candidates` lists causes. `comparisons` and `explained_delay` compute what each explains. `slow_steps` finds the steps.
-`confirmation` checks the claims of detectors against the result. `verdicts` writes the findings. `finding_cost` computes
-the cost of a detector's claims, `assessment` the confidence.
+`attribution` finds slow steps, compares their candidates, checks the claims of detectors, and writes findings. `uneven_work`
+finds causes without a broken part. `assessment` computes the confidence of a finding and the hosts to isolate.
 """

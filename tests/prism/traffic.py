@@ -16,7 +16,7 @@ from collectors.columns.record import COLUMNS, FIN, ROCE_PORT, TCP, UDP, Flows, 
 from prism.analysis import diagnose
 from prism.graph.job_view import View
 from prism.jobs import recognize, rows_of
-from prism.layout.inference import infer_layout, unknown_layout
+from prism.layout.answer.inference import infer_layout, unknown_layout
 from prism.model import Diagnosis, Job, Parallelism, Severity, Source
 from prism.steps.timeline import reconstruct
 from prism.topology import Endpoint, Topology

@@ -4,7 +4,7 @@ import json
 from functools import cache
 
 from prism.diagnosis.assessment.confidence import completeness
-from prism.diagnosis.job_findings import job_findings
+from prism.diagnosis.uneven_work.job_findings import job_findings
 from prism.model import Finding, Severity
 from prism.synth.scenario.specification import Cluster, Job, Spec
 from prism.synth.simulation import simulate

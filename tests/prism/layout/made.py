@@ -1,7 +1,7 @@
 """Jobs with a topology and what is inferred of them."""
 
-from prism.layout.posterior import answers
-from prism.layout.problem import problem_of
+from prism.layout.answer.posterior import answers
+from prism.layout.search.problem import problem_of
 from prism.model import Job
 from prism.topology import Endpoint, Topology
 from tests.prism.evidence.made import Wire, addresses, data_parallel, pipelined

@@ -5,7 +5,7 @@ import pytest
 
 from prism.diagnosis.assessment.confidence import completeness, confidence, named, peers_known
 from prism.model import Alternative, Isolation
-from tests.prism.diagnosis.test_finding_cost import claims_of
+from tests.prism.diagnosis.attribution.test_finding_cost import claims_of
 from tests.prism.faults import TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, seen, training
 

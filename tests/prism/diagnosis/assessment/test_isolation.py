@@ -10,7 +10,7 @@ from prism.model import Severity, Source
 from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Fault, Job, Spec
 from prism.synth.simulation import simulate
-from tests.prism.diagnosis.test_finding_cost import claims_of
+from tests.prism.diagnosis.attribution.test_finding_cost import claims_of
 from tests.prism.faults import NIC, RANK, case
 
 GROUP = tuple(f"host{i}" for i in range(6))

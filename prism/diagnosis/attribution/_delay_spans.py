@@ -1,0 +1,108 @@
+"""Find spans of steps in which a rank's delays, a NIC's delays, or the steps themselves are longer than in other steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.attribution.explained_delay import Lost
+from prism.diagnosis.attribution.recurring_delay import typical_delays
+from prism.graph.job_view import View
+from prism.graph.new_delays import Delays
+from prism.loops.arrays.change_points import Shift, by_chance, even, held, shifts, spread, standing_out, unbroken
+from prism.loops.detection.transfer_delays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class SlowSpan:
+    """Steps `start` to before `stop`, and their deviation in robust standard deviations.
+
+    `rows`: delays by rank and step in which row number `row` has the `shift`; none if no chance is computed.
+    """
+
+    start: int
+    stop: int
+    score: float
+    rows: Floats | None = None
+    row: int = 0
+    shift: Shift | None = None
+
+    @cached_property
+    def chance(self) -> float:
+        """Expected number of such spans by chance; computed on demand: noise has many spans, few are examined."""
+        return 0.0 if self.rows is None or self.shift is None else by_chance(self.rows, self.row, self.shift)
+
+
+def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
+    """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
+    usual = float(np.median(view.durations[delays.model]))
+    out = []
+    typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
+    typical[:, 0] = np.nan
+    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
+        out += _spans_of_rows(rows, view.least)
+    out.sort(key=lambda one: -one.score)
+    kept: list[SlowSpan] = []
+    for one in out:
+        if not any(_same(one, known) for known in kept):
+            kept.append(one)
+    return kept
+
+
+def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floats, Floats]:
+    """Longest delays of each rank in each step that its work, or its NIC, may have caused, as shares of a usual step."""
+    lanes, n = delays.transfers.lanes, len(view.job.endpoints)
+    work, network = np.zeros((2, n, delays.transfers.steps))
+    for side, own in ((0, gone.sender), (1, gone.receiver)):
+        np.maximum.at(work, lanes[:, side], own / usual)
+        np.maximum.at(network, lanes[:, side], gone.within / usual)
+    work[:, 0] = network[:, 0] = np.nan  # the records do not contain the start of the first step
+    return work, network
+
+
+def _steps(view: View, delays: Delays, usual: float) -> Floats:
+    """Excess duration of each step as a share of a usual step; NaN for steps with a pause."""
+    more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
+    for pause in view.pauses:
+        more[pause.step] = np.nan
+    return more[None]
+
+
+def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
+    """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
+    sigma = spread(rows)
+    out = _lasting(rows, rows, sigma, least)
+    known = _unhidden(rows, sigma)
+    return out if known is rows else out + _lasting(known, rows, sigma, least)
+
+
+def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[SlowSpan]:
+    """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
+    out = list[SlowSpan]()
+    for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
+        for whole in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
+            lasts = held(rows[row], whole, whole.height / 2) >= c.OFTEN
+            for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
+                known = np.isfinite(rows[row, one.start : one.stop])
+                enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
+                if enough and even(rows[row], one, noise):
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, every, row, one))
+    return out
+
+
+def _unhidden(rows: Floats, sigma: float) -> Floats:
+    """Delays by rank and step; NaN where another rank's delay is more than twice as long and may hide the rank's own."""
+    if len(rows) < 2:
+        return rows
+    latest = np.nan_to_num(rows).max(axis=0)
+    hides = latest >= max(c.LOST, c.CLEAR * sigma)
+    return np.where(hides & (2 * rows < latest), np.nan, rows)
+
+
+def _same(one: SlowSpan, other: SlowSpan) -> bool:
+    """Whether two spans share more than half of the longer one's steps."""
+    shared = min(one.stop, other.stop) - max(one.start, other.start)
+    return 2 * shared > max(one.stop - one.start, other.stop - other.start)

@@ -1,0 +1,140 @@
+"""Compute a job's new delays, with all candidates, once against its own quick steps and once against peers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.attribution.candidates import Candidate, candidates
+from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
+from prism.diagnosis.attribution.recurring_delay import lasting_shares
+from prism.graph.job_transfers import Transfers, transfers_of
+from prism.graph.job_view import View
+from prism.graph.new_delays import Delays, against_peers, against_steps
+from prism.loops.arrays.intervals import Ints, union
+from prism.loops.detection.transfer_delays import Floats
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
+
+    `always`: the delays are relative to peers, so that they show what was slow in all steps. `beside`: peers are lanes between
+    the same hosts.
+    """
+
+    delays: Delays
+    which: list[Candidate]
+    gone: Lost
+    share: Floats
+    always: bool
+    beside: bool = False
+
+    def during(self, start: int, stop: int) -> Mask:
+        """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
+        steps = np.arange(self.delays.transfers.steps)
+        inside = (steps >= start) & (steps < stop)
+        return inside & np.isin(steps, self.delays.model) if self.always else inside
+
+    def slowed(self, one: Candidate, during: Mask) -> Ints:
+        """Lanes of a candidate that lose nearly as much per octet as its worst lane in the steps `during` (share `SLOWED`)."""
+        its = np.ix_(one.lanes, during)
+        each = self.gone.within[its].sum(axis=1) / np.maximum(self.gone.moved[its].sum(axis=1), 1.0)
+        return np.asarray(one.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))], np.int64)
+
+    def explained(self, during: Mask) -> Floats:
+        """Share of the delays of the steps `during` that each candidate explains; float64[candidates].
+
+        For the best candidates: the mean of this share and of the share that a replay without them saves, if this mean is
+        larger.
+        """
+        if not during.any():
+            return np.zeros(len(self.which))
+        out: Floats = np.median(self.share[:, during], axis=1)
+        if self.always:
+            return out
+        if during.sum() > 2:  # of two steps the median is the mean
+            out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
+        more = float(np.maximum(self.delays.more[during], 0.0).sum())
+        for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
+            one = self.which[k]
+            saved = float(self.delays.saved(one.gone(self.delays.transfers, during), during)[during].sum()) / max(more, 1.0)
+            out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
+        return out
+
+    def cost(self, one: Candidate, during: Mask) -> float:
+        """Cost of a candidate in the steps `during`, ns; 0 if the steps would save too little without it.
+
+        Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
+        delays.
+        """
+        delays, network = self.delays, one.cause == "network"
+        own = self.gone.within if network else self.gone.before
+        each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
+        if self.always:
+            return self._longer(one, during) if network else float(each.sum())
+        more = np.maximum(delays.more[during], 0.0)
+        if network:
+            return float(more.sum())
+        saved = np.maximum(delays.saved(one.gone(delays.transfers, during), during)[during], np.minimum(each, more))
+        return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
+
+    def _longer(self, one: Candidate, during: Mask) -> float:
+        """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""
+        delays, t, most = self.delays, self.delays.transfers, 0.0
+        for lane in one.lanes.tolist():
+            mine = np.flatnonzero((t.lane == lane) & during[t.step])
+            if len(mine):
+                begin, end = union(*(column[mine].astype(np.int64) for column in delays.at))
+                share = float(delays.slower[mine].sum()) / max(float(t.busy[mine].sum()), 1.0)
+                most = max(most, share * float((end - begin).sum()))
+        return most
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One job to diagnose."""
+
+    view: View
+
+    @cached_property
+    def transfers(self) -> Transfers | None:
+        """Transfers of the job; None if fewer than three steps are known."""
+        if len(self.view.ends) < c.LEAST_STEPS:
+            return None
+        found = transfers_of(self.view)
+        return found if len(found.rows) else None
+
+    @cached_property
+    def versus_own_steps(self) -> Comparison | None:
+        """Comparison with the job's own quick steps; None if too few steps are known."""
+        delays = None if self.transfers is None else against_steps(self.view, self.transfers)
+        return None if delays is None else self._comparison(delays)
+
+    @cached_property
+    def versus_peers(self) -> list[Comparison]:
+        """Comparisons with peers on any host, and with peers on the same hosts."""
+        if self.transfers is None:
+            return []
+        known = None if self.versus_own_steps is None else self.versus_own_steps.delays
+        found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
+        return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
+
+    @cached_property
+    def which(self) -> list[Candidate]:
+        """Candidate causes; none without transfers."""
+        return [] if self.transfers is None else candidates(self.view, self.transfers)
+
+    def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
+        gone = lost(delays, delays.receivers(self.view), usual=not always)
+        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always, beside)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables_of(self.which, 0 if self.transfers is None else len(self.transfers.lanes))

@@ -1,0 +1,129 @@
+"""Compute how much of each step's new delays each candidate explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.attribution.candidates import Candidate
+from prism.graph.new_delays import Delays
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """New delays by lane and step, ns: before transfers begin; the parts of these that the sender's and the receiver's own work
+    may explain; while transfers last. float64[lanes, steps] each.
+    """
+
+    before: Floats
+    sender: Floats
+    receiver: Floats
+    within: Floats
+    moved: Floats
+    usual: bool
+    more: Floats  # by how much longer each step took, ns; 0 where only peers are known
+    each: Floats  # of each transfer: before it, the sender's and the receiver's part; float64[3, transfers]
+
+    @property
+    def network(self) -> Floats:
+        """Share of each step's loss that longer transfers explain, 0 … 1: 1 if the slowest lane explains `SAVED` of it."""
+        own = self.within.max(axis=0, initial=0.0)
+        known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
+        return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
+
+    @property
+    def total(self) -> Floats:
+        """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault."""
+        return np.asarray(self.before.sum(axis=0) + self.within.sum(axis=0) * self.usual, np.float64)
+
+
+def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
+    """Compute the new delays of a job by lane and step; if `usual`, minus the mean of the steps that define what is usual.
+
+    Parameters
+    ----------
+    delays : Delays
+        New delays of each transfer, ns.
+    receivers : float
+        How much senders wait for late receivers, 0 … 1.
+    usual : bool
+        Whether the delays are relative to the job's own quick steps.
+
+    Returns
+    -------
+    Lost
+        A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
+        a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
+    """
+    t = delays.transfers
+    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
+    before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
+    within = np.minimum(within, delays.slower) if usual else delays.slower
+    ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
+    since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay
+    answered = np.isfinite(since)
+    ends[0] = np.where(answered, ends[0] * since, ends[0])
+    ends[1] *= np.where(answered, 1 - since, receivers)
+    values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
+    out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
+    if usual and len(delays.model):
+        out = [np.maximum(each - each[:, delays.model].mean(axis=1, keepdims=True), 0.0) for each in out]
+    first, *both, inside = out
+    sender, receiver = (np.minimum(each, first) for each in both)
+    return Lost(
+        first, sender, receiver, inside, t.moved, usual,
+        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[:3]),
+    )  # fmt: skip
+
+
+class Tables(NamedTuple):
+    """Candidates as tables: sparse matrices with one row per candidate and a 1 for each lane that it may delay as sender, as
+    receiver, as either; whether it is of the network, and larger than a rank or a NIC, bool[candidates, 1].
+    """
+
+    sends: csr_array
+    receives: csr_array
+    lanes: csr_array
+    network: NDArray[np.bool_]
+    larger: NDArray[np.bool_]
+
+
+def tables_of(which: Sequence[Candidate], lanes: int) -> Tables:
+    """Convert candidates to tables."""
+    sends, receives = (_table(own, lanes) for own in zip(*((one.sends, one.receives) for one in which), strict=True))
+    whole = (sends + receives).sign()
+    network, larger = (
+        np.array(flags)[:, None] for flags in zip(*((o.cause == "network", o.larger) for o in which), strict=True)
+    )
+    return Tables(sends, receives, whole, network, larger)
+
+
+def explained_shares(which: Tables, gone: Lost) -> Floats:
+    """Compute the share of each step's new delays that each candidate explains, minus a penalty for larger candidates.
+
+    Returns float64[candidates, steps].
+    """
+    sends, receives, whole, network, larger = which
+    known = np.maximum(gone.total, 1.0)
+    each = gone.within / np.maximum(gone.moved, 1.0)
+    bad = each >= c.SLOWED * np.maximum(each.max(axis=0), 1e-9)
+    exact = (whole @ (gone.moved * bad)) / np.maximum(whole @ gone.moved, 1.0)
+    cover = (whole @ gone.within) / np.maximum(gone.within.sum(axis=0), 1.0)
+    fit = 2 * cover * exact / np.maximum(cover + exact, 1e-9) * gone.network
+    share = np.where(network, fit, (sends @ gone.sender + receives @ gone.receiver) / known)
+    return np.asarray(share - c.FEWER * larger)
+
+
+def _table(lanes: Sequence[Ints], n: int) -> csr_array:
+    """Sparse matrix with one row per candidate and a 1 for each of its lanes; n columns."""
+    begins = np.cumsum([0, *map(len, lanes)])
+    where = np.concatenate([np.zeros(0, np.int64), *lanes])
+    return csr_array((np.ones(len(where)), where, begins), shape=(len(lanes), n))

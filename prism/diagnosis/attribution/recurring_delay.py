@@ -1,0 +1,66 @@
+"""Find own work that is longer again and again: in most pieces of a step, or at the same place in most steps.
+
+Hiccups of other ranks may cost more time than a slow rank, but they do not recur.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.attribution.candidates import Candidate
+from prism.diagnosis.attribution.explained_delay import Lost
+from prism.graph.job_transfers import Transfers
+from prism.graph.new_delays import Delays
+from prism.loops.detection.transfer_delays import Floats
+
+
+def typical_delays(gone: Lost, delays: Delays, ranks: int) -> Floats:
+    """Compute by how much the typical piece of each rank's own work is longer, times its usual own work, ns;
+    float64[ranks, steps].
+
+    A piece is a usual silence of `LOST` of a step before a transfer. A rank that works slowly does so in most of its pieces; a
+    hiccup, however long, is in one.
+    """
+    t = delays.transfers
+    pieces = [np.flatnonzero((rested >= c.LOST * delays.took) & (rested < np.inf)) for rested in delays.rested]
+    cell = np.concatenate([who[own].astype(np.int64) for who, own in zip((t.src, t.dst), pieces, strict=True)])
+    cell = cell * t.steps + np.concatenate([t.step[own] for own in pieces])
+    usual = np.concatenate([rested[own] for rested, own in zip(delays.rested, pieces, strict=True)])
+    ratio = np.concatenate([part[own] for part, own in zip(gone.each[1:], pieces, strict=True)]) / usual
+    order = np.lexsort((ratio, cell))
+    begins = np.searchsorted(cell[order], np.arange(ranks * t.steps + 1))
+    many = np.diff(begins)
+    out = np.zeros(ranks * t.steps)
+    known = np.flatnonzero(many)
+    whole = np.bincount(cell, usual, ranks * t.steps)
+    out[known] = ratio[order][(begins[:-1] + (many - 1) // 2)[known]] * whole[known]
+    return out.reshape(ranks, t.steps)
+
+
+def lasting_shares(which: list[Candidate], gone: Lost, t: Transfers, during: NDArray[np.bool_]) -> Floats:
+    """Compute how much of the delays that recur in most of some steps each candidate's own work explains; float64[candidates].
+
+    The delay at each place of a lane's octets is the median over the steps: single hiccups of other ranks, however long, do not
+    recur at the same places. 0 for candidates of the network.
+    """
+    on = np.flatnonzero(during[t.step])
+    place = np.minimum((t.low[on] * c.PLACES).astype(np.int64), c.PLACES - 1)
+    keys, number = np.unique(t.lane[on].astype(np.int64) * c.PLACES + place, return_inverse=True)
+    many = int(during.sum())
+    cell = number * many + (np.cumsum(during) - 1)[t.step[on]]
+    first, sender, receiver = (
+        np.bincount(
+            keys // c.PLACES, np.median(np.bincount(cell, part[on], len(keys) * many).reshape(-1, many), axis=1), len(t.lanes)
+        )
+        for part in gone.each
+    )
+    whole = first.sum() + gone.usual * np.median(gone.within[:, during], axis=1).sum()
+    out = [
+        (sender[one.sends].sum() + receiver[one.receives].sum()) / max(whole, 1.0) - c.FEWER * one.larger
+        if one.cause == "work"
+        else 0.0
+        for one in which
+    ]
+    return np.array(out)

@@ -1,0 +1,243 @@
+"""Write a finding for each verdict: network, machine or unknown; which part; how much; which candidates were compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from prism.detectors.switch_queues import Hop, queues, waiting
+from prism.diagnosis import constants as c
+from prism.diagnosis.assessment.confidence import Completeness, peers_known
+from prism.diagnosis.attribution.candidates import Candidate
+from prism.diagnosis.attribution.comparisons import Case, Mask
+from prism.diagnosis.attribution.slow_steps import Verdict, verdicts
+from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
+from prism.graph.job_transfers import Transfers
+from prism.graph.job_view import View
+from prism.model import Finding, Isolation, Severity, SubjectType
+
+GRAPH = "event_graph"
+CLASS = {"work": "machine", "network": "network"}
+
+
+def findings(case: Case, seen: Completeness) -> list[Finding]:
+    """Write the findings on a job's slow steps.
+
+    Parameters
+    ----------
+    case : Case
+        The job.
+    seen : Completeness
+        How complete its records are.
+
+    Returns
+    -------
+    list of Finding
+        One per verdict, the clearest first.
+    """
+    return [_finding(case.view, one, seen) for one in verdicts(case)]
+
+
+def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
+    start, end = view.during(one.start, one.stop)
+    chance = 1 / len(view.ends) if one.stall else 0.5 ** (one.stop - one.start + 1)
+    work = one.candidate.cause == "work"
+    texts, numbers = _stall(view, one) if one.stall else _work(view, one) if work else _network(view, one)
+    subject, ids, queued = (*_unseen(view, one.candidate), {}) if work else _queued(view, one)
+    severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
+    likely = one.probability
+    if queued:
+        likely = c.QUEUED * likely / (c.QUEUED * likely + 1 - likely)
+        hop = max(queued, key=lambda h: queued[h])
+        texts += f"; {waiting(queued, hop)}"
+        numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
+    missed = _missed(one)
+    rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
+    sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
+    sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
+    lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
+    ranks = len(view.job.endpoints)
+    return Finding(
+        detector=GRAPH,
+        kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
+        job=view.job.id,
+        severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < 1 + c.WORTH else severity,
+        subject=subject,
+        ids=ids,
+        start_ns=start,
+        end_ns=end,
+        slowdown=round(one.slowdown, 3),
+        score=round(min(one.score, c.MOST_SCORE), 2),
+        message=f"{texts}; {_cost(view, one)}",
+        evidence={
+            "steps": view.numbers(one.start, one.stop),
+            "verdict": _classes(one, sure / max(likely, 1e-9)),
+            "candidates": _compared(one),
+            "lost_ms_per_step": lost,
+            "what_if": round(one.slowdown, 3),
+            "observed_slowdown": round(view.slowdown(one.start, one.stop), 3),
+            "gpu_hours_per_hour": round(ranks * (1 - 1 / max(one.slowdown, 1.0)), 2),
+            "counterfactual_error": missed,
+            **numbers,
+            **({"incomplete": list(seen.reasons)} if seen.reasons else {}),
+        },
+        confidence=sure,
+        lost_gpu_s=round(one.lost / 1e9 * ranks, 1),
+        isolate=_isolation(view, one, ids, sure),
+    )
+
+
+def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
+    """Subject of a verdict on own work: the host, if the rank waits for others inside it, invisible to the network."""
+    among = any(one.ids[0] in members for members in view.parallelism.unseen)
+    host = view.host(one.ids[0])
+    return ("host", (host,)) if among and one.subject == "endpoint" and host != one.ids[0] else (one.subject, one.ids)
+
+
+def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:
+    """Subject of a verdict on the network: the link or switch where packets queue, if one is between switches.
+
+    Also the hops with queues and the delay at each, ns.
+    """
+    who = one.candidate
+    if who.subject not in ("link", "switch") or set(who.ids) <= set(view.job.endpoints):
+        return who.subject, who.ids, {}
+    queued = queues(view, one.start, one.stop)
+    shared = set.intersection(*map(set, queued)) if queued else set()
+    if not shared:
+        return who.subject, who.ids, {}
+    if len(shared) == 2:
+        return "link", tuple(sorted(shared)), queued
+    return "switch", tuple(shared), queued
+
+
+def _missed(one: Verdict) -> float | None:
+    """Median distance of slow steps, replayed without new delays, from usual steps, as a share of these; None against peers."""
+    if one.always:
+        return None
+    delays = one.comparison.delays
+    every = np.tile(one.during[delays.transfers.step], (2, 1))
+    left = delays.more[one.during] - delays.saved(every, one.during)[one.during]
+    return round(float(np.median(np.abs(left))) / max(delays.took, 1.0), 3)
+
+
+def _cost(view: View, one: Verdict) -> str:
+    """Text: how long the steps took, and would have taken without the cause."""
+    if one.always:
+        return f"without it steps would take {duration(view.period / one.slowdown)} instead of {duration(view.period)}"
+    return steps_take(view, one.start, one.stop, one.slowdown)
+
+
+def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
+    """Text and numbers: own work of the named ranks before their late transfers, and the usual value."""
+    comparison = one.comparison
+    gone, t = comparison.gone, comparison.delays.transfers
+    own = np.zeros(len(t.lanes))
+    own[one.candidate.receives] += gone.receiver[np.ix_(one.candidate.receives, one.during)].sum(axis=1)
+    own[one.candidate.sends] += gone.sender[np.ix_(one.candidate.sends, one.during)].sum(axis=1)
+    lane = int(np.argmax(own))
+    sends = lane in one.candidate.sends
+    mine = np.flatnonzero((t.lane == lane) & one.during[t.step])
+    late = np.maximum(comparison.delays.new[0, mine], 0.0)
+    rested = comparison.delays.rested[0 if sends else 1, mine]
+    known = np.isfinite(rested) & (late > 0)
+    steps = max(int(one.during.sum()), 1)
+    more, usual = float(late[known].sum()) / steps, float(rested[known].sum()) / steps
+    ranks = _ranks(view, one.candidate)
+    than = "on comparable ranks" if one.always else "usually"
+    whose = " of one of the two" if one.candidate.subject == "link" else ""
+    took = beside(f"{duration(usual + more)} per step", duration(usual), (usual + more) / max(usual, 1.0), than=than)
+    text = f"own work{whose} before its transfers takes {took}, though what it needs has come; the others wait for it"
+    return text, {"ranks": ranks, "work_ms": round((usual + more) / 1e6, 3), "usual_work_ms": round(usual / 1e6, 3)}
+
+
+def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
+    """Text and numbers: how long the named ranks kept the others waiting in one step."""
+    ranks = _ranks(view, one.candidate)
+    where = step_range(view, one.start, one.stop)
+    text = f"keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
+    return text, {
+        "step": view.numbers(one.start, one.start)[0],
+        "ranks": ranks,
+        "silent_ms": round(one.lost / 1e6, 3),
+        "waiting": len(view.job.endpoints) - len(ranks),
+    }
+
+
+def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
+    """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
+    comparison = one.comparison
+    t = comparison.delays.transfers
+    slowed = comparison.slowed(one.candidate, one.during)
+    inside = np.isin(t.lane, slowed) & one.during[t.step]
+    octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
+    now = octets * 8e9 / max(busy, 1.0)
+    usual = octets * 8e9 / max(busy - float(comparison.delays.slower[inside].sum()), 1.0)
+    than = "on comparable connections" if one.always else "usually"
+    text = (
+        f"the {len(slowed)} connections that use it move octets at {beside(rate(now), rate(usual), now / usual, than=than)}, "
+        f"{percent(one.share)} of the new delays are theirs"
+    )
+    again, usually = _sent_again(view, t, inside)
+    if again >= c.LOSSY * usually:
+        text += f"; {beside(f'{percent(again)} of their packets', percent(usually), again / usually)} are sent again"
+    names = view.job.endpoints
+    edges = [[names[a], names[b]] for a, b in t.lanes[slowed].tolist()]
+    return text, {
+        "edges": edges, "gbit_s": round(now / 1e9, 4), "usual_gbit_s": round(usual / 1e9, 4),
+        "retransmit_share": round(again, 6),
+    }  # fmt: skip
+
+
+def _sent_again(view: View, t: Transfers, inside: Mask) -> tuple[float, float]:
+    """Share of retransmitted packets in some transfers, and in all others; the latter at least one packet."""
+    flows = view.flows
+    again, packets = flows.retransmits[t.rows], flows.packets[t.rows]
+    share, usual = (float(again[own].sum()) / max(float(packets[own].sum()), 1.0) for own in (inside, ~inside))
+    return share, max(usual, 1.0 / max(float(packets.sum()), 1.0))
+
+
+def _ranks(view: View, one: Candidate) -> list[str]:
+    """Ranks that a candidate contains."""
+    return [a for a in view.job.endpoints if a in one.ids or view.host(a) in one.ids]
+
+
+def _classes(one: Verdict, known: float) -> dict[str, float]:
+    """Probability of network, machine, and unknown; `known` is the share of evidence that the records contain, 0 … 1."""
+    share = {"network": 0.0, "machine": 0.0, "job": 0.0}
+    share[CLASS[one.candidate.cause]] += one.probability
+    for other, probability in one.others:
+        share[CLASS[other.cause]] += probability
+    whole = max(sum(share.values()), 1e-9)
+    out = {name: round(value / whole * known, 3) for name, value in share.items()}
+    return out | {"unknown": round(max(1 - sum(out.values()), 0.0), 3)}
+
+
+def _compared(one: Verdict) -> list[dict[str, Any]]:
+    """The compared candidates: share of new delays that each explains, and its probability."""
+    rows = [
+        (one.candidate, one.share, one.probability),
+        *((other, s, p) for (other, p), s in zip(one.others, one.shares, strict=True)),
+    ]
+    return [
+        {
+            "class": CLASS[other.cause], "type": other.subject, "ids": list(other.ids), "way": other.way,
+            "explains": round(max(s, 0.0), 3), "probability": round(p, 3),
+        }
+        for other, s, p in rows[:c.LISTED]
+    ]  # fmt: skip
+
+
+def _isolation(view: View, one: Verdict, ids: tuple[str, ...], sure: float) -> Isolation:
+    """Hosts of the named parts; for parts between switches these parts."""
+    by_place: dict[tuple[str, ...], float] = {}
+    for other, p in ((one.candidate, one.probability), *one.others[: c.LISTED]):
+        place = tuple(dict.fromkeys(map(view.host, other.ids)))
+        by_place[place] = by_place.get(place, 0.0) + p
+    hosts, *more = by_place
+    others = tuple((place, round(by_place[place], 4)) for place in more if by_place[place] >= c.UNLIKELY)
+    ranked = ((hosts, round(by_place[hosts], 4)), *others)
+    if one.candidate.cause == "network" and one.candidate.subject in ("link", "switch"):
+        return Isolation((), ids, round(sure, 4), ((ids, round(one.probability, 4)), *others))
+    return Isolation(hosts, (), round(sure, 4), ranked)

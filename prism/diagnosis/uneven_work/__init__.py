@@ -1,0 +1,1 @@
+"""Find slow steps without a broken part: uneven stages, uneven data, late input."""

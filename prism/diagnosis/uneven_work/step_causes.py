@@ -1,0 +1,100 @@
+"""Find steps that are slow without a broken part: uneven data in jobs without a visible pipeline, and late input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
+from prism.findings.message_values import duration, percent
+from prism.graph.constants import PAUSE, SOON
+from prism.graph.entry_times import entry_times
+from prism.graph.job_view import View
+from prism.loops.arrays.change_points import spread
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Floats
+
+
+def step_causes(view: View) -> list[JobCause]:
+    """Find uneven data, and steps that begin late for all ranks."""
+    return [*_uneven_data(view), *_late_input(view)]
+
+
+def _uneven_data(view: View) -> list[JobCause]:
+    """Find work that varies over steps and ranks without a pipeline: in each step another rank begins to communicate last.
+
+    Noise of the machines looks the same, but is less.
+    """
+    took = entry_times(view) if view.parallelism.layout.pp == 1 else np.zeros((0, 1))
+    if took.size < 4 * view.least or len(took) < 2 * view.least or np.isnan(took).any():
+        return []
+    moved = np.log(np.maximum(took, 1.0))
+    moved = moved - np.median(moved, axis=1, keepdims=True)
+    own = np.median(moved, axis=0)
+    varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, SOON * view.period), float(np.median(took))
+    saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
+    probability = 1 - (c.NOISE / max(varied, c.NOISE)) ** 2
+    always = np.bincount(took.argmax(axis=1)).max() / len(took)
+    if probability < c.ALWAYS or saved < c.GROWN * view.period / (1 + c.GROWN) or 2 * own.std() > varied or always > c.ENOUGH:
+        return []
+    slowdown = slowdown_of(view, saved)
+    text = (
+        f"from step to step the work of a rank before it communicates varies by {percent(varied)} around {duration(usual)}; "
+        "each step waits for another rank, so the data vary and no part is broken; "
+        f"{cost_text(view, slowdown)} at most"
+    )
+    numbers = {"spread": round(varied, 3), "rank_spread": round(float(own.std()), 3), "usual_work_ms": round(usual / 1e6, 3)}
+    who, stop, score = (view.job.id,), len(view.ends), varied / c.NOISE * c.CLEAR
+    return [JobCause("data_imbalance", "job", who, 1, stop, slowdown, probability, score, text, numbers)]
+
+
+def _spread_of_later(took: Floats, soon: float) -> float:
+    """Ratio of the spread of times at which ranks begin to that of their own work, float64[steps, ranks].
+
+    If senders wait for receivers, two ranks begin together, when the later one is ready: the spread of the later of two normal
+    values is sqrt(1 − 1/π) of theirs. 1 if fewer than half of the ranks begin together with another.
+    """
+    together = 2 * (np.diff(np.sort(took, axis=1), axis=1) <= soon).sum() >= took.size / 2
+    return float(np.sqrt(1 - 1 / np.pi)) if together else 1.0
+
+
+def _late_input(view: View) -> list[JobCause]:
+    """Find steps at whose begin all ranks are silent for long, at irregular intervals: nobody works, as if they wait for data.
+
+    Silences at regular intervals are evaluations or checkpoints.
+    """
+    flows, steps = view.around, len(view.ends)
+    ends = [own[:, 1] for own in view.timeline.steps if len(own) == steps]
+    begun = np.sort(flows.sent_ns[~flows.control() & (flows.octets > 0)])
+    if steps < 4 * view.least or not ends or not len(begun):
+        return []
+    last = np.max(np.stack(ends), axis=0)[:-1]
+    quiet = (begun[np.minimum(np.searchsorted(begun, last, "right"), len(begun) - 1)] - last).astype(np.float64)
+    usual = float(np.median(quiet))
+    late = np.flatnonzero(quiet - usual >= PAUSE * view.period) + 1
+    if len(late) > c.SELDOM * steps or len(_irregular(late, steps)) < c.LEAST_STEPS:
+        return []
+    silent = float(np.median(quiet[late - 1]))
+    lost, whole = float((quiet[late - 1] - usual).sum()), float(view.ends[-1] - view.ends[0])
+    text = (
+        f"before {len(late)} of {steps - 1} steps all ranks are silent for {duration(silent)}, usually {duration(usual)}, at "
+        "irregular intervals; nobody works: they wait for something that they share, for example input data"
+    )
+    numbers = {"late_steps": (late + view.timeline.first).tolist(), "silent_ms": round(silent / 1e6, 3)}
+    slowdown, probability, score = whole / max(whole - lost, 1.0), 1 - 0.5 ** len(late), silent / max(usual, 1.0)
+    who, start, stop = (view.job.id,), int(late[0]), int(late[-1]) + 1
+    return [JobCause("slow_step", "job", who, start, stop, slowdown, probability, score, text, numbers, claim=False)]
+
+
+def _irregular(late: Ints, steps: int) -> Ints:
+    """Steps of some, in order, that do not recur at a fixed interval from the first to the last step of the recording."""
+    known, regular = np.zeros((2, steps), np.bool_)
+    known[late] = True
+    repeats = c.LEAST_STEPS - 1  # a series has so many intervals at least
+    for first in late[late < steps - repeats * np.maximum(late, 2)].tolist():
+        intervals = late - first
+        intervals = intervals[(intervals >= max(first, 2)) & (first + repeats * intervals < steps)]
+        for interval in intervals[known[first + repeats * intervals]].tolist():
+            if known[first::interval].all():
+                regular[first::interval] = True
+    return late[~regular[late]]

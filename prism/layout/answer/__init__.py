@@ -1,0 +1,1 @@
+"""Turn scored hypotheses into an answer: probabilities, alternatives, groups, and the stream of each record."""

@@ -1,0 +1,120 @@
+"""Infer how a job is parallelised: the likeliest hypothesis about all of its traffic, its probability, and the alternatives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from collectors.columns.record import Flows
+from prism.inventory.operator_hints import Hints
+from prism.layout import constants as c
+from prism.layout.answer._explained_traffic import Explained, explained, labelled_pairs
+from prism.layout.answer._hint_priors import prior
+from prism.layout.answer.posterior import Answer, alternatives, answers
+from prism.layout.search.complete_layout import Hypothesis
+from prism.layout.search.problem import Problem, problem_of
+from prism.model import Alternative, Job, Layout, Parallelism
+from prism.topology import Topology
+
+NOT_EXPLAINED = "no layout explains all of the traffic; this one explains part of it"
+
+
+@dataclass(frozen=True, eq=False)
+class Inferred:
+    """The likeliest layout of a job.
+
+    Attributes
+    ----------
+    best : Explained
+        Layout, groups and streams; its confidence is the probability that it is right.
+    alternatives : tuple of Alternative
+        Other layouts that the traffic allows, the likeliest first.
+    lockstep : float
+        Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
+    """
+
+    best: Explained
+    alternatives: tuple[Alternative, ...]
+    lockstep: float
+
+
+def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
+    """Infer the layout of a job.
+
+    Parameters
+    ----------
+    flows : Flows
+        Records of the job, or of more jobs.
+    job : Job
+        Its endpoints are the ranks.
+    topology : Topology or None
+        Host and rail of the ranks; without it every rank has its own host.
+    hints : Hints or None
+        What the operator knows; used as a prior.
+
+    Returns
+    -------
+    Inferred or None
+        None if nothing repeats, or if no hypothesis fits. Where records are samples or sums of several messages, messages
+        cannot be counted: the confidence is at most `UNCOUNTED`.
+    """
+    if not len(flows) or len(job.endpoints) > c.MOST_MEMBERS:
+        return None
+    problem = problem_of(flows, job.endpoints, topology)
+    if problem is None:
+        return None
+    ranked = answers(problem, None if hints is None else lambda layout: prior(hints, layout, job.endpoints))
+    if not ranked:
+        return None
+    first = ranked[0]
+    confidence = min(first.probability * first.explains, _most(flows, job, topology))
+    others = _alternatives(ranked)
+    if first.explains < c.EVEN:
+        others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
+    return Inferred(explained(problem, first.best, confidence, flows), others, _lockstep(problem, first.best))
+
+
+def unknown_layout(flows: Flows, job: Job) -> Parallelism:
+    """Return the result where no hypothesis fits: one dimension, without confidence, groups and streams."""
+    pairs = labelled_pairs(flows, np.full(len(flows), -1, np.int32), ())
+    return Parallelism(Layout(dp=len(job.endpoints), confidence=0.0), (), tuple(pairs))
+
+
+def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
+    """Return the highest confidence that the records allow.
+
+    Messages of samples and sums cannot be counted. Where a host has fewer ranks than another, and GPUs left, ranks may be
+    missing.
+    """
+    counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(flows.messages > 1) <= len(flows)
+    most = 1.0 if counted else c.UNCOUNTED
+    if topology is None:
+        return most
+    ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
+    gpus = Counter(one.host for one in topology.endpoints.values())
+    missing = any(number < min(max(ranks.values()), gpus[host]) for host, number in ranks.items() if host is not None)
+    return min(most, c.RANKS_MISSING) if missing else most
+
+
+def _lockstep(problem: Problem, best: Hypothesis) -> float:
+    collective = (family for family, kind in zip(best.families, best.kinds, strict=True) if kind not in ("pp", "none"))
+    return sum(family.octets for family in collective) / problem.octets
+
+
+def _alternatives(ranked: Sequence[Answer]) -> tuple[Alternative, ...]:
+    return tuple(
+        Alternative(Layout(**one.best.layout, confidence=round(one.probability * one.explains, 3)), _why(ranked[0], one))
+        for one in alternatives(ranked)
+    )
+
+
+def _why(best: Answer, other: Answer) -> str:
+    """Describe why the traffic fits both layouts."""
+    a, b = best.best, other.best
+    if a.kinds == b.kinds and a.families == b.families:
+        return "the traffic between hosts is the same; what the GPUs of a host do among themselves is not seen"
+    differ = [f"{x.upper()} or {y.upper()}" for x, y in zip(a.kinds, b.kinds, strict=False) if x != y and "none" not in (x, y)]
+    return f"one kind of traffic may be {differ[0]}" if differ else "part of the traffic fits both"

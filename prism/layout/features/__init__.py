@@ -1,0 +1,1 @@
+"""Compute what supports or contradicts a hypothesis about a layout: how families fit kinds, and how families compare."""

@@ -1,0 +1,1 @@
+"""Enumerate the hypotheses about a job's layout, and score each against all evidence."""

@@ -1,0 +1,348 @@
+"""Score one hypothesis: log-likelihoods of all evidence, and priors of common practice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence.families import Family
+from prism.evidence.member_graphs import connected, imbalance, unjoined
+from prism.layout import constants as c
+from prism.layout.constants import Kind
+from prism.layout.features.handover_paces import paces
+from prism.layout.features.likelihood import lockstep_fit, rounds_fit
+from prism.layout.features.rhythm_contrasts import rhythms_differ
+from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
+from prism.layout.search.complete_layout import Hypothesis, Members
+from prism.layout.search.placement import Placing
+from prism.layout.search.problem import Problem, is_open
+
+Value = TypeVar("Value")
+Parts = NDArray[np.int64]  # the number of each member's group
+
+
+class Scored:
+    """Compute the features of one assignment of kinds to families. `hypothesis` returns the result."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        present: NDArray[np.bool_],
+        placing: Placing,
+        found: Sequence[Family],
+        kinds: tuple[Kind, ...],
+        fits: float,
+        within: bool = False,
+    ) -> None:
+        self.within = within  # whether inner dimensions of the plane continue inside hosts
+        self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
+        self.n = int(present.sum())
+        self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
+        self.scattered = len(np.unique(placing.hosts)) > len(set(problem.hosts)) and bool(present.all())
+        if placing.regular:
+            self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
+            self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
+        else:  # coordinates are those of the whole job: they define the groups
+            self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
+        groups = () if placing.regular else (self.plane, self.tp, self.pp)
+        self.apart = sum(unjoined(parts, problem.pairs, placing.hosts) for parts in groups)
+        self.features: dict[str, float] = defaultdict(float, fit=fits)
+        self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
+
+    def _known(self, find: Callable[[], Value], *key: object) -> Value:
+        """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
+        known = self.placing.known
+        if key not in known:
+            known[key] = find()
+        return cast(Value, known[key])
+
+    def _of(self, *kinds: Kind) -> tuple[int, ...]:
+        """Indices of the families of some kinds."""
+        return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
+
+    def _joined(self, kinds: tuple[Kind, ...], axis: int) -> Parts:
+        """Join members by the families of some kinds, and along a host's axis if it is above 0."""
+        return self._parts(self._of(*kinds), axis)
+
+    def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
+        def find() -> Parts:
+            pairs = [pair for i in places for pair in self.found[i].joins]
+            inside = self._known(partial(self.placing.links, axis), "links", axis) if axis else []
+            return connected(len(self.present), pairs + inside)
+
+        return self._known(find, "parts", places, axis)
+
+    def sized(self, parts: Parts) -> tuple[int, float]:
+        """Return the size of most members' groups, and the share of members in groups of another size."""
+        sizes = np.bincount(parts[self.present])
+        held = np.bincount(sizes, weights=sizes)
+        size = int(np.argmax(held))
+        return size, 1 - float(held[size]) / self.n
+
+    def hypothesis(self, endpoints: int) -> Hypothesis:
+        """Compute the layout and all features; `endpoints`: members of a host."""
+        (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
+        self.features["uneven"] = a + b + d
+        self.features["unjoined"] = self.apart
+        self._grid(dp, tp, pp)
+        self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
+        self.features |= {"lockstep": self._lockstep(), **dict(self._paces())}
+        sub = self._nested(dp)
+        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
+        apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
+        if apart:  # no reduction spans the plane: experts are a dimension of their own
+            self.features["product"] += dp != sub["edp"] * sub["ep"]
+            dp = sub["edp"]
+        layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
+        members, groups = frozenset(np.flatnonzero(self.present).tolist()), tuple(self._groups(sub, apart))
+        return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
+
+    def _grid(self, dp: int, tp: int, pp: int) -> None:
+        """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
+        whole = dp * tp * pp
+        self.features["product"] += abs(float(np.log(whole / self.n)))
+        self.features["no_grid"] += whole != self.n
+        of = [part[self.present] for part in (self.plane, self.tp, self.pp)]
+        for one, other in ((0, 1), (0, 2), (1, 2)):
+            cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
+            self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
+        if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
+            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
+            ends = np.unique(piped)
+            joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
+            pipelines = len(np.unique(self.pp[ends]))
+            closed = len(piped) - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
+            self.features["not_nested"] += closed > 0
+        self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
+
+    def _misplaced(self) -> float:
+        """Share of the octets between members at different places of their hosts.
+
+        A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
+        """
+        apart = volume = 0.0
+        piped, twins = ((1,), (3,)) if self.placing.regular else ((1, 2), (2, 3))
+        own = {"pp": piped, "tied": piped, "tp": twins}
+        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
+            volume += family.octets
+            if kind != "none":
+                axes = own.get(kind, (1, 3))
+                apart += self._known(partial(self._between, family, axes), "between", i, axes)
+        return apart / volume
+
+    def _between(self, family: Family, axes: tuple[int, ...]) -> float:
+        """Octets between members that differ in at least one of the coordinates."""
+        at = self.placing.at[:, axes]
+        return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
+
+    def _open(self) -> float:
+        """Share of the octets that enter a member and neither leave it nor continue inside the host in its group."""
+        open_octets = volume = 0.0
+        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
+            volume += family.octets
+            if kind in ("dp", "edp", "tp", "cp"):
+                here = family.imbalance
+                if here > c.CLOSED:
+                    axes = (0, 2, 3) if kind == "tp" else (0, 1, 3)
+                    here = self._known(partial(self._stays, family, axes), "stays", i, axes)
+                open_octets += here * family.octets
+        return open_octets / volume
+
+    def _stays(self, family: Family, axes: tuple[int, ...]) -> float:
+        """Share of the octets that do not leave the group of members with the same coordinates."""
+        return imbalance(family.edges, self.placing.alike(axes).tolist())
+
+    def _rounds(self, dp: int, tp: int) -> float:
+        """Score the messages per step of rings, hidden members included. A reduction in levels has separate rings per level."""
+        out = 0.0
+        in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
+        for family, kind in zip(self.found, self.kinds, strict=True):
+            if kind in ("dp", "tp", "edp", "cp"):
+                own = max(len(one.members) for one in family)
+                out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
+        return out
+
+    def _lockstep(self) -> float:
+        """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
+        seen = self.problem.lockstep
+        if not len(seen.first):
+            return 0.0
+        if self.scattered:
+            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
+            return float(np.mean(lockstep_fit(np.select(alike, [1, 2, 3], 0), seen)))
+        at = self.placing.at
+        axis = np.where(at[seen.first, 3] != at[seen.second, 3], 3, np.where(at[seen.first, 2] != at[seen.second, 2], 2, 1))
+        return float(np.mean(lockstep_fit(axis, seen)))
+
+    def _paces(self) -> Iterator[tuple[str, float]]:
+        """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
+        if self.scattered or max(self.placing.cut[:2]) < 2:
+            return
+        likeliest = self._known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
+        handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
+        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
+        if handed:
+            parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
+            inside, beyond = (self.problem.handed_over(handed, own) for own in parts)
+            yield from paces(inside, beyond, self.placing.at, np.asarray(parts[0]))
+
+    def _nested(self, dp: int) -> dict[Kind, int]:
+        """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
+        sub, add = dict[Kind, int](), self.features
+        tied = self._of("tied")
+        if tied:  # the first and the last stage of one pipeline
+            u, v = np.vstack([self.found[i].ends for i in tied]).T
+            add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
+        for kind in set(self.kinds) - {"dp", "none"}:
+            add[f"uses_{kind}"] = 1
+        for kind in ("ep", "cp", "edp"):
+            sub[kind] = 1
+            if kind in self.kinds:
+                size, uneven = self.sized(self._joined((kind,), self._going_on(kind)))
+                sub[kind] = size
+                add["uneven"] += uneven
+                add["not_nested"] += dp % size > 0
+                add["no_grid"] += kind == "ep" and size == dp and "dp" not in self.kinds
+                add["inner_apart"] += kind == "cp" and self.placing.cut[1] > 1 and not self._going_on(kind)
+        if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
+            sub["ep"] = max(dp // sub["edp"], 1)
+            reduced = self._joined(("edp",), self._going_on("edp"))
+            cells = self.placing.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
+            add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
+            add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
+        add["odd_context"], add["wide_context"] = (
+            sub["cp"] & (sub["cp"] - 1) > 0,
+            max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0),
+        )
+        add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
+        self._spans(dp, sub)
+        add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
+        add["never_reduced"] += "ep" in self.kinds and not {"dp", "edp"} & set(self.kinds)
+        add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
+        return sub
+
+    def _spans(self, dp: int, sub: Mapping[Kind, int]) -> None:
+        """Score how the gradients' traffic spans the plane: each family alone, or shards and their replicas together.
+
+        If an inner dimension has a reduction of its own, its replicas may reduce separately.
+        """
+        reductions = self._of("dp")
+        together = self._known(partial(collectives, self.found, reductions), "collectives", reductions)
+        self.features["rounds_apart"] = len(together) < len(reductions)
+        reach = [self._reach(own) for own in together]
+        self._short = short = sum(one != dp for one in reach)
+        if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
+            self.features["separately"] = 1
+            return
+        self.features["hierarchy" if short == len(reach) else "partly"] = short > 0
+        self.features["more_stages"] = max(short - 2, 0)
+        self.features["spans_less"] = bool(reductions) and self._reach(reductions) != dp
+
+    def _exchanges(self, experts: int) -> bool:
+        """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
+        own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
+        return any(self.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
+
+    def _reach(self, places: tuple[int, ...]) -> int:
+        """The size of most groups among the members that some families touch."""
+
+        def find() -> int:
+            touched = np.zeros_like(self.present)
+            touched[[e for i in places for pair in self.found[i].joins for e in pair]] = True
+            parts = self._parts(places, self.inside)
+            sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
+            return int(np.bincount(sizes).argmax()) if len(sizes) else 0
+
+        return self._known(find, "reach", places)
+
+    def _going_on(self, kind: Kind) -> int:
+        """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
+        own = [self.found[i] for i in self._of(kind)]
+        shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
+        wanted = self.within and kind in ("cp", "ep") and not shown
+        return self.inside * (wanted or any(is_open(one) for family in own for one in family))
+
+    def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
+        """Yield features of unusual layouts, independent of the traffic's likelihood."""
+        tensor, data, stages = self.placing.cut
+        reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
+        cliques = sum(family[0].form == "two clique" and len(family[0].members) > c.TRIANGLE for family in reduced)
+        inner, reducing = ([self.found[i] for i in self._of(*kinds)] for kinds in (("tp", "cp", "ep"), ("dp", "edp")))
+        yield "related_sizes", related(inner, reducing)
+        yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
+        yield "other_algorithm", algorithms_differ(self.found, self.kinds)
+        yield from rhythms_differ(self.found, self.kinds)
+        if self.placing.regular:
+            yield "halving", data > 1 and data & (data - 1) == 0 and any(may_halve(f, self.problem.hosts) for f in reduced)
+            yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
+            if tensor > 1 and (data == 1 or not self.problem.opened):
+                differ = partial(self._twins_differ, self._of("dp", "edp"))
+                yield "twins_differ", min(self._known(differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
+            yield "stages_in_host", stages > 1
+            yield "no_tensor", tp == 1 and pp > 1 and data > 1
+            yield "part_of_host", tensor not in (1, endpoints)
+        else:  # the order decides which members share a host
+            yield "irregular", 1
+        yield "scattered", self.scattered
+        yield "odd_tensor", tp & (tp - 1) > 0
+        if not self.problem.speaking.all():  # members without payload, or left out of the layout
+            whole = bool(self.present.all())
+            yield "silent", whole
+            yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
+            yield "idle", not whole
+        yield "tensor_across", tp > tensor
+        yield "wide_tensor", tp > c.USUAL_HOST
+        yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+        yield "only_stages", pp == self.n > 2
+        yield "deep", max(float(np.log2(pp / c.USUAL_STAGES)), 0.0)
+
+    def _ways_needed(self) -> float:
+        """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
+        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self.problem.hosts)]
+        return max([1.0, *(self._known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
+
+    def _ways(self, family: Family) -> float:
+        place = self.placing.alike((0, 1, 3))
+        distinct = np.unique(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
+        return len(family.ends) / len(distinct)
+
+    def _twins_differ(self, places: tuple[int, ...]) -> float:
+        return twins_differ([self.found[i] for i in places], self.placing.alike((0, 2, 3)), self.present)
+
+    def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[tuple[Kind, Members]]:
+        yield from (("tp", own) for own in self._sets(self.tp))
+        yield from (("pp", own) for own in self._sets(self.pp))
+        if not apart:
+            yield from (("dp", own) for own in self._sets(self.plane))
+        planes = self._sets(self.plane)
+        if sub["cp"] > 1:
+            yield from (("cp", own) for own in self._sets(self._joined(("cp",), self._going_on("cp"))))
+        if sub["ep"] > 1:
+            if "ep" in self.kinds:
+                experts = self._sets(self._joined(("ep",), self._going_on("ep")))
+            else:
+                experts = self._sets(self.placing.neighbours(self.plane, sub["ep"]))
+            for plane in planes:
+                inner = [self._in_order(own) for own in experts if own <= plane]
+                if "edp" in self.kinds:
+                    reduced = [own for own in self._sets(self._joined(("edp",), self._going_on("edp"))) if own <= plane]
+                    yield from (("dp", own) for own in reduced)
+                elif len(inner) > 1 and len({len(own) for own in inner}) == 1:
+                    yield from (("dp", frozenset(own)) for own in zip(*inner, strict=True))
+
+    def _in_order(self, own: Members) -> list[int]:
+        return sorted(own, key=lambda e: (*self.placing.at[e][[0, 3, 2, 1]].tolist(), e))
+
+    def _sets(self, parts: Parts) -> list[Members]:
+        def find() -> list[Members]:
+            by: dict[int, list[int]] = defaultdict(list)
+            for member in np.flatnonzero(self.present).tolist():
+                by[int(parts[member])].append(member)
+            return [frozenset(own) for own in by.values() if len(own) > 1]
+
+        return self._known(find, "sets", parts.tobytes())

@@ -1,0 +1,109 @@
+"""Enumerate hypotheses: complete layouts of a job, each scored against all evidence.
+
+A hypothesis fixes the members, the division of each host's endpoints, and the dimension that each family of communicators
+serves. The groups follow: members joined by the traffic of a dimension, or inside a host if the division says so. The paper
+(arXiv 2505.00342) decides pair by pair instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence.families import Family
+from prism.evidence.member_graphs import connected
+from prism.layout import constants as c
+from prism.layout.constants import Kind
+from prism.layout.search._scoring import Scored
+from prism.layout.search.complete_layout import Hypothesis
+from prism.layout.search.placement import Cut, Placing, cuts, in_order, place, scattered
+from prism.layout.search.problem import Problem, per_host
+
+
+def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
+    """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families."""
+    presences = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
+    for present in presences:
+        endpoints = per_host(problem.hosts, present)
+        for placing in _placings(problem, present, endpoints):
+            found = problem.through(placing)
+            for kinds, fits in _assignments(found, problem):
+                for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
+                    yield Scored(problem, present, placing, found, kinds, fits, within).hypothesis(endpoints)
+
+
+def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> Iterator[Placing]:
+    for cut in cuts(endpoints):
+        if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
+            continue
+        yield place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
+    if max(Counter(problem.hosts).values()) > 1 and present.all():
+        yield scattered(len(problem.hosts))
+    if present.all() and max(Counter(problem.hosts).values()) > 1:
+        yield from in_order(problem.hosts, lambda at: _along_axes(problem.families, at))
+
+
+def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
+    """Check whether nearly all octets move along one axis or another; `at`: coordinates of the members, int[members, 3]."""
+    total = along = 0.0
+    for family in found:
+        octets = family.weights
+        axes = (at[family.ends[:, 0]] != at[family.ends[:, 1]]).astype(np.int64)
+        one = axes.sum(axis=1) == 1
+        total += float(octets.sum())
+        along += float(np.max(octets[one] @ axes[one])) if one.any() else 0.0
+    return along >= c.ALONG_AXES * total
+
+
+def _placed(problem: Problem, present: NDArray[np.bool_], cut: Cut) -> Placing:
+    """Return a placing in which only some members are present. Each absent member gets a host of its own."""
+    hosts = [h if here else -1 - i for i, (h, here) in enumerate(zip(problem.hosts, present.tolist(), strict=True))]
+    return place(hosts, problem.rails, cut)
+
+
+def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:
+    """Return the likeliest assignments of kinds to families, each with the sum of its fits.
+
+    Families that divide the members in the same way usually serve one dimension, which issues several kinds of traffic.
+    """
+    fits = [problem.fits(family) for family in found]
+    by: dict[bytes, list[int]] = defaultdict(list)
+    for i, family in enumerate(found):
+        by[connected(len(problem.members), family.joins).tobytes()].append(i)
+    beam: list[tuple[tuple[tuple[int, Kind], ...], float]] = [((), 0.0)]
+    for same in by.values():
+        uses = _uses([fits[i] for i in same])
+        more = [((*kept, *zip(same, kinds, strict=True)), so_far + value) for kept, so_far in beam for kinds, value in uses]
+        limited = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
+        beam = sorted(limited, key=lambda one: -one[1] - _usual(kind for _, kind in one[0]))[: c.BEAM]
+    ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
+    return [one for one in ordered if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
+
+
+def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], float]]:
+    """Return the likeliest kinds of families that divide the members alike: one kind for all, or several."""
+    likely = [[kind for kind in own if own[kind] >= max(own.values()) - c.HELD_BY_MOST] for own in fits]
+    out = [((kind,) * len(fits), _together(kind, fits)) for kind in dict.fromkeys(kind for own in likely for kind in own)]
+    apart: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
+    for own, kinds in zip(fits, likely, strict=True):
+        more = [((*kept, kind), so_far + own[kind]) for kept, so_far in apart for kind in kinds]
+        apart = sorted(more, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
+    out += [(kinds, value - c.TWO_USES * (len(set(kinds)) - 1)) for kinds, value in apart if len(set(kinds)) > 1]
+    return sorted(out, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
+
+
+def _usual(kinds: Iterable[Kind]) -> float:
+    """Log-prior of layouts in which some traffic serves each of the kinds."""
+    return sum(c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(kinds))
+
+
+def _together(kind: Kind, fits: Sequence[Mapping[Kind, float]]) -> float:
+    """Fit of families of one kind. The best counts in full; others may be further traffic of the dimension, which costs at most
+    as much as traffic that no hypothesis explains.
+    """
+    ordered = sorted(fits, key=lambda own: -own[kind])
+    beside = (max(own[kind], own["none"]) if kind in c.DIMENSIONS else own[kind] for own in ordered[1:])
+    return ordered[0][kind] + sum(beside)

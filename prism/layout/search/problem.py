@@ -1,0 +1,177 @@
+"""Collect the evidence of one job: its members, their placement, and their communicators."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.columns.record import Flows
+from prism.evidence.communicators import Communicator, communicators
+from prism.evidence.families import Family, families
+from prism.evidence.host_lockstep import Lockstep, lockstep_of
+from prism.evidence.member_graphs import imbalance
+from prism.evidence.step_period import Steps, steps_of
+from prism.evidence.stream_periods import Rhythms, rhythm_of
+from prism.evidence.streams import Stream, streams_of
+from prism.layout import constants as c
+from prism.layout.constants import KINDS, Kind
+from prism.layout.features.likelihood import fit
+from prism.layout.search.placement import Placing
+from prism.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Evidence about `members`, in order of host and rail. Members without payload are `silent`."""
+
+    members: tuple[str, ...]
+    hosts: tuple[int, ...]
+    rails: tuple[int, ...]
+    streams: Sequence[Stream]
+    steps: Steps
+    rhythms: Rhythms
+    found: Sequence[Communicator]
+    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
+    _handed: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
+    _kept: list[Family] = field(default_factory=list)
+
+    @cached_property
+    def speaking(self) -> NDArray[np.bool_]:
+        """Mark members that send or receive payload; bool[members]."""
+        out = np.zeros(len(self.members), np.bool_)
+        out[[end for s in self.streams for end in s.pair]] = True
+        return out
+
+    @cached_property
+    def families(self) -> list[Family]:
+        """Families of communicators on the wire, the largest first."""
+        return self._weighty(families(self.found, self.steps, self.hosts))
+
+    def fits(self, family: Family) -> dict[Kind, float]:
+        """Log-likelihood of a family for each kind; "none" means that it serves no dimension."""
+        known = self._fits.get(id(family))
+        if known is None:
+            share = family.octets / self.octets
+            unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
+            known = {**fit(family, share), "none": unused}
+            self._fits[id(family)] = known
+            self._kept.append(family)
+        return known
+
+    def likeliest(self, family: Family) -> Kind:
+        """Return the kind that fits a family best."""
+        fits = self.fits(family)
+        return max(KINDS, key=lambda kind: fits[kind])
+
+    @cached_property
+    def lockstep(self) -> Lockstep:
+        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension."""
+        weighty = (family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets)
+        return lockstep_of([one for family in weighty for one in family], self.hosts, self.steps.period)
+
+    def handed_over(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
+        """Offsets between members of one part in some families; `parts`: the number of each member's part."""
+        key = (*map(id, found), parts)
+        if key not in self._handed:
+            self._handed[key] = lockstep_of([one for family in found for one in family], parts, self.steps.period)
+            self._kept.extend(found)
+        return self._handed[key]
+
+    @cached_property
+    def octets(self) -> float:
+        """Octets of all communicators."""
+        return sum(one.octets for one in self.found)
+
+    @cached_property
+    def pairs(self) -> set[tuple[int, int]]:
+        """Pairs of members that exchange payload."""
+        return {(min(pair), max(pair)) for one in self.found for pair in one.edges}
+
+    @cached_property
+    def opened(self) -> float:
+        """Share of the octets in communicators that enter a host at one member and leave it at another."""
+        return sum(one.octets for one in self.found if is_open(one)) / self.octets
+
+    def through(self, placing: Placing) -> list[Family]:
+        """Return the families if communicators may continue inside hosts from one data-parallel rank to the next."""
+        if placing.cut[1] == 1 or not self.opened:
+            return self.families
+        closed = [one for one in self.found if not is_open(one)]
+        open_streams = [s for one in self.found if is_open(one) for s in one.streams]
+        links = [pair for pair in placing.links(2) if self.speaking[pair[0]] and self.speaking[pair[1]]]
+        joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
+        return self._weighty(families([*closed, *joined], self.steps, self.hosts))
+
+    def _weighty(self, found: list[Family]) -> list[Family]:
+        """Keep families with enough octets. Small ones span all dimensions: all ranks reduce the loss."""
+        return [f for f in found if f.octets >= c.WEIGHTY * self.octets][: c.MOST_FAMILIES]
+
+
+def is_open(one: Communicator) -> bool:
+    """Check whether a communicator enters hosts at one member and leaves them at another."""
+    return one.way == "one" and imbalance(one.edges) > c.OPEN
+
+
+def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:
+    """Build the evidence of a job from its records.
+
+    Parameters
+    ----------
+    flows : Flows
+        Records that include those of the job.
+    endpoints : sequence of str
+        Ranks with traffic.
+    topology : Topology or None
+        Host and rail of the ranks; without it every rank has its own host.
+    silent : sequence of str
+        Endpoints without traffic that may belong to the job.
+
+    Returns
+    -------
+    Problem or None
+        None if nothing repeats, or if there are too many streams or communicators to compare.
+    """
+    host = {e: (topology.host(e) if topology is not None else None) or e for e in (*endpoints, *silent)}
+    rail = {e: topology.rail(e) if topology is not None else 0 for e in host}
+    members = tuple(sorted(host, key=lambda e: (_natural(host[e]), rail[e], e)))
+    number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
+    hosts = tuple(number[host[e]] for e in members)
+    streams = _recurring(streams_of(flows, members, origin=flows.window[0]))
+    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * len(members) else None
+    if steps is None:
+        return None
+    rhythms = {id(s): rhythm_of(s, steps) for s in streams}
+    found = communicators(streams, rhythms, steps, hosts)
+    if len(found) > c.MOST_COMMUNICATORS * len(members):
+        return None
+    return Problem(members, hosts, tuple(rail[e] for e in members), streams, steps, rhythms, found)
+
+
+def _natural(name: str) -> tuple[object, ...]:
+    """Return a key that orders names by the numbers in them: server2 before server10, as ranks are dealt out."""
+    parts = re.split(r"0*([0-9]+)", name)
+    return tuple((len(part), part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def _recurring(streams: list[Stream]) -> list[Stream]:
+    """Keep recurrent streams, as in training. Broadcasts at the start and bulk copies are dropped."""
+    if not streams:
+        return []
+    low, high = min(float(s.start[0]) for s in streams), max(float(s.start[-1]) for s in streams) + 1
+    out = []
+    for s in streams:
+        moved = np.bincount(((s.start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64), s.octets)
+        if (moved > 0).sum() >= c.LEAST_PARTS and moved.max() < c.ONE_PART * moved.sum():
+            out.append(s)
+    return out
+
+
+def per_host(hosts: Sequence[int], present: NDArray[np.bool_]) -> int:
+    """Return the largest number that divides the number of present members of every host."""
+    return int(np.gcd.reduce(list(Counter(h for h, here in zip(hosts, present.tolist(), strict=True) if here).values())))

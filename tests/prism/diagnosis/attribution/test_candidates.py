@@ -1,0 +1,46 @@
+"""Test the list of candidate causes of delays."""
+
+import numpy as np
+
+from prism.diagnosis.attribution.candidates import candidates
+from prism.graph.job_transfers import transfers_of
+from tests.prism.faults import RANKS, case
+from tests.prism.traffic import address, placed, seen, training
+
+
+def made(name="nothing"):
+    view = case(name)
+    return transfers_of(view), candidates(view, transfers_of(view))
+
+
+def test_every_rank_and_nic_both_ways_and_what_lies_between_leaves():
+    transfers, found = made()
+    assert sum(one.cause == "work" for one in found) == RANKS
+    ways = {one.way for one in found if one.ids == (address(5),)}
+    assert ways == {"", "both", "out", "in"}
+    between = {one.ids for one in found if one.subject in ("link", "switch")}
+    assert {(f"leaf{i}", "spine0") for i in range(3)} <= between
+    assert all(set(one.lanes.tolist()) <= set(range(len(transfers.lanes))) for one in found)
+
+
+def test_what_two_leaves_alone_cross_is_the_way_between_them():
+    view = seen(training(dp=8).flows(placed(8)), placed(8))
+    found = candidates(view, transfers_of(view))
+    assert [one.ids for one in found if one.subject in ("link", "switch")] == [("leaf0", "leaf1")]
+
+
+def test_a_host_of_several_ranks_is_a_candidate_too():
+    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
+    found = candidates(view, transfers_of(view))
+    assert {one.ids for one in found if one.subject == "host"} == {(f"host{i}",) for i in range(4)}
+    assert all(one.ranks == 2 and one.larger for one in found if one.subject == "host")
+
+
+def test_work_delays_what_begins_and_the_network_what_lasts():
+    transfers, found = made()
+    steps = np.ones(transfers.steps, bool)
+    work = next(one for one in found if one.cause == "work")
+    network = next(one for one in found if one.cause == "network" and one.ids == work.ids)
+    assert work.gone(transfers, steps).any(axis=1).tolist() == [True, False]
+    assert network.gone(transfers, steps).any(axis=1).tolist() == [True, True]
+    assert not work.gone(transfers, ~steps).any()

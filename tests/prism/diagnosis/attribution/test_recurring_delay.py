@@ -1,0 +1,36 @@
+"""Test delays that recur, against single hiccups that cost more."""
+
+import numpy as np
+
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.recurring_delay import lasting_shares, typical_delays
+from prism.diagnosis.attribution.slow_steps import verdicts
+from tests.prism.faults import BAD, RANK, RANKS, TOPOLOGY, case, job
+from tests.prism.traffic import Wire, address, seen
+
+HICCUPS = dict(zip(BAD, (1, 8, 3, 9, 2), strict=True))  # another rank stands still in every slow step
+
+
+def noisy():
+    work = lambda step, rank: 35.0 if rank == RANK and step in BAD else 20.0  # noqa: E731
+    pause = lambda step, rank: 60.0 if HICCUPS.get(step) == rank else 0.0  # noqa: E731
+    return seen(job(Wire(tcp=True), work=work, pause=pause).flows(TOPOLOGY), TOPOLOGY)
+
+
+def test_a_slow_rank_works_longer_in_its_typical_piece_and_no_other_does():
+    one = Case(case("slow rank")).versus_own_steps
+    longer = typical_delays(one.gone, one.delays, RANKS)
+    others = np.delete(np.arange(RANKS), RANK)
+    assert longer.shape == (RANKS, one.delays.transfers.steps)
+    assert longer[RANK, list(BAD)].min() > 10e6
+    assert longer[others].max() < 5e6
+
+
+def test_what_recurs_is_told_from_hiccups_that_cost_more():
+    one = Case(noisy())
+    own, during = one.versus_own_steps, one.versus_own_steps.during(BAD.start, BAD.stop)
+    shares = lasting_shares(own.which, own.gone, own.delays.transfers, during)
+    best = own.which[int(np.argmax(shares))]
+    assert (best.cause, best.ids) == ("work", (address(RANK),))
+    assert {found.candidate.ids for found in verdicts(one)} == {(address(RANK),)}
+    assert all(share == 0 for share, which in zip(shares, own.which, strict=True) if which.cause == "network")

@@ -1,0 +1,101 @@
+"""Test verdicts on the causes of slow steps."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from prism.diagnosis.attribution import slow_steps
+from prism.diagnosis.attribution._delay_spans import SlowSpan
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.slow_steps import chance_of, hidden, verdicts
+from tests.prism.faults import BAD, NIC, RANK, case
+from tests.prism.traffic import address, placed, seen, training
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+@pytest.mark.parametrize(
+    ("name", "cause", "ids"),
+    [
+        ("slow rank", "work", (address(RANK),)),
+        ("slow NIC", "network", (address(NIC),)),
+        ("slow uplink", "network", ("leaf1", "spine0")),
+    ],
+)
+def test_the_culprit_and_when_it_was(name, cause, ids, tcp):
+    (one,) = verdicts(Case(case(name, tcp=tcp)))
+    assert (one.candidate.cause, one.candidate.ids, one.start, one.stop) == (cause, ids, BAD.start, BAD.stop)
+    assert one.probability > 0.5
+    assert not one.always
+    assert all(other.ids != ids for other, _ in one.others)
+
+
+def test_the_slowdown_is_that_against_the_counterfactual():
+    view = case("slow rank")
+    (one,) = verdicts(Case(view))
+    usual = view.period
+    assert one.slowdown == pytest.approx((usual + 45e6) / usual, rel=0.05)
+    assert one.lost == pytest.approx(45e6 * len(BAD), rel=0.1)
+
+
+@pytest.mark.parametrize(("name", "cause", "who"), [("rank always slow", "work", RANK), ("NIC always slow", "network", NIC)])
+def test_what_was_always_slow_is_told_against_its_peers(name, cause, who):
+    (one,) = verdicts(Case(case(name, tcp=False)))
+    assert (one.candidate.cause, one.candidate.ids, one.always) == (cause, (address(who),), True)
+
+
+@pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
+def test_where_nobody_is_slow_nobody_is_blamed(name):
+    assert verdicts(Case(case(name))) == []
+
+
+def test_of_two_who_always_begin_together_one_is_told():
+    work = lambda step, rank: 40.0 if rank == 1 and step in BAD else 20.0  # noqa: E731
+    view = seen(training(dp=2, work=work).flows(placed(2)), placed(2))
+    found = verdicts(Case(view))
+    assert all(set(one.candidate.ids) <= {address(0), address(1)} for one in found)
+
+
+def test_a_step_in_which_all_wait_for_one_is_a_stall():
+    pause = lambda step, rank: 600.0 if (step, rank) == (7, 3) else 0.0  # noqa: E731
+    (one,) = verdicts(Case(seen(training(dp=4, pp=2, pause=pause).flows(placed(8)), placed(8))))
+    assert (one.candidate.ids, one.start, one.stop, one.stall) == ((address(3),), 7, 8, True)
+    assert one.lost == pytest.approx(600e6, rel=0.05)
+
+
+@pytest.mark.parametrize("who", [range(8), (4, 5, 6, 7)])
+def test_a_pause_of_many_is_no_stall(who):
+    pause = lambda step, rank: 600.0 if step == 7 and rank in who else 0.0  # noqa: E731
+    assert verdicts(Case(seen(training(dp=4, pp=2, pause=pause).flows(placed(8)), placed(8)))) == []
+
+
+def test_what_happens_every_few_steps_is_a_habit():
+    pause = lambda step, rank: 600.0 if step % 4 == 3 and rank == 3 else 0.0  # noqa: E731
+    found = verdicts(Case(seen(training(dp=4, pp=2, steps=20, pause=pause).flows(placed(8)), placed(8))))
+    assert not any(one.stall for one in found)
+
+
+def test_delays_that_come_elsewhere_as_well_may_be_chance():
+    one = Case(case("slow rank"))
+    top = int(np.argmax(one.versus_own_steps.explained(one.versus_own_steps.during(BAD.start, BAD.stop))))
+    assert chance_of(one.versus_own_steps, top, BAD.start, BAD.stop) < 0.01
+    well = Case(case("nothing")).versus_own_steps
+    top = int(np.argmax(well.explained(well.during(4, 6))))
+    assert chance_of(well, top, 4, 6) > 0.5
+
+
+@pytest.mark.parametrize(("kind", "unknown"), [("tp", False), ("dp", True)])
+def test_stages_inside_hosts_are_visible_if_each_meets_others_on_the_network(kind, unknown):
+    """Ranks a and b are two stages on one host; c and d are their partners on another."""
+    code = {name: i for i, name in enumerate("abcd")}
+    edges = dict.fromkeys([(code["a"], code["c"]), (code["b"], code["d"])])
+    layout = SimpleNamespace(stages={"a": 0, "b": 1, "c": 0, "d": 1}, unseen=(("a", "b"), ("c", "d")))
+    assert hidden(SimpleNamespace(parallelism=layout, edges=edges, kinds=dict.fromkeys(edges, kind), code=code)) == unknown
+
+
+def test_adjacent_spans_with_one_cause_are_one(monkeypatch):
+    middle = (BAD.start + BAD.stop) // 2
+    halves = [SlowSpan(middle, BAD.stop, 40.0, 0.0), SlowSpan(BAD.start, middle, 30.0, 0.0)]
+    monkeypatch.setattr(slow_steps, "slow_spans", lambda *_: halves)
+    (one,) = verdicts(Case(case("slow rank")))
+    assert (one.candidate.ids, one.start, one.stop) == ((address(RANK),), BAD.start, BAD.stop)

@@ -1,0 +1,98 @@
+"""Test the findings written from verdicts."""
+
+from dataclasses import replace
+
+import pytest
+
+from prism.diagnosis.assessment.confidence import Completeness, completeness
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.verdicts import GRAPH, findings
+from prism.model import Severity
+from prism.synth.scenario.presets import FAST
+from prism.synth.scenario.specification import Fault
+from tests.prism.collective_jobs import CUBE, JOBS, OTHERS, simulated
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.traffic import address
+
+
+def told(name):
+    view = case(name)
+    return findings(Case(view), completeness(view))
+
+
+def test_network_or_machine_first_then_who_and_what_it_costs():
+    (one,) = told("slow rank")
+    assert (one.detector, one.kind, one.subject, one.ids) == (GRAPH, "slow_rank", "endpoint", (address(RANK),))
+    classes = one.evidence["verdict"]
+    assert max(classes, key=classes.get) == "machine"
+    assert sum(classes.values()) == pytest.approx(1.0, abs=0.01)
+    assert one.evidence["steps"] == [BAD.start, BAD.stop]
+    assert one.evidence["lost_ms_per_step"] == pytest.approx(45, rel=0.1)
+    assert one.evidence["gpu_hours_per_hour"] == pytest.approx(RANKS * (1 - 1 / one.slowdown), abs=0.02)
+    assert one.lost_gpu_s == pytest.approx(RANKS * len(BAD) * 0.045, rel=0.1)
+    assert " ms per step, usually " in one.message
+    assert one.isolate.hosts == (f"host{RANK}",)
+
+
+def test_rates_in_bits_beside_the_usual_ones():
+    (one,) = told("slow NIC")
+    assert one.kind == "slow_link"
+    assert one.evidence["gbit_s"] == pytest.approx(3.0, rel=0.1)
+    assert one.evidence["usual_gbit_s"] == pytest.approx(10.0, rel=0.1)
+    assert "Gbit/s, usually" in one.message
+    assert all(address(NIC) in edge for edge in one.evidence["edges"])
+
+
+def test_a_link_between_switches_is_a_part_to_take_out_not_a_host():
+    (one,) = told("slow uplink")
+    assert (one.kind, one.isolate.hosts, one.isolate.parts) == ("slow_link", (), ("leaf1", "spine0"))
+
+
+def test_why_this_rank_has_an_answer():
+    (one,) = told("slow rank")
+    first, *others = one.evidence["candidates"]
+    assert first["ids"] == [address(RANK)]
+    assert first["class"] == "machine"
+    assert others
+    assert all(first["explains"] > other["explains"] for other in others)
+    assert all(first["probability"] > other["probability"] for other in others)
+
+
+def test_what_was_always_so_is_told_against_comparable_ones():
+    (one,) = told("NIC always slow")
+    assert "on comparable connections" in one.message
+    assert "without it steps would take" in one.message
+
+
+def test_records_that_do_not_tell_all_make_it_less_sure():
+    view = case("slow rank")
+    (one,) = findings(Case(view), Completeness(0.4, ("traffic is sampled",)))
+    assert one.severity is Severity.INFO
+    assert one.confidence < 0.5
+    assert one.evidence["incomplete"] == ["traffic is sampled"]
+
+
+def test_a_claim_against_peers_is_no_surer_than_the_layout():
+    view = case("rank always slow", tcp=False)
+    doubtful = replace(view, parallelism=replace(view.parallelism, layout=replace(view.parallelism.layout, confidence=0.6)))
+    (sure,) = findings(Case(view), completeness(view))
+    (one,) = findings(Case(doubtful), completeness(doubtful))
+    assert sure.confidence > one.confidence == 0.6
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("name", {**JOBS, **OTHERS})
+def test_who_works_longer_is_named_whatever_the_collectives_and_nobody_else(name, rank):
+    """Experts wait for each other in ways that may hide it: then nobody is named."""
+    cluster, job = {**JOBS, **OTHERS}[name]
+    view = simulated(cluster, job, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    told = [one.ids for one in findings(Case(view), completeness(view)) if one.severity is not Severity.INFO]
+    assert all(f"10.10.{rank}.1" in ids for ids in told)
+    assert len(told) == 1 or (name, told) == ("experts", [])
+
+
+@pytest.mark.parametrize("rank", [2, 7])
+def test_of_two_that_exchange_first_one_was_late(rank):
+    view = simulated(FAST, CUBE, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
+    (told,) = [one.ids for one in findings(Case(view), completeness(view)) if one.severity is not Severity.INFO]
+    assert told == tuple(sorted((f"10.10.{rank}.1", f"10.10.{rank ^ 4}.1")))

@@ -1,0 +1,61 @@
+"""Test causes of uneven work in pipelines."""
+
+from dataclasses import replace
+
+import pytest
+
+from prism.diagnosis.uneven_work.pipeline_causes import pipeline_causes
+from prism.model import Severity
+from prism.synth.scenario.specification import Fault
+from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
+
+
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
+@pytest.mark.parametrize(("stage", "factor"), [(3, 1.4), (2, 1.5), (1, 2.0)])
+def test_a_heavy_stage_is_named_with_its_cost(stage, factor, schedule):
+    job, fault = replace(PIPES, schedule=schedule), Fault("stage_imbalance", stage=stage, factor=factor)
+    (one,) = found(fault, job=job)
+    assert (one.kind, one.subject) == ("stage_imbalance", "endpoint")
+    assert one.ids == tuple(f"10.10.{rank}.1" for rank in (2 * stage, 2 * stage + 1))
+    assert one.severity is not Severity.INFO
+    assert one.slowdown == pytest.approx(step_time(fault, job=job) / step_time(job=job), rel=0.05)
+    assert one.evidence["work_ms"] / one.evidence["usual_work_ms"] == pytest.approx(factor, rel=0.05)
+    verdict = one.evidence["verdict"]
+    assert verdict["job"] == one.confidence >= 0.5
+    assert sum(verdict.values()) == pytest.approx(1.0)
+
+
+def test_uneven_data_are_told_from_a_slow_part():
+    fault = Fault("data_imbalance", spread=0.4)
+    (one,) = found(fault)
+    assert (one.kind, one.subject, one.ids) == ("data_imbalance", "job", (view(fault).job.id,))
+    assert one.severity is not Severity.INFO
+    assert one.evidence["spread"] == pytest.approx(0.4, abs=0.15)
+    assert one.evidence["stage_spread"] < 0.1
+    assert 1.1 < one.slowdown < step_time(fault) / step_time() + 0.1
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (),
+        (Fault("stage_imbalance", stage=3, factor=1.05),),
+        (Fault("stage_imbalance", stage=3, factor=1.4), Fault("stage_imbalance", stage=0, factor=1.4)),  # embedding and loss
+        (Fault("compute_slow", ranks=(5,), factor=1.8),),
+        (Fault("data_imbalance", spread=0.05),),
+        (Fault("input_stall", seconds=1.0),),
+    ],
+    ids=["nothing", "light", "both ends", "one rank", "little", "always"],
+)
+def test_nothing_is_claimed_without_such_a_cause(faults):
+    assert claimed(*faults) == []
+
+
+def test_in_a_single_pipeline_one_slow_rank_explains_the_same():
+    job = replace(PIPES, dp=1)
+    (one,) = found(Fault("stage_imbalance", stage=2, factor=1.6), job=job)
+    assert one.severity is Severity.INFO
+
+
+def test_without_a_pipeline_there_are_no_causes():
+    assert pipeline_causes(view(job=replace(PIPES, pp=1, dp=8))) == []

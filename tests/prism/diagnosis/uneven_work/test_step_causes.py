@@ -1,0 +1,75 @@
+"""Test causes of slow steps without a broken part."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.diagnosis.uneven_work.step_causes import _irregular, _spread_of_later, step_causes
+from prism.model import Severity
+from prism.synth.scenario.specification import Fault, Job
+from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
+
+DATA = Job(dp=8, steps=20, gradient_octets=50_000_000, forward_ms=60, backward_ms=120)
+
+
+def test_late_input_is_information():
+    (one,) = found(Fault("input_stall", seconds=1.0, first=4, stop=6), Fault("input_stall", seconds=1.0, first=9, stop=10))
+    assert (one.kind, one.severity, one.subject) == ("slow_step", Severity.INFO, "job")
+    assert one.evidence["late_steps"] == [4, 5, 9]
+    assert one.evidence["silent_ms"] == pytest.approx(1000, rel=0.1)
+    assert one.evidence["verdict"]["machine"] == 0.0
+
+
+def test_evaluations_at_regular_intervals_are_no_late_input():
+    assert found(job=replace(PIPES, evaluate_every=4, evaluate_s=1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("late", "left"),
+    [
+        ({4, 8, 12}, set()),
+        ({5, 7, 10, 14, 15, 20, 21}, set()),
+        ({4, 5, 9}, {4, 5, 9}),
+        ({4, 8, 12, 16, 20, 9, 10}, {9, 10}),
+        ({12}, {12}),
+        (set(), set()),
+    ],
+)
+def test_what_recurs_is_regular(late, left):
+    assert set(_irregular(np.array(sorted(late), np.int64), max(late, default=1) + 3).tolist()) == left
+
+
+def test_uneven_data_without_a_pipeline():
+    job, fault = DATA, Fault("data_imbalance", spread=0.5)
+    (one,) = found(fault, job=job)
+    assert (one.kind, one.subject) == ("data_imbalance", "job")
+    assert one.severity is not Severity.INFO
+    assert one.evidence["spread"] == pytest.approx(0.5, abs=0.2)
+    assert 1.1 < one.slowdown <= step_time(fault, job=job) / step_time(job=job) + 0.05
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        (),
+        (Fault("data_imbalance", spread=0.05),),
+        (Fault("compute_slow", ranks=(5,), factor=1.8),),
+        (Fault("compute_slow", ranks=(2,), first=8, factor=1.8),),
+        (Fault("nic_throttle", ranks=(2,), first=8, factor=8.0),),
+    ],
+)
+def test_noise_and_slow_parts_are_no_uneven_data(faults):
+    job = replace(DATA, jitter=0.08)
+    assert claimed(*faults, job=job) == []
+
+
+def test_a_healthy_job_has_no_causes():
+    assert step_causes(view(job=DATA)) == []
+
+
+def test_the_later_of_two_ranks_varies_less_than_each():
+    work = np.random.default_rng(0).normal(100.0, 10.0, (4000, 8))
+    later = np.repeat(work.reshape(4000, 4, 2).max(axis=2), 2, axis=1)
+    assert _spread_of_later(later, 1e-9) == pytest.approx(later.std() / work.std(), rel=0.02)
+    assert _spread_of_later(work, 1e-9) == 1.0

@@ -1,0 +1,35 @@
+import pytest
+
+from prism.layout.constants import KIND_SCORES, SCORED
+from prism.layout.features.likelihood import fit, rounds_fit, traits
+from tests.prism.evidence.made import data_parallel, evidence, pipelined
+
+
+def test_a_pipeline_fits_a_pipeline_best_and_a_ring_a_reduction():
+    _, _, _, (gradients, hands) = evidence(pipelined())
+    of_hands, of_gradients = fit(hands, 0.1), fit(gradients, 0.9)
+    assert of_hands["pp"] > max(of_hands[kind] for kind in ("dp", "tp", "cp", "ep"))
+    assert of_gradients["dp"] > max(of_gradients[kind] for kind in ("pp", "tp", "cp", "ep"))
+    assert of_gradients["edp"] == of_gradients["dp"]
+
+
+def test_what_is_seen_of_a_family_has_rows_in_the_table():
+    _, _, _, found = evidence(pipelined())
+    for family in found:
+        assert set(traits(family, 0.5)) <= set(KIND_SCORES)
+    assert {len(row) for row in KIND_SCORES.values()} == {len(SCORED)}
+
+
+def test_only_pairs_exchange_the_gradients_of_tied_embeddings():
+    _, _, _, (family,) = evidence(data_parallel(hosts=4))
+    assert fit(family, 1.0)["tied"] < -20
+
+
+OTHERS = {4: (6, 9, 16), 8: (4, 6, 16), 16: (8, 9, 12)}  # of which rings would send other numbers of messages
+
+
+@pytest.mark.parametrize("ranks", OTHERS)
+def test_the_number_of_messages_tells_the_size_of_the_ring(ranks):
+    _, _, _, (family,) = evidence(data_parallel(hosts=ranks))
+    assert rounds_fit(family, ranks) > 0
+    assert rounds_fit(family, ranks) > max(rounds_fit(family, other) for other in OTHERS[ranks])

@@ -1,0 +1,53 @@
+from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related
+from tests.prism.evidence.made import Wire, evidence
+
+
+def family(octets, messages=4):
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        wire.ring([0, 1, 2, 3], step * 100, octets, rounds=messages)
+    (own,) = evidence(wire)[3]
+    return own
+
+
+def test_simple_ratios_relate_shards_to_replicas():
+    assert related([family(4_000_000)], [family(1_000_000)])
+    assert not related([family(4_000_000)], [family(930_000)])
+    assert not related([], [family(1_000_000)])
+
+
+def test_rounds_of_one_collective_double_their_size():
+    found = [family(4_000_000), family(2_000_000), family(900_000), family(1_000_000, messages=16)]
+    assert collectives(found, (0, 1, 2, 3)) == [(0, 1), (2,), (3,)]
+
+
+def test_groups_that_reduce_in_rings_and_all_with_all_use_two_algorithms():
+    ring, wire = family(4_000_000), Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for a in range(4):
+            for b in range(4):
+                if a != b:
+                    wire.send(a, b, step * 100, 1_000_000)
+    (clique,) = evidence(wire)[3]
+    assert not algorithms_differ([ring, clique], ("dp", "dp"))
+    assert not algorithms_differ([ring], ("dp",))
+    three = evidence(_ring_of_three())[3]
+    assert algorithms_differ([*three, clique], ("tp", "dp"))
+
+
+def _ring_of_three():
+    wire = Wire([f"a{i}" for i in range(3)])
+    for step in range(8):
+        wire.ring([0, 1, 2], step * 100, 1_000_000)
+    return wire
+
+
+def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
+    wire = Wire(["a", "b"])
+    for step in range(8):
+        wire.send(0, 1, step * 100, 4_000_000, long=2.0)
+        wire.send(1, 0, step * 100, 4_000_000, long=2.0)
+    (pair,) = evidence(wire)[3]
+    assert may_halve(pair, [0, 1])
+    assert not may_halve(pair, [0, 1, 2])
+    assert not may_halve(family(4_000_000), [0, 1, 2, 3])

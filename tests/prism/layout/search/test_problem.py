@@ -1,0 +1,50 @@
+import json
+
+import numpy as np
+
+from prism.layout import constants
+from prism.layout.search.problem import is_open, per_host, problem_of
+from prism.topology import parse
+from tests.prism.layout.made import data_parallel, topology
+
+
+def test_a_ring_through_hosts_is_open_and_goes_on_inside():
+    wire = data_parallel(hosts=3, per_host=2)
+    found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, 2))
+    assert found.speaking.all()
+    assert all(is_open(one) for one in found.found)
+    assert found.opened == 1
+
+
+def test_silent_members_are_members_that_do_not_speak():
+    wire = data_parallel(hosts=3, per_host=1)
+    found = problem_of(wire.flows(), wire.endpoints, topology([*wire.endpoints, "10.0.9.9"], 1), ["10.0.9.9"])
+    assert found.speaking.tolist() == [True, True, True, False]
+
+
+def test_the_size_of_hosts_is_what_divides_all():
+    assert per_host((0, 0, 0, 0, 1, 1), np.ones(6, bool)) == 2
+    assert per_host((0, 0, 0, 0, 1, 1), np.array([1, 1, 1, 1, 0, 0], bool)) == 4
+
+
+def test_members_are_in_order_of_the_numbers_of_their_hosts():
+    wire = data_parallel(hosts=12, per_host=1)
+    names = {"endpoints": {e: {"host": f"server{i}", "rail": 0, "leaf": "a"} for i, e in enumerate(wire.endpoints)}}
+    found = problem_of(wire.flows(), wire.endpoints[::-1], parse(json.dumps(names), "made"))
+    assert list(found.members) == list(wire.endpoints)
+
+
+def test_nothing_that_repeats_is_no_problem():
+    wire = data_parallel(steps=1, layers=1)
+    wire.rows = wire.rows[:4]
+    assert problem_of(wire.flows(), wire.endpoints, None) is None
+
+
+def test_more_streams_than_can_be_compared_are_not_looked_at(monkeypatch):
+    wire = data_parallel(hosts=4)
+    placed = topology(wire.endpoints, 1)
+    assert problem_of(wire.flows(), wire.endpoints, placed) is not None
+    for name, most in (("MOST_STREAMS", 0), ("MOST_COMMUNICATORS", 0)):
+        with monkeypatch.context() as patched:
+            patched.setattr(constants, name, most)
+            assert problem_of(wire.flows(), wire.endpoints, placed) is None
