@@ -36,7 +36,7 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
         for lap in range(int(np.ceil((seconds + 10) * SECOND / length))):  # windows do not end with laps
             yield from ticks(flows, Transits.empty(), shift_ns=lap * (length + gap))
 
-    yield f"{'recorded s':>12}{'cpu':>8}{'shelf rows':>12}{'resident MiB':>14}{'claims':>8}"
+    yield f"{'recorded s':>12}{'cpu':>8}{'recent rows':>12}{'resident MiB':>14}{'claims':>8}"
     watch = Watch(placed)
     began, since, part, left = time.process_time(), source.start_ns, seconds * SECOND / rows, rows
     for board in play(watch, again()):
@@ -45,7 +45,7 @@ def hour(one: Input, *, seconds: float = 3600.0, rows: int = 6) -> Iterator[str]
             told = sum(is_claim(case.finding) for case in board.cases)
             yield (
                 f"{(board.at_ns - source.start_ns) / SECOND:12.0f}{(now - began) * SECOND / (board.at_ns - since):8.3f}"
-                f"{len(watch.shelf):12}{_resident_mib():14.0f}{told:8}"
+                f"{len(watch.recent):12}{_resident_mib():14.0f}{told:8}"
             )
             began, since, left = now, board.at_ns, left - 1
             if not left:

@@ -70,7 +70,7 @@ class Lateness:
     @contextmanager
     def on(self, parts: Parts) -> Iterator[None]:
         """Observe while the context lasts."""
-        look = parts.watch.look
+        look = parts.watch.analyse_window
 
         def looking(now_ns: int, *, last: bool = False, again: bool = False) -> Board:
             board = look(now_ns, last=last, again=again)
@@ -79,7 +79,7 @@ class Lateness:
                 self.named_ns = time.time_ns()
             return board
 
-        parts.watch.look = looking  # type: ignore[method-assign]
+        parts.watch.analyse_window = looking  # type: ignore[method-assign]
         yield
 
 

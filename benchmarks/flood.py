@@ -22,12 +22,12 @@ from collections.abc import Callable, Sequence
 from benchmarks.udp import ipfix, ipfix_template
 from collectors.cli.option_values import MOST_RATE
 from collectors.exports.admission import CROWDED, LIMITED, Admission
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import MIB, Endpoint, open_socket
 from collectors.live.listen_command import decoders
-from collectors.writers.sinks import Nowhere
+from collectors.writers.sinks import NullSink
 
 GOOD, FLOOD = "127.0.0.1", "127.0.0.2"
 FIELDS = 350  # of a wide template
@@ -79,8 +79,8 @@ def send(sender: str, port: int, messages: Sequence[bytes], rate: float, seconds
 def measure(kind: str, rate: float, flood: float, seconds: float, buffer: int) -> str:
     """Measure both exporters; return a line."""
     sock, granted = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=buffer)
-    admission, inbox, stop = Admission(rate=MOST_RATE), Inbox(), threading.Event()
-    sink = Nowhere()
+    admission, inbox, stop = Admission(rate=MOST_RATE), DatagramQueue(), threading.Event()
+    sink = NullSink()
     listener = Listener(Intake([("ipfix", sock)], admission, inbox), inbox, decoders(["ipfix"]), sink)
     port = sock.getsockname()[1]
     rows, at, step = ipfix()

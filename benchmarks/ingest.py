@@ -107,7 +107,7 @@ class Probe:
     @contextmanager
     def on(self, parts: Parts) -> Iterator[None]:
         """Observe a service while the context lasts."""
-        add, look = parts.watch.add, parts.watch.look
+        add, look = parts.watch.add, parts.watch.analyse_window
 
         def adding(records: Flows | Transits, arrived_ns: int) -> None:
             if isinstance(records, Flows):
@@ -123,7 +123,7 @@ class Probe:
             self.jobs = len(board.jobs)
             return board
 
-        parts.watch.add, parts.watch.look = adding, looking  # type: ignore[method-assign]
+        parts.watch.add, parts.watch.analyse_window = adding, looking  # type: ignore[method-assign]
         yield
 
     def split(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -89,10 +89,10 @@ class Timed(Watch):
         self._clock = clock_ns
         return clock_ns >= self.free_ns and super().due(clock_ns)
 
-    def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
+    def analyse_window(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
         """See `Watch`."""
         began = time.process_time()
-        board = super().look(now_ns, last=last, again=again)
+        board = super().analyse_window(now_ns, last=last, again=again)
         took = time.process_time() - began
         self.spent_s, self.slowest_s = self.spent_s + took, max(self.slowest_s, took)
         self.free_ns = max(self._clock, now_ns) + int(took * SECOND)

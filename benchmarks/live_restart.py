@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from collectors.columns.record import Flows, concatenated
 from prism.live.live_analysis import Watch
 from prism.recordings.timed_playback import Tick
-from prism.storage.live_state import job_from, job_json, trail_from, trail_json
+from prism.storage.live_state import job_from, job_json, tracked_from, tracked_json
 from prism.tracking.flow_sources import Memory
 from prism.tracking.job_tracking import RecordRange
 from prism.tracking.record_windows import SECOND
@@ -34,9 +34,9 @@ def without(played: Iterator[Tick], gone: int, away_s: float) -> Iterator[Tick]:
 def again(before: Played, after: Played, flows: Flows, gone: int) -> Played:
     """Start the watch `after` a restart with the stored state of `before`, and the records until then."""
     jobs = [job_from(json.loads(json.dumps(job_json(one)))) for one in before.jobs if one.trusted]
-    trails = [trail_from(json.loads(json.dumps(trail_json(trail)))) for trail in before.trails if trail.told]
+    tracked = [tracked_from(json.loads(json.dumps(tracked_json(entry)))) for entry in before.tracked if entry.told]
     came = Memory(flows.take(flows.end_ns < gone))
     wanted = [*after.past(jobs, before.until_ns), RecordRange(before.until_ns, gone)]
     past = concatenated([came.between(since, until, endpoints=own) for since, until, own in wanted])
-    after.resume(jobs, trails, before.until_ns, past, collection_stopped=True)
+    after.resume(jobs, tracked, before.until_ns, past, collection_stopped=True)
     return after

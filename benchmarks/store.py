@@ -105,7 +105,7 @@ def sunk(sink: Storing, parts: Sequence[Flows]) -> None:
     sink.flush()
     while len(sink.spool):
         time.sleep(0.002)
-    assert sink.fates()["stored"] == sum(map(len, parts))
+    assert sink.records_by_result()["stored"] == sum(map(len, parts))
 
 
 def ingest(where: str, folder: Path, count: int, spent: Callable[[], float] = time.process_time) -> tuple[Rate, Rate, Rate]:

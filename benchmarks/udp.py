@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.exports.admission import Admission
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import MIB, Endpoint, Receiver, open_socket
 from collectors.live.listen_command import decoders
-from collectors.writers.sinks import Nowhere
+from collectors.writers.sinks import NullSink
 
 BURST, UDP_SEGMENT = 64, 103  # linux/udp.h
 FIELDS = ((8, 4), (12, 4), (7, 2), (11, 2), (4, 1), (6, 1), (5, 1), (192, 1), (1, 8), (2, 8), (152, 8), (153, 8))
@@ -197,7 +197,7 @@ def whole(name: str, rate: float, seconds: float, buffer: int) -> Result:
     """Run the listener: receive, decode, count the records."""
     kind = "ipfix" if name == "apart" else name
     sock, _ = open_socket(Endpoint(kind, "127.0.0.1", 0), buffer=buffer, joined=name != "apart")
-    inbox, sink, stop = Inbox(), Nowhere(), threading.Event()
+    inbox, sink, stop = DatagramQueue(), NullSink(), threading.Event()
     listener = Listener(Intake([(kind, sock)], Admission(), inbox), inbox, decoders([kind]), sink)
     port, began = sock.getsockname()[1], [0.0, 0.0]
     sender = Sender(kind, port, rate, seconds)

@@ -314,7 +314,7 @@ def flows_of(table: Any, name: str = "table") -> Flows:
     """
     table = table if isinstance(table, pa.Table) else pa.table(table)
     columns = OURS.present([one for one in table.column_names if table.column_names.count(one) == 1])
-    if missing := [OURS.theirs(ours) for ours in columns.missing()]:
+    if missing := [OURS.foreign_name(ours) for ours in columns.missing()]:
         raise DecodeError(f"{name}: {describe_missing(missing, table.column_names)}")
     gatherer, at = Gatherer(name, columns), 0
     for batch in table.to_batches():

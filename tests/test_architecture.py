@@ -117,8 +117,9 @@ COMPLEX = frozenset(
         "of_type",
         "tcp_records",
         "unpack_any",
+        "unpack_datagrams",
+        "unpack_messages",
         "unpack_uet",
-        "walk",
     ]
 )
 

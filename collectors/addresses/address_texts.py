@@ -39,7 +39,7 @@ def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> Any:
     at = np.int64(0)
     for i in range(len(high)):
         if high[i] == 0 and low[i] >> np.uint64(32) == _MAPPED:
-            at = _dotted(low[i], out, at)
+            at = _write_ipv4(low[i], out, at)
         else:
             at = _grouped(high[i], low[i], out, at)
         out[at] = _END
@@ -48,7 +48,7 @@ def write_texts(high: Longs, low: Longs, out: NDArray[np.uint8]) -> Any:
 
 
 @part
-def _dotted(low: Any, out: Any, at: Any) -> Any:
+def _write_ipv4(low: Any, out: Any, at: Any) -> Any:
     """Write an IPv4 address; return the end."""
     for k in range(4):
         octet = np.int64(low >> np.uint64(24 - 8 * k) & np.uint64(0xFF))

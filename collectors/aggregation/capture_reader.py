@@ -77,7 +77,7 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
         else:
             n, at, fault = classify_records(begin, at, end, how, last_ns, hints, t.near, means.seen)
         if n == 0:
-            if fault == DAMAGED or window[FROM] >= until or not _read_on(window):
+            if fault == DAMAGED or window[FROM] >= until or not _read_more(window):
                 break
             continue
         upto, taken, known, clock = follow_some(t, hints, n, means, known, clock)
@@ -91,7 +91,7 @@ def follow_records(t: Any, window: Any, how: Any, interfaces: Any, until: int, m
 
 
 @part
-def _read_on(window: Any) -> Any:
+def _read_more(window: Any) -> Any:
     """Keep unread octets in the window and read more of the file; return whether there was room and data."""
     rest = window[END] - window[AT]
     room = window[ROOM] - rest

@@ -64,7 +64,7 @@ class Damage:
                 offset, f"damaged length of a packet record: {claimed:,} octets, but the next one starts after {kept_octets:,}"
             )
 
-    def mend(self, reason: str, packets: int) -> None:
+    def count_corrected_times(self, reason: str, packets: int) -> None:
         """Count packets whose time was corrected."""
         if packets:
             self.mended[reason] += packets

@@ -137,7 +137,7 @@ class Capture:
             n, self._used, fault, fractions = found
             if n:
                 self._last_ns = int(columns[1][n - 1])
-                self.damage.mend(FRACTION, fractions)
+                self.damage.count_corrected_times(FRACTION, fractions)
                 yield Batch(stream.buffer, *(column[:n] for column in columns))
                 continue  # a window may have been read meanwhile
             left = stream.end - self._used
@@ -171,7 +171,7 @@ class Capture:
         if kept != captured:
             self.damage.cut(began, captured, kept)
         raw_ns = seconds * SECOND + fraction * how.unit
-        self.damage.mend(FRACTION if fraction * how.unit > SECOND else JUMP, time_ns != raw_ns)
+        self.damage.count_corrected_times(FRACTION if fraction * how.unit > SECOND else JUMP, time_ns != raw_ns)
         self._last_ns = time_ns
         row = (how.link_type, time_ns, at + how.header, kept, wire)
         return Batch(stream.buffer, *(np.array([value], np.int64) for value in row))
@@ -230,7 +230,7 @@ class Capture:
             for at in rows[:many][wrong[:many]].tolist():
                 length = struct.unpack_from(section.order + "I", self._stream.buffer, at + 4)[0]
                 self.damage.skip(self._stream.start + at, self._stream.start + at + length, what)
-        self.damage.mend(JUMP, jumps)
+        self.damage.count_corrected_times(JUMP, jumps)
         if decided:
             self._last_ns = int(batch.time_ns[decided - 1])
         section.last_ns = self._last_ns if decided else before

@@ -49,7 +49,7 @@ def counter(unit: str, what: str) -> str:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class CounterTable:
     """The counters of one unit, read from a tally."""
 
     received: int
@@ -62,7 +62,7 @@ class Ledger:
     lost: int
 
     @classmethod
-    def of(cls, tally: Mapping[str, int], unit: str) -> Ledger:
+    def of(cls, tally: Mapping[str, int], unit: str) -> CounterTable:
         """Read the counters of a unit from a tally. For datagrams, emitted, merged and dropped are 0."""
         return cls(
             received=tally.get(f"{unit} {RECEIVED}", 0),

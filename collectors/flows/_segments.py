@@ -29,7 +29,7 @@ def take_segment(t: Any, i: Any, row: Any, exporter: Any, path: Any, settings: A
     tcp, marks = row.protocol == TCP, row.tcp_flags & MARKS
     new = octets
     if tcp and (octets or marks & SYN):
-        new = _unsent(t, i, flow, row)
+        new = _is_new_segment(t, i, flow, row)
         if octets and not marks:
             if new == 0 and _is_nothing(t, i, flow, row):
                 return
@@ -59,7 +59,7 @@ def _segment(t: Any, flow: Any, row: Any, exporter: Any, path: Any) -> Any:
 
 
 @part
-def _unsent(t: Any, i: Any, flow: Any, row: Any) -> Any:
+def _is_new_segment(t: Any, i: Any, flow: Any, row: Any) -> Any:
     """Count the octets of a segment that its flow has not sent before.
 
     A SYN starts a new sequence space. A segment within a window back was overtaken, or is retransmitted; all others are ahead,

@@ -50,7 +50,7 @@ def take_data(t: Any, i: Any, row: Any, meaning: Any, exporter: Any, path: Any, 
 
 
 @part
-def goes_on(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
+def continue_message(t: Any, i: Any, hint: Any, idle_ns: Any, seed: Any) -> Any:
     """Check whether a packet without a beginning follows the last one of its flow, and take it; it may begin a run."""
     flow, record = t.flows[np.uint64(i)], t.records[np.uint64(i)]
     enter_packets(flow, record)

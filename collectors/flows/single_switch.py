@@ -33,7 +33,7 @@ from collectors.flows.frame_classification import (
     syndrome,
 )
 from collectors.flows.packet_runs import expect_packet, expect_segment, runs_on
-from collectors.flows.rdma_messages import goes_on
+from collectors.flows.rdma_messages import continue_message
 from collectors.packets.common_frames import common
 from collectors.packets.compiled_decoder.frame_decoder import unpack_one
 from collectors.packets.packet_kinds import MEANING
@@ -144,7 +144,7 @@ def _take(t: Any, hint: Any, clock: Any, means: Any, known: Any) -> Any:
         if hint.flow >= 0:
             flow = t.flows[np.uint64(hint.flow)]
             if flow.raw == hint.ends and flow.rest == rest:
-                if what != GOES_ON or not goes_on(t, hint.flow, hint, means.settings.idle_ns, means.seed):
+                if what != GOES_ON or not continue_message(t, hint.flow, hint, means.settings.idle_ns, means.seed):
                     _take_known(t, hint, what, means)
                 return TAKEN, known
     return _take_any(t, hint, what, clock, means, known)
@@ -182,7 +182,7 @@ def _take_new(t: Any, hint: Any, key: Any, means: Any) -> None:
     row.src, row.dst = np.int32(key.ends >> _32), np.int32(key.ends & _LOWER)
     i, again = flow_of(t, key, row, means.exporter, means.path, how)
     if again:
-        _lead_to(t, hint, i)
+        _remember_headers(t, hint, i)
     if i >= 0:
         take_known(t, i, row, means.exporter, means.path, how, means.scratch, means.seed)
 
@@ -206,12 +206,12 @@ def _take_any(t: Any, hint: Any, what: Any, clock: Any, means: Any, known: Any) 
     flows = t.counters[FLOWS]
     i = follow_one(t, row, means.scratch.keys[_0], means.exporter, means.path, means.settings, means.scratch, means.seed)
     if what != UNCOMMON and 0 <= i < flows:
-        _lead_to(t, hint, i)
+        _remember_headers(t, hint, i)
     return TAKEN, known
 
 
 @part
-def _lead_to(t: Any, hint: Any, i: Any) -> None:
+def _remember_headers(t: Any, hint: Any, i: Any) -> None:
     """Let the octets of a packet's headers lead to its flow, from its second packet on."""
     slot = near_slot(hint, t.near)
     t.counters[NEAR] += t.near[slot] == 0

@@ -121,7 +121,7 @@ class Columns:
             has |= {"start_ns", "end_ns"}
         return [name for name in REQUIRED if name not in has]
 
-    def theirs(self, ours: str) -> str:
+    def foreign_name(self, ours: str) -> str:
         """Name a column for errors: their name if different, and ours."""
         place = self.places.get(ours)
         return ours if place is None or place.column in ("", ours) else f"{place.column} ({ours})"

@@ -57,7 +57,7 @@ class Delimited:
         known = self._at_once(block, n)
         if known is not None:
             return [Part(known, np.arange(line, line + n), np.zeros(0, np.int64))]
-        sifted = self._sifted(line, block)
+        sifted = self._valid_lines(line, block)
         if sifted is not None:
             return [sifted]
         lines = block.decode("utf-8", "replace").split("\n")[:n]
@@ -91,7 +91,7 @@ class Delimited:
             convert_options=self._conversion(kinds),
         )
 
-    def _sifted(self, line: int, block: bytes) -> Part | None:
+    def _valid_lines(self, line: int, block: bytes) -> Part | None:
         """Parse a block without its invalid lines, detected by the number of delimiters; None with quotes."""
         if self.quoted and b'"' in block:
             return None

@@ -83,7 +83,7 @@ def columns(names: list[str]) -> Columns | None:
     return None
 
 
-class Sheet:
+class NfdumpBlock:
     """The lines of nfdump's CSV: a summary ends the table, until the next header."""
 
     def __init__(self, header: str, table: Delimited) -> None:

@@ -129,7 +129,7 @@ class Table(Gathered):
             except (*BROKEN, MemoryError) as error:
                 _check_memory(error)
                 raise DecodeError(
-                    f"{self.name}: not a readable Parquet file ({_said(error)}); copy or write it again"
+                    f"{self.name}: not a readable Parquet file ({_first_line(error)}); copy or write it again"
                 ) from None
             columns = self._columns(names)
             if self._asked is None:
@@ -145,14 +145,14 @@ class Table(Gathered):
             except (*BROKEN, MemoryError) as error:
                 _check_memory(error)
                 raise DecodeError(
-                    f"{self.name}, after row {at}: the file is damaged ({_said(error)}); copy or write it again"
+                    f"{self.name}, after row {at}: the file is damaged ({_first_line(error)}); copy or write it again"
                 ) from None
         self._gatherer.check("row")
 
     def _columns(self, names: list[str]) -> Columns:
         asked = self._asked or OURS
         columns = asked.present([name for name in names if names.count(name) == 1])
-        if missing := [asked.theirs(ours) for ours in columns.missing()]:
+        if missing := [asked.foreign_name(ours) for ours in columns.missing()]:
             raise DecodeError(f"{self.name}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         return columns
@@ -182,8 +182,8 @@ def _check_memory(error: BaseException) -> None:
     if isinstance(error, MemoryError):
         asked = re.search(r"size (\d+)", str(error))
         if asked is None or int(asked[1]) < HUGE:
-            raise MemoryError(_said(error)) from None
+            raise MemoryError(_first_line(error)) from None
 
 
-def _said(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return str(error).split("\n")[0][:200] or type(error).__name__

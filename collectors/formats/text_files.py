@@ -142,12 +142,12 @@ class Dump(Gathered):
         names = header(text, delimiter)
         theirs = None if self._asked else nfdump.columns(names)
         columns = (theirs or asked).present(names)
-        if missing := [(theirs or asked).theirs(ours) for ours in columns.missing()]:
+        if missing := [(theirs or asked).foreign_name(ours) for ours in columns.missing()]:
             raise DecodeError(f"{self.name}, line {line}: {describe_missing(missing, names)}")
         self._gatherer.columns = columns
         numbers, words = _kinds(columns)
         table = Delimited(names, columns.columns_to_read(), delimiter=delimiter, numbers=numbers, words=words)
-        return nfdump.Sheet(text, table) if theirs else table
+        return nfdump.NfdumpBlock(text, table) if theirs else table
 
     def _objects(self, first: dict[str, Any]) -> Objects:
         """Make a parser for JSON objects like this one."""

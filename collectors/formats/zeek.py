@@ -103,7 +103,7 @@ class Log:
         names = value.split(self._said["separator"])
         there = self.columns.present(names)
         if missing := [n for n in there.missing() if n not in self.columns.optional]:
-            missing = [self.columns.theirs(ours) for ours in missing]
+            missing = [self.columns.foreign_name(ours) for ours in missing]
             raise DecodeError(f"{self._name}, line {line}: {describe_missing(missing, names)}")
         self._table = Delimited(
             names,

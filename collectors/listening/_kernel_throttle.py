@@ -88,7 +88,7 @@ class Throttle:
                 "exporter sends more than can be received, the kernel drops part of it", level=logging.WARNING, exporter=name
             )
 
-    def ease(self, now_ns: int) -> None:
+    def raise_chances(self, now_ns: int) -> None:
         """Increase probabilities from time to time; slowly near a value that was too high before."""
         if self.chances and now_ns - self._eased_ns > EASE_NS:
             self._eased_ns = now_ns

@@ -19,7 +19,7 @@ from collectors.exports.admission import REFUSALS
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.evidence import Evidence
 from collectors.exports.evidence_store import KINDS, EvidenceBuffer
-from collectors.listening.datagram_queue import Inbox, Parcel
+from collectors.listening.datagram_queue import DatagramBatch, DatagramQueue
 from collectors.listening.receiver_threads import Intake
 from collectors.memory.allocator import keep_freed
 from collectors.operations.logs import log_event
@@ -50,7 +50,7 @@ class Listener:
     Evidence is stored, within bounds, until `drain`, which is optional.
     """
 
-    def __init__(self, intake: Intake, inbox: Inbox, decoders: Mapping[str, Decoder], sink: Sink) -> None:
+    def __init__(self, intake: Intake, inbox: DatagramQueue, decoders: Mapping[str, Decoder], sink: Sink) -> None:
         self.intake, self.inbox, self.decoders, self.sink = intake, inbox, decoders, sink
         self.testimony = EvidenceBuffer()
         self.records = self.failed = self.done = 0
@@ -88,35 +88,35 @@ class Listener:
 
     def step(self) -> None:
         """Decode and write the queued datagrams."""
-        for parcel in self.inbox.take(within=LINGER_S):
-            flows = self.decoded(parcel)
-            self.done += len(parcel.datagrams)
+        for batch in self.inbox.take(within=LINGER_S):
+            flows = self.decoded(batch)
+            self.done += len(batch.datagrams)
             if flows is not None and len(flows):
                 self.records += len(flows)
                 self.sink.write(flows)
         self.sink.tick(time.time_ns())
         self._told.refresh(every_s=COUNTS_EVERY_S)
 
-    def decoded(self, parcel: Parcel) -> Flows | None:
-        """Decode a parcel. None if its decoder failed: that is logged and counted, and does not affect the next parcel.
+    def decoded(self, batch: DatagramBatch) -> Flows | None:
+        """Decode a batch. None if its decoder failed: that is logged and counted, and does not affect the next batch.
 
-        Counts of a failed parcel are reverted: all of its datagrams failed.
+        Counts of a failed batch are reverted: all of its datagrams failed.
         """
-        decoder = self.decoders[parcel.kind]
+        decoder = self.decoders[batch.kind]
         before = decoder.tally.copy()
         try:
-            flows = decoder.decode(parcel.datagrams)
+            flows = decoder.decode(batch.datagrams)
             self.testimony.add(decoder.take_evidence())
         except Exception as error:  # a fault in a decoder must not stop other exporters
-            self.failed += len(parcel.datagrams)
+            self.failed += len(batch.datagrams)
             decoder.tally.clear()
             decoder.tally.update(before)
-            log_event(FAILED, level=logging.ERROR, kind=parcel.kind, datagrams=len(parcel.datagrams), error=repr(error))
+            log_event(FAILED, level=logging.ERROR, kind=batch.kind, datagrams=len(batch.datagrams), error=repr(error))
             return None
         finally:
-            if parcel.done:
-                parcel.done()
-        return flows if parcel.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * parcel.weight)
+            if batch.done:
+                batch.done()
+        return flows if batch.weight == 1 else replace(flows, sampling_rate=flows.sampling_rate * batch.weight)
 
     def counts(self) -> Iterator[Count]:
         """Return all counters of one moment: received datagrams are refused, failed, decoded, or waiting.

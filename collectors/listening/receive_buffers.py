@@ -17,7 +17,7 @@ from collectors.columns.grouping import numbered
 from collectors.columns.record import Ints
 
 SLOTS = 8192  # datagrams per system call at most
-STRIDE = 2048  # octets of a message in a slab: exports fit an MTU of 1500
+STRIDE = 2048  # octets of a message in a block: exports fit an MTU of 1500
 WIDE = 65_536  # if most messages are longer, as joined ones are; the maximum of a message
 REST = WIDE - STRIDE  # room of a longer message besides its slot; untouched memory costs nothing
 
@@ -45,11 +45,11 @@ _SAID = np.dtype(
 
 
 def longer_room(slots: int) -> mmap.mmap:
-    """Allocate room for the rest of long messages, shared by slabs that are filled one after the other."""
+    """Allocate room for the rest of long messages, shared by blocks that are filled one after the other."""
     return mmap.mmap(-1, slots * REST)
 
 
-class Slab:
+class BufferBlock:
     """Room for consecutive messages, `stride` octets for each of `slots`: `STRIDE`, the rest elsewhere, or else `WIDE`."""
 
     def __init__(self, slots: int, rest: mmap.mmap) -> None:
@@ -98,7 +98,7 @@ class Slab:
 class Received:
     """Datagrams in order of arrival: sender (one of the distinct `senders` of 4 or 16 octets), length and time of each.
 
-    Datagram i starts `within[i]` octets after its `message[i]`, in a slab that is reused after it is given back. They are
+    Datagram i starts `within[i]` octets after its `message[i]`, in a block that is reused after it is given back. They are
     `whole` if each message has all its octets in its slot.
     """
 
@@ -110,7 +110,7 @@ class Received:
     within: Ints
     whole: bool
     prefers_wide: bool
-    slab: Slab
+    block: BufferBlock
 
     def __len__(self) -> int:
         return len(self.message)
@@ -118,29 +118,29 @@ class Received:
     def head(self, row: int, octets: int) -> bytes:
         """Return the first octets of a payload."""
         begin = int(self.within[row])
-        return self.slab.octets(int(self.message[row]), begin, begin + min(octets, int(self.length[row])))
+        return self.block.octets(int(self.message[row]), begin, begin + min(octets, int(self.length[row])))
 
     def places(self, rows: NDArray[np.intp]) -> Ints:
-        """Return the positions of payloads in the slab's data, if they are `whole`."""
-        return self.message[rows] * self.slab.stride + self.within[rows]
+        """Return the positions of payloads in the block's data, if they are `whole`."""
+        return self.message[rows] * self.block.stride + self.within[rows]
 
     def copied(self, rows: NDArray[np.intp]) -> tuple[bytes, Ints]:
         """Copy the messages of these rows; return the copy, and the position of each row in it."""
         messages, which = numbered(self.message[rows])
-        sizes = self.slab.headers["length"][messages].astype(np.int64)
-        whole = [self.slab.octets(message, 0, size) for message, size in zip(messages.tolist(), sizes.tolist(), strict=True)]
+        sizes = self.block.headers["length"][messages].astype(np.int64)
+        whole = [self.block.octets(message, 0, size) for message, size in zip(messages.tolist(), sizes.tolist(), strict=True)]
         return b"".join(whole), (np.cumsum(sizes) - sizes)[which] + self.within[rows]
 
 
-def received(slab: Slab, *, longer: bool) -> Received:
-    """Describe the content of a slab, at least one message; `longer`: senders are IPv6."""
-    headers, said = slab.headers[: slab.count], slab.control[: slab.count]
+def received(block: BufferBlock, *, longer: bool) -> Received:
+    """Describe the content of a block, at least one message; `longer`: senders are IPv6."""
+    headers, said = block.headers[: block.count], block.control[: block.count]
     stamped = (headers["controllen"] >= 32) & (said["type"] == SO_TIMESTAMPNS) & (said["level"] == socket.SOL_SOCKET)
     time_ns = said["seconds"] * 1_000_000_000 + said["nanoseconds"]
     time_ns = time_ns if stamped.all() else np.where(stamped, time_ns, time.time_ns())
-    senders, sender = _senders(slab.names[: slab.count], longer=longer)
+    senders, sender = _senders(block.names[: block.count], longer=longer)
     size = headers["length"].astype(np.int64)
-    message, within, length = np.arange(slab.count), np.zeros(slab.count, np.int64), size
+    message, within, length = np.arange(block.count), np.zeros(block.count, np.int64), size
     joined = (headers["controllen"] >= 52) & (said["join_type"] == _JOINED) & (said["join_level"] == _UDP)
     if joined.any():
         each = np.where(joined, np.maximum(said["each"], 1), np.maximum(size, 1)).astype(np.int64)
@@ -149,8 +149,8 @@ def received(slab: Slab, *, longer: bool) -> Received:
         within = (np.arange(len(message)) - np.repeat(np.cumsum(many) - many, many)) * each[message]
         length = np.minimum(each[message], size[message] - within)
         sender, time_ns = sender[message], time_ns[message]
-    whole, wide = int(size.max()) <= slab.stride, float(size.mean()) > WIDE / 4
-    return Received(senders, sender, length, time_ns, message, within, whole, wide, slab)
+    whole, wide = int(size.max()) <= block.stride, float(size.mean()) > WIDE / 4
+    return Received(senders, sender, length, time_ns, message, within, whole, wide, block)
 
 
 def _senders(names: NDArray[np.uint8], *, longer: bool) -> tuple[list[bytes], Ints]:

@@ -15,7 +15,7 @@ from collectors.columns.record import Ints
 from collectors.exports.admission import Admission, AdmissionCounts, Admitted
 from collectors.exports.datagrams import Datagrams
 from collectors.listening._kernel_throttle import Throttle
-from collectors.listening.datagram_queue import Inbox, Parcel
+from collectors.listening.datagram_queue import DatagramBatch, DatagramQueue
 from collectors.listening.receive_buffers import Received
 from collectors.listening.udp_sockets import Receiver, dropped_datagrams, is_pressed
 
@@ -31,11 +31,11 @@ _DRAIN_S = 1.0  # maximum seconds for reading the rest after a stop
 class Intake:
     """Receives on sockets, each with its kind, one thread each, until `stop`; then reads the rest.
 
-    Datagrams wait up to `linger` seconds for more. Many are passed on in their slab, few are copied.
+    Datagrams wait up to `linger` seconds for more. Many are passed on in their block, few are copied.
     """
 
     def __init__(
-        self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: Inbox, *, linger: float = 0.025
+        self, sockets: Sequence[tuple[str, socket.socket]], admission: Admission, inbox: DatagramQueue, *, linger: float = 0.025
     ) -> None:
         self.sockets, self.admission, self.inbox, self.linger = list(sockets), admission, inbox, linger
         self.error: OSError | None = None
@@ -133,24 +133,24 @@ class Intake:
         if is_pressed(receiver.sock, share=FILLED_SHARE if place.has_room else PRESSED_SHARE):
             throttle.press(received.senders, received.sender, received.length, now_ns)
         else:
-            throttle.ease(now_ns)
+            throttle.raise_chances(now_ns)
         if not in_time:
             enough = False
             with self._admitting:
                 keep = self.inbox.shares.fit(admitted.sender, received.length[admitted.rows])
                 admitted = self.admission.crowd_out(admitted, keep)
         if enough and receiver.has_room:
-            slab = received.slab
-            datagrams = _datagrams(received, admitted, slab.data, received.places(admitted.rows))  # type: ignore[arg-type]
+            block = received.block
+            datagrams = _datagrams(received, admitted, block.data, received.places(admitted.rows))  # type: ignore[arg-type]
             receiver.turn()
-            self.inbox.put(Parcel(kind, 1, datagrams, lambda: receiver.give_back(slab)), at_once=True)
+            self.inbox.put(DatagramBatch(kind, 1, datagrams, lambda: receiver.give_back(block)), at_once=True)
             return
         for weight in np.unique(admitted.weight).tolist():
             part = admitted.take(admitted.weight == weight)
-            self.inbox.put(Parcel(kind, weight, _datagrams(received, part, *received.copied(part.rows))), at_once=True)
+            self.inbox.put(DatagramBatch(kind, weight, _datagrams(received, part, *received.copied(part.rows))), at_once=True)
         receiver.clear()
 
-    def _has_room(self, place: Receiver | Inbox, sock: socket.socket) -> bool:
+    def _has_room(self, place: Receiver | DatagramQueue, sock: socket.socket) -> bool:
         """Wait until datagrams can be passed on, while new ones stay in the kernel. False if that is almost full."""
         while not place.wait(_POLL_S):
             if self.inbox.closed or is_pressed(sock, share=PRESSED_SHARE):

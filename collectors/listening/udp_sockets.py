@@ -17,10 +17,10 @@ import time
 from collections import deque
 from dataclasses import dataclass
 
-from collectors.listening.receive_buffers import HEADER, SLOTS, SO_TIMESTAMPNS, Received, Slab, longer_room, received
+from collectors.listening.receive_buffers import HEADER, SLOTS, SO_TIMESTAMPNS, BufferBlock, Received, longer_room, received
 
 MIB = 1 << 20
-SLABS = 8
+BLOCKS = 8
 PAUSE_S = 0.005  # seconds
 MESSAGES_PER_CALL = 256  # messages of one system call
 
@@ -110,28 +110,28 @@ def is_pressed(sock: socket.socket, *, share: float) -> bool:
 
 
 class Receiver:
-    """Reads one socket into slabs for `slots` datagrams, at most `slabs` of them; `give_back` is thread-safe."""
+    """Reads one socket into blocks for `slots` datagrams, at most `blocks` of them; `give_back` is thread-safe."""
 
-    def __init__(self, sock: socket.socket, *, slots: int = SLOTS, slabs: int = SLABS) -> None:
-        self.sock, self._slots, self._spare = sock, slots, slabs - 1
+    def __init__(self, sock: socket.socket, *, slots: int = SLOTS, blocks: int = BLOCKS) -> None:
+        self.sock, self._slots, self._spare = sock, slots, blocks - 1
         self._room, self._wide = longer_room(slots), False
-        self._free: deque[Slab] = deque()
+        self._free: deque[BufferBlock] = deque()
         self._returned = threading.Event()
-        self._slab = Slab(slots, self._room)
+        self._block = BufferBlock(slots, self._room)
 
     @property
     def count(self) -> int:
-        """Return the messages in the current slab: datagrams, or joined ones."""
-        return self._slab.count
+        """Return the messages in the current block: datagrams, or joined ones."""
+        return self._block.count
 
     @property
     def full(self) -> bool:
-        """Check whether the current slab is full."""
-        return self._slab.count == self._slab.slots
+        """Check whether the current block is full."""
+        return self._block.count == self._block.slots
 
     @property
     def has_room(self) -> bool:
-        """Check whether there is a free slab."""
+        """Check whether there is a free block."""
         return bool(self._free) or self._spare > 0
 
     def wait(self, seconds: float) -> bool:
@@ -142,21 +142,21 @@ class Receiver:
     def fill(self, *, linger: float | None = None) -> int:
         """Read what waits, as far as there is room, and what arrives within `linger` seconds; return the number of messages.
 
-        Raises OSError. Ends early after a pause of `PAUSE_S`, and with long messages, which need memory besides the slab.
+        Raises OSError. Ends early after a pause of `PAUSE_S`, and with long messages, which need memory besides the block.
         """
-        slab, before = self._slab, self._slab.count
+        block, before = self._block, self._block.count
         until = None if linger is None else time.monotonic() + linger
-        while slab.count < slab.slots:
-            asked = min(slab.slots - slab.count, MESSAGES_PER_CALL)
+        while block.count < block.slots:
+            asked = min(block.slots - block.count, MESSAGES_PER_CALL)
             count = self._read(asked, until)
-            slab.count += count
-            if count < asked or slab.holds_long(before) or (until is not None and time.monotonic() >= until):
+            block.count += count
+            if count < asked or block.holds_long(before) or (until is not None and time.monotonic() >= until):
                 break
-        return slab.count - before
+        return block.count - before
 
     def _read(self, most: int, until: float | None) -> int:
         """Make one system call."""
-        address = self._slab.headers.ctypes.data + self._slab.count * HEADER.itemsize
+        address = self._block.headers.ctypes.data + self._block.count * HEADER.itemsize
         flags, patience = int(socket.MSG_DONTWAIT), None
         if until is not None:
             flags, left = 0, max(until - time.monotonic(), 0.0)
@@ -170,25 +170,25 @@ class Receiver:
         return count
 
     def received(self) -> Received:
-        """Describe the content of the current slab, at least one datagram."""
-        found = received(self._slab, longer=self.sock.family == socket.AF_INET6)
+        """Describe the content of the current block, at least one datagram."""
+        found = received(self._block, longer=self.sock.family == socket.AF_INET6)
         self._wide = found.prefers_wide
         return found
 
     def clear(self) -> None:
-        """Reuse the current slab; its content is no longer needed."""
-        self._slab.clear(wide=self._wide)
+        """Reuse the current block; its content is no longer needed."""
+        self._block.clear(wide=self._wide)
 
     def turn(self) -> None:
-        """Switch to another slab, if it `has_room`; the old one stays valid until it is given back."""
+        """Switch to another block, if it `has_room`; the old one stays valid until it is given back."""
         if self._free:
-            self._slab = self._free.pop()  # the last used one is most likely in a cache
+            self._block = self._free.pop()  # the last used one is most likely in a cache
         else:
             self._spare -= 1
-            self._slab = Slab(self._slots, self._room)
-        self._slab.clear(wide=self._wide)
+            self._block = BufferBlock(self._slots, self._room)
+        self._block.clear(wide=self._wide)
 
-    def give_back(self, slab: Slab) -> None:
-        """Return a slab whose datagrams are no longer needed."""
-        self._free.append(slab)
+    def give_back(self, block: BufferBlock) -> None:
+        """Return a block whose datagrams are no longer needed."""
+        self._free.append(block)
         self._returned.set()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from collectors.exports.admission import Admission
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.listener import Decoder, Listener
 from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import Endpoint, open_socket, parse_endpoint
@@ -69,7 +69,7 @@ def run_listener(wish: ListenOptions, reload: Callable[[], dict[str, Any]] = dic
     logs.start()
     with signals() as asked, ExitStack() as undo:
         admission = Admission(allowed=allow_list(wish.allow, wish.allow_file), most=wish.exporters, rate=wish.rate)
-        inbox, sink = Inbox(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
+        inbox, sink = DatagramQueue(), sink_to(wish.out, rows=wish.rows, seconds=wish.seconds)
         known = state_file.load(wish.templates) if wish.templates else None
         ready = _decoders(
             {place.kind for place in places}, known, wish.templates

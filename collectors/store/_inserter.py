@@ -100,7 +100,7 @@ class InserterThread:
             except Exception as error:  # after any error, records stay in the spool
                 known = StoreError(f"{type(error).__name__}: {error}", transient=isinstance(error, OSError))
                 self._complain(error if isinstance(error, StoreError) else known)
-                self._anew()
+                self._retry_later()
                 self._stop.wait(pause) if not self._stop.is_set() else time.sleep(min(pause, 0.1))
                 pause = min(2 * pause, LONGEST_S)
 
@@ -139,7 +139,7 @@ class InserterThread:
             self._database = database
         return self._database
 
-    def _anew(self) -> None:
+    def _retry_later(self) -> None:
         """Create tables again, since they, or a database, may have been deleted."""
         if self._database and self.error and not self.error.transient:
             self._database.close()

@@ -206,9 +206,9 @@ class Storing:
 
     def left(self) -> int:
         """Return the number of records from the spool at the start that are not stored yet; oldest go first."""
-        return max(self._found - sum(self.fates()[name] for name in ("stored", "deduplicated")), 0)
+        return max(self._found - sum(self.records_by_result()[name] for name in ("stored", "deduplicated")), 0)
 
-    def fates(self) -> dict[str, int]:
+    def records_by_result(self) -> dict[str, int]:
         """Count the records taken by result: the terms of the sum above."""
         with self.inserting.lock:
             dropped = Counter(self.dropped) + self.spool.dropped
@@ -219,7 +219,7 @@ class Storing:
 
     def counts(self) -> Iterator[Count]:
         """Return the fates of the records, and the state of the spool."""
-        fates = self.fates()
+        fates = self.records_by_result()
         levels = {"waiting": fates.pop("waiting"), "spooled": fates.pop("spooled")}
         fates["kept"] = fates.pop("stored")
         yield Count(PREFIX + "sink_records", MEANING, keyed(fates), ("fate",))

@@ -58,7 +58,7 @@ class JsonLines:
         yield Count(PREFIX + "sink_records", MEANING, {("kept",): self.kept}, ("fate",))
 
 
-class Nowhere:
+class NullSink:
     """Counts records and drops them: for measurements."""
 
     def __init__(self) -> None:

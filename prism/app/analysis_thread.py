@@ -16,10 +16,10 @@ from collectors.exports.evidence_store import EvidenceConverter
 from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count, keyed
 from collectors.writers.sinks import Sink
-from prism.exporters.exporter_silence import Heard
+from prism.exporters.exporter_silence import ExporterReception
 from prism.exporters.live_survey import Survey
 from prism.live.live_analysis import Watch
-from prism.live.stalled_process import Pulse, hole
+from prism.live.stalled_process import ProcessActivity, record_gap
 from prism.storage.live_state import State
 from prism.tracking.board import Board, Gap
 from prism.tracking.flow_sources import Records
@@ -45,23 +45,23 @@ def witnessing(
     decoders: Iterable[Counting] = (),
     *,
     every_s: float = 0.25,
-    pulse: Pulse | None = None,
+    activity: ProcessActivity | None = None,
     survey: Survey | None = None,
     clock: Callable[[], int] = time.time_ns,
 ) -> Callable[[], None]:
     """Build a function that forwards exporters' delay and loss evidence, and their activity, to a watch.
 
-    Call it in the thread of the `decoders`, of which it is the `pulse`. It reads the decoders' counters every `every_s`.
+    Call it in the thread of the `decoders`, of which it is the `activity`. It reads the decoders' counters every `every_s`.
     """
     witness = EvidenceConverter()
-    known: dict[str, tuple[int, Heard]] = {}  # by exporter: datagrams received, and its state
+    known: dict[str, tuple[int, ExporterReception]] = {}  # by exporter: datagrams received, and its state
     next_ns = 0
 
     def forward() -> None:
         nonlocal next_ns
         evidence, now = drain(), clock()
-        if pulse is not None:
-            pulse.beat(now)
+        if activity is not None:
+            activity.mark_running(now)
         if survey is not None and evidence.counters:
             survey.count(evidence.counters)
         if evidence.delays or evidence.drops or evidence.counters:
@@ -71,17 +71,21 @@ def witnessing(
             for decoder in {id(one): one for one in decoders}.values():
                 for name, tally in decoder.exporters.items():
                     known[name] = _exporter_state(tally, known.get(name), now)
-            watch.hear({name: heard for name, (_, heard) in known.items()})
+            watch.set_reception({name: heard for name, (_, heard) in known.items()})
 
     return forward
 
 
-def _exporter_state(tally: Mapping[str, int], before: tuple[int, Heard] | None, now_ns: int) -> tuple[int, Heard]:
+def _exporter_state(
+    tally: Mapping[str, int], before: tuple[int, ExporterReception] | None, now_ns: int
+) -> tuple[int, ExporterReception]:
     """Return the number of datagrams received from an exporter, and its state."""
     received = tally.get(counter(DATAGRAMS, RECEIVED), 0)
     lost = sum(tally.get(counter(unit, LOST), 0) for unit in (DATAGRAMS, RECORDS))
-    count, last = before if before is not None else (0, Heard(0))
-    return received, Heard(now_ns if received != count else last.at_ns, lost, now_ns if lost != last.lost else last.lost_ns)
+    count, last = before if before is not None else (0, ExporterReception(0))
+    return received, ExporterReception(
+        now_ns if received != count else last.at_ns, lost, now_ns if lost != last.lost else last.lost_ns
+    )
 
 
 class WatchedSink:
@@ -129,7 +133,7 @@ class Analysis:
     spooled : callable
         Number of records from before a restart that are not stored yet; they are awaited for `patience_s`. Later records are
         not stored before them, so none is analysed twice.
-    pulse : Pulse, optional
+    activity : ProcessActivity, optional
         While its thread is suspended, no window is analysed.
     clock : callable
         ns since the epoch.
@@ -145,14 +149,14 @@ class Analysis:
         spooled: Callable[[], int] = lambda: 0,
         overlap_s: float = 30.0,
         patience_s: float = 0.75,
-        pulse: Pulse | None = None,
+        activity: ProcessActivity | None = None,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.watch, self.state, self.stored, self.past = watch, state, stored, past or stored
         self.failed = self.unsaved = self._read_ns = 0
         self._overlap, self._clock = int(overlap_s * SECOND), clock
         self._spooled, self._turns = spooled, int(patience_s / TURN_S)
-        self.pulse = pulse or Pulse()
+        self.activity = activity or ProcessActivity()
 
     def run(self, stop: threading.Event) -> None:
         """Run until `stop`. Errors are logged and counted, and the next window tries again."""
@@ -175,20 +179,20 @@ class Analysis:
             self._read_ns = now
             self._read(self.stored, now)
         self.watch.take()
-        if not self.pulse.settled(now):
+        if not self.activity.settled(now):
             return False
-        if held := self.pulse.take():
+        if held := self.activity.take():
             self._add_suspension(*held)
         if not self.watch.due(now):
             return False
-        self._save(self.watch.look(self.watch.watermark(now)))
+        self._save(self.watch.analyse_window(self.watch.watermark(now)))
         return True
 
     def _add_suspension(self, begin_ns: int, end_ns: int) -> None:
         """Record a suspension between two times as a gap if records are missing."""
-        ends = self.watch.shelf.between(begin_ns - self._overlap, self._clock()).end_ns
+        ends = self.watch.recent.between(begin_ns - self._overlap, self._clock()).end_ns
         log_event("held up", level=logging.WARNING, seconds=round((end_ns - begin_ns) / SECOND, 1))
-        if found := hole(ends, begin_ns, end_ns):
+        if found := record_gap(ends, begin_ns, end_ns):
             self.watch.missed(Gap(*found, "paused"))
 
     def _read(self, stored: Records, now: int) -> None:
@@ -200,13 +204,13 @@ class Analysis:
             any(not self._spooled() or stop.wait(TURN_S) for _ in range(self._turns))
         while self.state is not None and not stop.is_set():
             try:
-                jobs, trails, until, windows, gaps = self.state.load()
+                jobs, tracked, until, windows, gaps = self.state.load()
                 if until:
                     flows = self._past(self.past, jobs, until) if self.past is not None else NO_FLOWS
                     self.watch.resume(
-                        jobs, trails, until, flows, collection_stopped=self.stored is None, windows=windows, known=gaps
+                        jobs, tracked, until, flows, collection_stopped=self.stored is None, windows=windows, known=gaps
                     )
-                    log_event("resumed", jobs=len(jobs), cases=len(trails), until_ns=until)
+                    log_event("resumed", jobs=len(jobs), cases=len(tracked), until_ns=until)
                 return
             except StoreError as error:
                 self._failed("store", error, stop)
@@ -220,7 +224,7 @@ class Analysis:
         if self.state is None or not board.revision:
             return
         try:
-            self.state.save(self.watch.jobs, self.watch.trails, board.windows[:1], board.at_ns, board.gaps)
+            self.state.save(self.watch.jobs, self.watch.tracked, board.windows[:1], board.at_ns, board.gaps)
         except StoreError as error:  # the next window saves the changes
             self.unsaved += 1
             log_event("state not saved, the next window tries again", level=logging.ERROR, error=error)
@@ -243,7 +247,7 @@ class Analysis:
         )
         yield Count("prism_analysis_window_seconds", "duration of the analysis of the newest window", {(): took}, level=True)
         yield Count("prism_analysis_lag_seconds", "age of the newest analysed record", {(): self._lag_s()}, level=True)
-        yield Count("prism_analysis_rows", "records in memory", {(): len(watch.shelf)}, level=True)
+        yield Count("prism_analysis_rows", "records in memory", {(): len(watch.recent)}, level=True)
         silent = "exporters that stopped sending while others continue"
         yield Count("prism_analysis_quiet_exporters", silent, {(): len(watch.quiet)}, level=True)
 

@@ -21,7 +21,7 @@ from collectors.clickhouse.drivers import Database
 from collectors.compilation import compiled
 from collectors.compilation.warming import Warming, compiled_beside
 from collectors.exports.admission import Admission
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.listener import Listener
 from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import parse_endpoint
@@ -38,7 +38,7 @@ from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
 from prism.live.board_changes import changes, json_line, line
 from prism.live.live_analysis import Watch
-from prism.live.stalled_process import Pulse
+from prism.live.stalled_process import ProcessActivity
 from prism.storage.live_state import State
 from prism.storage.stored_flows import StoredRecords
 from prism.topology import Topology
@@ -155,14 +155,14 @@ def serve(
             admission = Admission(
                 allowed=allow_list(options.allow, options.allow_file), most=options.exporters, rate=options.rate
             )
-            inbox, ready = Inbox(), decoders({one.kind for one in places})
+            inbox, ready = DatagramQueue(), decoders({one.kind for one in places})
             sockets = list(opened_sockets(places, options.buffer, undo, exposed=admission.allowed is None))
             sink = Storing(options.store, options.spool)
             undo.callback(sink.close, patience_s=0.0)  # if the sink did not run: its thread must not outlive the store
             listener = Listener(Intake(sockets, admission, inbox), inbox, ready, WatchedSink(sink, watch, survey=survey))
-        pulse = Pulse()
+        activity = ProcessActivity()
         left = sink.left if sink is not None else lambda: 0
-        analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, pulse=pulse)
+        analysis = Analysis(watch, State(database), None if places else read, past=read, spooled=left, activity=activity)
 
         def counts() -> Iterator[Count]:
             yield from analysis.counts()
@@ -188,7 +188,9 @@ def serve(
         try:
             if listener is not None:
                 counting = [one for one in listener.decoders.values() if isinstance(one, Counting)]
-                listener.run(stop_signals.stop, between=witnessing(listener.drain, watch, counting, pulse=pulse, survey=survey))
+                listener.run(
+                    stop_signals.stop, between=witnessing(listener.drain, watch, counting, activity=activity, survey=survey)
+                )
             while not stop_signals.stop.is_set():
                 stop.wait(0.25)
         finally:

@@ -15,20 +15,22 @@ from collectors.operations.logs import log_event
 from collectors.operations.metrics import Count
 from collectors.store import retention
 from prism.alerts.alert_settings import Settings
-from prism.api.server.web_server import Wish, serve
+from prism.api.server.web_server import ServerRequest, serve
 from prism.app.notifier import Alerts
 from prism.app.serve import Parts, Shown
 from prism.feedback.action_runner import ActionRunner
 from prism.feedback.remark_journal import Journal
 from prism.notify.alert_settings_file import read_alerts
 from prism.past.run_history import Runs, kept_runs
-from prism.service.service_file import Running, local_url, noted
+from prism.service.service_file import Running, local_url, service_note
 from prism.service.service_settings import Feedback, Service
 from prism.storage.outbox import Outbox
 from prism.tracking.board import Case
 
 
-def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | None = None, *, perfetto: str = "") -> Shown:
+def to_all(
+    pages: ServerRequest | None, alerts: str | Path | None, folder: str | Path | None = None, *, perfetto: str = ""
+) -> Shown:
     """Build the outputs: pages if requested, and alerts from a settings file. Raises OSError, ValueError at once.
 
     `perfetto` is the address at which pages open traces. The address of the pages is written to the `folder`, for commands on
@@ -69,7 +71,7 @@ def to_all(pages: Wish | None, alerts: str | Path | None, folder: str | Path | N
                 url = undo.enter_context(serve(Service(parts.watch.boards, parts.records, **given), pages))
                 if folder is not None:
                     running = Running(local_url(url), os.getpid(), parts.database.where, owner)
-                    undo.enter_context(noted(folder, running))
+                    undo.enter_context(service_note(folder, running))
                 log_event("pages", url=url)
             yield
 

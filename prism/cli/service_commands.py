@@ -57,7 +57,7 @@ def open_(
 
         from collectors.compilation.startup import begin
         from collectors.live.session import signals
-        from prism.api.server.web_server import Wish, serve
+        from prism.api.server.web_server import ServerRequest, serve
         from prism.app.recorded_service import opened
         from prism.cli.offline.command_io import progress_bars, read_bookings, read_hints, read_topology
 
@@ -70,7 +70,7 @@ def open_(
         with (
             signals() as asked,
             TemporaryDirectory(prefix="prism-") as spool,
-            serve(service, Wish(str(port), uploads=spool)) as address,
+            serve(service, ServerRequest(str(port), uploads=spool)) as address,
         ):
             typer.echo(f"{address}/")
             while not asked.stop.is_set():

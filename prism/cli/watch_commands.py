@@ -158,7 +158,7 @@ def serve(
     """
     with report_errors("prism"):
         from collectors.operations import logs
-        from prism.api.server.web_server import Wish as Pages
+        from prism.api.server.web_server import ServerRequest as Pages
         from prism.app.booking_sources import Names, origins
         from prism.app.serve import ServeOptions, Shown, made, place
         from prism.app.serve import serve as run

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from prism.exporters._missing_fields import missing_fields
 from prism.exporters.export_survey import Sent
-from prism.exporters.exporter_silence import Heard
+from prism.exporters.exporter_silence import ExporterReception
 from prism.exporters.live_survey import Port
 from prism.views.board_views import Json, finite, ns
 
 MAX_PORTS = 512  # interfaces listed per exporter
 
 
-def exporter(name: str, sent: Sent | None, ports: list[Port], reception: Heard | None, now_ns: int) -> Json:
+def exporter(name: str, sent: Sent | None, ports: list[Port], reception: ExporterReception | None, now_ns: int) -> Json:
     """Convert an exporter to plain values."""
     own, lost = sent or Sent(last_ns=reception.at_ns if reception else 0), reception.lost if reception else 0
     return {

@@ -17,7 +17,7 @@ from prism.findings.same_finding import OUTAGES
 from prism.model import Finding
 from prism.tracking.job_liveness import pause_bound
 from prism.tracking.job_tracking import Followed
-from prism.tracking.record_windows import SECOND, Shelf, newest
+from prism.tracking.record_windows import SECOND, RecordWindow, newest
 
 MAX_SILENCE_S = 1800  # seconds until a job that only a silent exporter saw counts as ended
 MAX_CONFIDENCE_BLIND, MAX_CONFIDENCE_LOST = (
@@ -27,7 +27,7 @@ MAX_CONFIDENCE_BLIND, MAX_CONFIDENCE_LOST = (
 
 
 @dataclass(frozen=True)
-class Heard:
+class ExporterReception:
     """Reception state of an exporter: arrival of its newest datagram, datagrams lost, and time of the last loss, ns."""
 
     at_ns: int
@@ -64,7 +64,12 @@ def records_of(flows: Flows, exporters: Collection[str]) -> Flows:
 
 
 def find_silent(
-    flows: Flows, followed: Iterable[Followed], receptions: Mapping[str, Heard], *, steps: float = 2.0, pauses: float = 2.0
+    flows: Flows,
+    followed: Iterable[Followed],
+    receptions: Mapping[str, ExporterReception],
+    *,
+    steps: float = 2.0,
+    pauses: float = 2.0,
 ) -> Iterator[SilentExporter]:
     """Find exporters that have fallen silent in the newest records.
 
@@ -94,9 +99,9 @@ def find_silent(
 
 
 def silent_now(
-    shelf: Shelf,
+    recent: RecordWindow,
     followed: Collection[Followed],
-    receptions: Mapping[str, Heard],
+    receptions: Mapping[str, ExporterReception],
     before: Mapping[str, SilentExporter],
     by: Mapping[str, Collection[str]],
     since_ns: int,
@@ -106,9 +111,9 @@ def silent_now(
 
     `by`: exporters that report each job.
     """
-    last = shelf.newest_by
-    lagging = [name for name, at in last.items() if since_ns <= at < shelf.heard_ns - SECOND]
-    found = find_silent(shelf.between(since_ns, now_ns), followed, receptions) if lagging else ()
+    last = recent.newest_by
+    lagging = [name for name, at in last.items() if since_ns <= at < recent.heard_ns - SECOND]
+    found = find_silent(recent.between(since_ns, now_ns), followed, receptions) if lagging else ()
     still = {name: one for name, one in before.items() if last.get(name, 0) <= one.since_ns}
     for name, one in still.items():  # a job that no other exporter saw
         unseen = tuple(job for job in one.jobs if set(by.get(job, ())) <= still.keys())
@@ -143,7 +148,9 @@ def seen_until(
     return now_ns, heard_ns if now_ns > heard_ns + followed.step_ns else 0
 
 
-def weaken(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: int = 0) -> Iterator[Finding]:
+def doubt_outages(
+    findings: Iterable[Finding], lost: Mapping[str, ExporterReception], *, blind_ns: int = 0
+) -> Iterator[Finding]:
     """Lower the confidence of outages if the job's exporters `lost` datagrams meanwhile, or if no data arrived at all.
 
     `blind_ns`: time of the last data if only the job itself shows that records are collected, else 0.
@@ -168,7 +175,7 @@ def weaken(findings: Iterable[Finding], lost: Mapping[str, Heard], *, blind_ns: 
             yield finding
 
 
-def loss_notes(before: Mapping[str, Heard], now: Mapping[str, Heard]) -> Iterator[str]:
+def loss_notes(before: Mapping[str, ExporterReception], now: Mapping[str, ExporterReception]) -> Iterator[str]:
     """Describe the losses of exporters since the previous state."""
     for name, told in sorted(now.items()):
         more = told.lost - (before[name].lost if name in before else 0)

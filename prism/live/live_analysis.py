@@ -14,7 +14,8 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from collectors.columns.record import Flows, Transits
-from prism.exporters.exporter_silence import Heard, SilentExporter, job_exporters, loss_notes, seen_until, silent_now, weaken
+from prism.exporters import exporter_silence
+from prism.exporters.exporter_silence import ExporterReception as Reception
 from prism.findings.same_finding import is_claim
 from prism.inventory.bookings import Booking
 from prism.inventory.operator_hints import Hints
@@ -24,12 +25,12 @@ from prism.model import Diagnosis, Finding, Job, Source
 from prism.topology import Topology
 from prism.tracking import case_tracking, job_tracking, outages
 from prism.tracking.board import Board, Boards, Gap, JobStatus, Window
-from prism.tracking.case_tracking import NO_STEPS, JobProgress, Trail
+from prism.tracking.case_tracking import NO_STEPS, JobProgress, TrackedFinding
 from prism.tracking.collection_gaps import CollectionGap
 from prism.tracking.flow_sources import Memory, Records
 from prism.tracking.job_liveness import aged, collection_silence, needs_window, step_is_due
 from prism.tracking.job_tracking import KNOWN_S, Followed, RecordRange, active_jobs, unknown
-from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, Shelf, hop_ns, rest_ns, trimmed
+from prism.tracking.record_windows import NO_FLOWS, SECOND, Delays, RecordWindow, hop_ns, rest_ns, trimmed
 from prism.tracking.step_numbers import known as numbered
 from prism.tracking.substeps import supported
 from prism.tracking.timeline_stitching import job_ends
@@ -63,22 +64,18 @@ class Watch:
         bookings: Callable[[], Sequence[Booking]] = tuple,
     ) -> None:
         self.topology, self.hints, self.boards, self.steps = topology, hints, boards or Boards(), steps
-        self.shelf, self.delays = Shelf(), Delays()
-        self.jobs: tuple[Followed, ...] = ()
-        self.trails: tuple[Trail, ...] = ()
+        self.recent, self.delays = RecordWindow(), Delays()
+        self.jobs, self.tracked = tuple[Followed, ...](), tuple[TrackedFinding, ...]()
         self._search, self._most = int(search_s * SECOND), int(most_s * SECOND)
-        self._every, self._closed = every, closed
-        self._executor, self._kept, self._listed = executor, kept, bookings
+        self._every, self._closed, self._executor, self._kept, self._listed = every, closed, executor, kept, bookings
         self.bookings = dict[str, Booking]()  # by the id of the job
-        self._windows: deque[Window] = deque(maxlen=windows)
-        self._inbox: deque[tuple[Flows | Transits, int]] = deque()
+        self._windows, self._inbox = deque[Window](maxlen=windows), deque[tuple[Flows | Transits, int]]()
         self._taking = threading.Lock()
-        self._looked = self._until = self._late = self._late_in_all = self._records = 0
-        self._first = self._search_from = 0
+        self._looked = self._until = self._late = self._late_in_all = self._records = self._first = self._search_from = 0
         self._unexplained: tuple[str, ...] = ()
         self.known, self.unheard = Board(), False  # state before a restart; whether records have stopped arriving
-        self.quiet: dict[str, SilentExporter] = {}  # exporters that stopped sending while others continue
-        self._heard, self._told_of = dict[str, Heard](), dict[str, Heard]()
+        self.quiet: dict[str, exporter_silence.SilentExporter] = {}  # exporters that stopped sending while others continue
+        self._heard, self._told_of = dict[str, Reception](), dict[str, Reception]()
         self._by, self._blind_ns = dict[str, frozenset[str]](), dict[str, int]()  # by job
         self.gaps: tuple[Gap, ...] = ()  # gaps in collection, the newest first
         self._gap, self._whole_ns = CollectionGap(), 0  # windows do not extend over gaps before the newest
@@ -88,14 +85,14 @@ class Watch:
         """Add records that arrived, in any order. Thread-safe."""
         self._inbox.append((records, arrived_ns))
 
-    def hear(self, heard: Mapping[str, Heard]) -> None:
+    def set_reception(self, heard: Mapping[str, Reception]) -> None:
         """Set what collectors know of all exporters. Thread-safe."""
         self.heard = self._heard = dict(heard)
 
     def resume(
         self,
         jobs: Sequence[Followed],
-        trails: Sequence[Trail],
+        tracked: Sequence[TrackedFinding],
         until_ns: int,
         flows: Flows = NO_FLOWS,
         *,
@@ -109,21 +106,21 @@ class Watch:
         time, but silence in it does not count as a hang. `windows` and `known` gaps are the earlier ones, newest first.
         """
         newest = int(flows.end_ns.max(initial=0))
-        self.trails, self._until = tuple(trails), until_ns
+        self.tracked, self._until = tuple(tracked), until_ns
         self.jobs, self.bookings = named(jobs, {}, self._listed(), self.topology, until_ns)
         self._windows.extend(windows)
         self.gaps = outages.with_end(tuple(known), flows)
         self._whole_ns = max((gap.end_ns for gap in self.gaps), default=0)
-        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in trails if t.told), gaps=self.gaps)
+        self.known = Board(at_ns=until_ns, cases=tuple(t.case for t in tracked if t.told), gaps=self.gaps)
         if collection_stopped:
             self.gaps = outages.with_gap(self.gaps, max(newest, until_ns), "restart")
-        if jobs or trails or self.gaps:
+        if jobs or tracked or self.gaps:
             self.boards.publish(self._board(until_ns))
         if len(flows):
-            self.shelf.add(flows, newest)
+            self.recent.add(flows, newest)
             self._first = int(flows.start_ns.min())
             if collection_stopped:
-                self.look(min(until_ns, newest), again=True)
+                self.analyse_window(min(until_ns, newest), again=True)
                 self._until, self._gap = until_ns, CollectionGap(newest)
 
     def missed(self, gap: Gap) -> None:
@@ -133,9 +130,9 @@ class Watch:
 
     def replace(self, since_ns: int, flows: Flows, now_ns: int) -> None:
         """Replace all records that start at or after a time by what a store holds now. Do not combine with `add`."""
-        newest, known = self.shelf.newest_ns, self.shelf.replace(since_ns)
+        newest, known = self.recent.newest_ns, self.recent.replace(since_ns)
         new = flows.end_ns > newest
-        taken = self.shelf.add(flows, now_ns)
+        taken = self.recent.add(flows, now_ns)
         self.delays.add(flows.end_ns[new], now_ns)
         self._records += max(len(taken) - known, 0)
         if len(taken) and not self._first:
@@ -164,9 +161,9 @@ class Watch:
         steps = [one.step_ns for one in running]
         if mark >= until + hop_ns(steps):
             return True
-        known = {t.case.finding.job for t in self.trails if t.told and t.case.state == "open" and is_claim(t.case.finding)}
+        known = {t.case.finding.job for t in self.tracked if t.told and t.case.state == "open" and is_claim(t.case.finding)}
         suspected = any(needs_window(one, mark) for one in running if one.id not in known)
-        if suspected or any(map(case_tracking.awaits_confirmation, self.trails)):
+        if suspected or any(map(case_tracking.awaits_confirmation, self.tracked)):
             return mark >= until + hop_ns(steps, urgent=True)
         return mark >= until + rest_ns(steps) and any(step_is_due(one, until, mark) for one in running)
 
@@ -180,9 +177,9 @@ class Watch:
             while self._inbox:
                 records, arrived = self._inbox.popleft()
                 if isinstance(records, Transits):
-                    self.shelf.add_transits(records)
+                    self.recent.add_transits(records)
                     continue
-                taken = self.shelf.add(records, arrived)
+                taken = self.recent.add(records, arrived)
                 self.delays.add(taken.end_ns, arrived)
                 late = int((taken.end_ns < self._until).sum())
                 self._late, self._late_in_all = self._late + late, self._late_in_all + late
@@ -191,7 +188,7 @@ class Watch:
                 if len(taken):
                     self._first = min(self._first or int(taken.start_ns.min()), int(taken.start_ns.min()))
 
-    def look(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
+    def analyse_window(self, now_ns: int, *, last: bool = False, again: bool = False) -> Board:
         """Analyse the window that ends at `now_ns`, and publish the board; `last` if no window follows.
 
         If a window is analysed `again`, reported cases stay as they were.
@@ -203,9 +200,9 @@ class Watch:
         held = self._hold(now_ns)
         if self._first:
             self._search_jobs(now_ns, held)
-        messages = [*collection_silence(self.shelf.heard_ns, self.jobs, self._gap.excluding_gap(self.shelf.heard_ns, now_ns))]
+        messages = [*collection_silence(self.recent.heard_ns, self.jobs, self._gap.excluding_gap(self.recent.heard_ns, now_ns))]
         self.unheard = bool(messages)
-        messages += [*map(str, self.quiet.values()), *loss_notes(self._told_of, self._heard)]
+        messages += [*map(str, self.quiet.values()), *exporter_silence.loss_notes(self._told_of, self._heard)]
         self._told_of = self._heard
         jobs, progress, findings = [], dict[str, JobProgress](), list[Finding]()
         held = {*held, *(one.id for one in self.jobs if not last and one.can_wait(now_ns, self._search, self._most))}
@@ -224,25 +221,27 @@ class Watch:
                 lost = {name: self._heard[name] for name in self._by[one.id] if name in self._heard}
                 ends = job_ends(diagnosis.jobs[0].timeline) if diagnosis.jobs else NO_STEPS
                 known = self._gap.outside_gap(supported(diagnosis.findings, ends, known_ns), one.step_ns)
-                findings += () if seen.doubted_ns else weaken(known, lost, blind_ns=self._blind_ns.get(one.id, 0))
+                blind_ns = self._blind_ns.get(one.id, 0)
+                findings += () if seen.doubted_ns else exporter_silence.doubt_outages(known, lost, blind_ns=blind_ns)
             if seen.trusted:
                 ends = job_ends(seen.found.timeline) if seen.found else NO_STEPS
                 final, began_ns = last and not one.trusted, glance.since_ns if glance else now_ns
-                goes = seen.state == "running"
-                progress[seen.id] = JobProgress(seen.step_ns, seen.talked_ns, goes, ends, final, began_ns, known_ns)
+                goes_on = seen.state == "running"
+                progress[seen.id] = JobProgress(seen.step_ns, seen.talked_ns, goes_on, ends, final, began_ns, known_ns)
         self.jobs, renewed = tuple(jobs), {one.id for one in jobs if one.anew_ns == now_ns}
-        trails = case_tracking.reset_baselines(tuple(self._gap.extended(self.trails, now_ns)), renewed)
-        trails = case_tracking.follow(trails, findings, progress, now_ns, topology=self.topology)
-        trails = with_usual(trails, job_tracking.analysed(self.jobs))
-        trails = case_tracking.with_unconfirmed(self.trails, trails) if again else trails
-        self.trails = case_tracking.bounded(trails, closed=self._closed)
+        tracked = case_tracking.reset_baselines(tuple(self._gap.extended(self.tracked, now_ns)), renewed)
+        tracked = case_tracking.follow(tracked, findings, progress, now_ns, topology=self.topology)
+        tracked = with_usual(tracked, job_tracking.analysed(self.jobs))
+        tracked = case_tracking.with_unconfirmed(self.tracked, tracked) if again else tracked
+        self.tracked = case_tracking.bounded(tracked, closed=self._closed)
         self._unexplained = tuple(dict.fromkeys(messages))
         since, self._until = self._until, now_ns
         if now_ns > since:
-            took = time.perf_counter() - began
-            self._windows.appendleft(Window(since or self._first, now_ns, len(self.shelf), self._late, took))
+            window = Window(since or self._first, now_ns, len(self.recent), self._late, time.perf_counter() - began)
+            self._windows.appendleft(window)
         self._late = 0
-        self.shelf.forget(min((self._keep_since(one, now_ns) for one in active_jobs(self.jobs)), default=now_ns - self._search))
+        oldest = min((self._keep_since(one, now_ns) for one in active_jobs(self.jobs)), default=now_ns - self._search)
+        self.recent.forget(oldest)
         self.boards.publish(self._board(now_ns))
         return self.boards.newest
 
@@ -250,22 +249,22 @@ class Watch:
         """Return the jobs that cannot be judged now because an exporter is silent; their windows begin after the silence."""
         going_on = (one for one in self.jobs if one.trusted and one.state != "ended")
         since = min((self._keep_since(one, now_ns) for one in going_on), default=now_ns)
-        self.quiet = silent_now(self.shelf, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
+        self.quiet = exporter_silence.silent_now(self.recent, self.jobs, self._heard, self.quiet, self._by, since, now_ns)
         held = dict.fromkeys((job for one in self.quiet.values() for job in one.jobs), now_ns)
         self._anew = {one.id: self._anew[one.id] for one in self.jobs if one.id in self._anew} | held
         return set(held)
 
     def _search_jobs(self, now_ns: int, held: Collection[str]) -> None:
         """Search for jobs if needed; jobs that are `held` stay as they are."""
-        lately = self.shelf.between(self._until or self._first, now_ns)
+        lately = self.recent.between(self._until or self._first, now_ns)
         settled = all(one.trusted and not one.other and not one.missed and not one.doubted_ns for one in active_jobs(self.jobs))
         self._looked += 1
         if settled and self.jobs and self._looked % self._every and unknown(lately, active_jobs(self.jobs)) < 0.02:
             return
-        begins = (self._since(one, now_ns, self.shelf.since_ns) for one in self.jobs if one.state == "running")
+        begins = (self._since(one, now_ns, self.recent.since_ns) for one in self.jobs if one.state == "running")
         longest = now_ns - min(begins, default=now_ns)
         reach = self._search if not settled or not self.jobs else max(longest, 10 * SECOND)
-        if len(flows := (within := self.shelf.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
+        if len(flows := (within := self.recent.between(now_ns - reach, now_ns)).take(within.end_ns <= now_ns)):
             seen = recognize(flows, self.topology, unproven=True, hints=self.hints)
             self.jobs = with_seen(self.jobs, seen, held, self.bookings, now_ns, self._anew)
 
@@ -285,14 +284,14 @@ class Watch:
         """Describe the analysis of a job's window; None if it has no payload, or no record has arrived since a gap."""
         if self._gap.still:
             return None
-        since = self._since(one, now_ns, self.shelf.since_ns)
-        whole = self.shelf.between(since, now_ns)
+        since = self._since(one, now_ns, self.recent.since_ns)
+        whole = self.recent.between(since, now_ns)
         flows = trimmed(whole.take(job_tracking.around(whole, one.job)))
-        flows = self._gap.whole(one, flows.take(flows.end_ns <= now_ns))
-        job = job_tracking.sighted(one.job, flows)
+        flows = self._gap.exclude_gaps(one, flows.take(flows.end_ns <= now_ns))
+        job = job_tracking.locate_job(one.job, flows)
         if job is None:
             return None
-        self._by[one.id] = job_exporters(flows, one)
+        self._by[one.id] = exporter_silence.job_exporters(flows, one)
         until = self._until_when(one, job, whole, now_ns)
         return WindowWork(
             self._kept or Memory(flows),
@@ -303,7 +302,7 @@ class Watch:
             (since, until),
             self._source(len(flows)),
             self.topology,
-            self.shelf.transits(since, now_ns),
+            self.recent.transits(since, now_ns),
             numbered(one.found.timeline, since) if one.found is not None and one.trusted else None,
             self.hints,
         )
@@ -313,8 +312,9 @@ class Watch:
         by = self._by[one.id]
         sent = max((self._heard[name].at_ns for name in by if name in self._heard), default=0) - self.delays.lag_ns
         near = any(o.id != one.id and o.trusted and o.state != "ended" and by & self._by.get(o.id, by) for o in self.jobs)
-        heard = min(now_ns, self.shelf.heard_ns)
-        until, self._blind_ns[one.id] = seen_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
+        heard = min(now_ns, self.recent.heard_ns)
+        seen = exporter_silence.seen_until(whole, by, one, job.end_ns, now_ns, heard_ns=heard, sent_ns=sent, near=near)
+        until, self._blind_ns[one.id] = seen
         return until
 
     def _seen(self, one: Followed, glance: WindowWork, diagnosis: Diagnosis | None, last: bool) -> Followed:
@@ -332,7 +332,7 @@ class Watch:
         return one if one.state == "ended" else aged(one, self._gap.excluding_gap(one.talked_ns, now_ns))
 
     def _source(self, flows: int) -> Source:
-        every = (*self.shelf.skipped.items(), (LATE, self._late_in_all))
+        every = (*self.recent.skipped.items(), (LATE, self._late_in_all))
         return Source((), 0, flows, {name: count for name, count in every if count}, self._first, self._until)
 
     def _board(self, now_ns: int) -> Board:
@@ -341,10 +341,10 @@ class Watch:
             at_ns=now_ns,
             source=self._source(self._records),
             jobs=tuple(JobStatus(one.found, one.state) for one in self.jobs if one.found is not None and one.trusted),
-            cases=tuple(sorted((t.case for t in self.trails if t.told), key=lambda case: (-case.opened_ns, case.id))),
+            cases=tuple(sorted((t.case for t in self.tracked if t.told), key=lambda case: (-case.opened_ns, case.id))),
             windows=tuple(self._windows),
             gaps=self.gaps,
-            unexplained=(*self._unexplained, *self.shelf.left_out()),
+            unexplained=(*self._unexplained, *self.recent.left_out()),
             topology=self.topology,
             bookings=self.bookings,
         )

@@ -15,7 +15,7 @@ from collectors.columns.record import Ints
 SECOND = 1_000_000_000
 
 
-class Pulse:
+class ProcessActivity:
     """Times at which the collecting thread was running, ns. Thread-safe: one thread calls `beat`, another the other methods.
 
     The thread was suspended if `beat` was not called for `most_s`; it processes queued datagrams within `settle_s`. Without any
@@ -28,7 +28,7 @@ class Pulse:
         self._held: tuple[int, int] | None = None
         self._lock = threading.Lock()
 
-    def beat(self, now_ns: int) -> None:
+    def mark_running(self, now_ns: int) -> None:
         """Record that the thread is running now."""
         with self._lock:
             if self._newest and now_ns - self._newest > self._most:
@@ -49,7 +49,7 @@ class Pulse:
             return held
 
 
-def hole(ends_ns: Ints, begin_ns: int, end_ns: int, *, least_s: float = 2.0) -> tuple[int, int] | None:
+def record_gap(ends_ns: Ints, begin_ns: int, end_ns: int, *, least_s: float = 2.0) -> tuple[int, int] | None:
     """Return the longest interval without records that overlaps a suspension, ns.
 
     None if it is not longer than `least_s`, or not longer than half of the suspension: then the buffers held the datagrams.

@@ -65,10 +65,10 @@ def lost(
             row["first_ns"] = min(row["first_ns"] or finding.start_ns, finding.start_ns)
             row["last_ns"] = max(row["last_ns"], finding.end_ns)
     found = sorted(rows.values(), key=lambda row: (-row["gpu_hours"], row["name"]))
-    return [_told(row) for row in found]
+    return [_claim_of(row) for row in found]
 
 
-def _told(row: Json) -> Json:
+def _claim_of(row: Json) -> Json:
     times = {name: str(row[name]) for name in ("first_ns", "last_ns")}
     more = {"gpu_hours": finite(row["gpu_hours"]), "number": len(row["findings"]), "again": len(row["findings"]) >= AGAIN}
     return {"name": row["name"], **more, "findings": row["findings"][:100], "jobs": row["jobs"][:100], **times}

@@ -118,7 +118,7 @@ def _hook(value: Any, number: int, folder: Path) -> Hook:
     where = f"actions[{number}]"
     given = dict(_known(value, Hook, where))
     title = _text(given.pop("title", ""), f"{where}: title")
-    dry_run = _yes(given.pop("dry_run", "true"), f"{where}: dry_run")
+    dry_run = _bool(given.pop("dry_run", "true"), f"{where}: dry_run")
     read = _receiver({**given, "kind": "signed"}, number, folder, of="actions")
     return Hook(read.name, read.url, read.secrets, title, dry_run, read.match, read.allow, read.ca_file)
 
@@ -231,14 +231,14 @@ def _number(value: Any, where: str) -> float:
     return number
 
 
-def _whole(value: Any, where: str) -> int:
+def _integer(value: Any, where: str) -> int:
     number = _number(value, where)
     if number != int(number):
         raise ValueError(f"{where}: must be a whole number")
     return int(number)
 
 
-def _yes(value: Any, where: str) -> bool:
+def _bool(value: Any, where: str) -> bool:
     if value not in ("true", "false"):
         raise ValueError(f"{where}: must be true or false")
     return bool(value == "true")
@@ -267,8 +267,8 @@ def _network(value: Any, where: str) -> Network:
 READ: Mapping[str, Callable[[Any, str], Any]] = {
     "str": _text,
     "float": _number,
-    "int": _whole,
-    "bool": _yes,
+    "int": _integer,
+    "bool": _bool,
     "tuple[str, ...]": lambda value, where: tuple(_text(one, where) for one in _many(value, where)),
     "tuple[float, ...]": lambda value, where: tuple(_number(one, where) for one in _many(value, where)),
     "tuple[Matcher, ...]": lambda value, where: tuple(_matcher(one, where) for one in _many(value, where)),

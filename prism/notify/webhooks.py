@@ -40,7 +40,7 @@ def deliver(
     limits = limits or Limits()
     ends = time.monotonic() + limits.timeout_s
     try:
-        found = _posted(post, allow, limits, ca_file, ends)
+        found = _post_request(post, allow, limits, ca_file, ends)
     except RefusedError as error:
         found = Delivery(False, f"refused to connect: {error}")
     except (httpcore.TimeoutException, TimeoutError):
@@ -52,7 +52,7 @@ def deliver(
     return Delivery(found.ok, _without(found.why, hidden), found.may_retry, found.after_s, found.gone)
 
 
-def _posted(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
+def _post_request(post: Post, allow: Sequence[Network], limits: Limits, ca_file: str, ends: float) -> Delivery:
     context = ssl.create_default_context(cafile=ca_file or None) if post.url.startswith("https:") else None
     each = dict.fromkeys(("connect", "read", "write", "pool"), limits.timeout_s)
     backend = _Checked(allow, ends)

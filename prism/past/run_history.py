@@ -61,7 +61,7 @@ class Runs:
         with self._lock:
             return tuple(self._known.values())
 
-    def look(self, board: Board) -> int:
+    def measure_jobs(self, board: Board) -> int:
         """Measure the jobs of a board that are new, ended, or due; return their number. Raises StoreError."""
         number = 0
         for status in board.jobs:
@@ -99,7 +99,7 @@ def kept_runs(runs: Runs, boards: Boards) -> Iterator[None]:
 
     def look() -> None:
         try:
-            runs.look(boards.newest)
+            runs.measure_jobs(boards.newest)
         except StoreError as error:
             log_event("runs not saved, trying again", level=logging.WARNING, error=error)
 

@@ -64,6 +64,6 @@ def play(watch: Watch, played: Iterator[Tick], *, wait: Callable[[int], bool] = 
             watch.add(tick.flows, clock)
         watch.take()
         if watch.due(clock):
-            yield watch.look(watch.watermark(clock))
+            yield watch.analyse_window(watch.watermark(clock))
     if clock:
-        yield watch.look(clock, last=True)
+        yield watch.analyse_window(clock, last=True)

@@ -30,7 +30,7 @@ class Running:
 
 
 @contextmanager
-def noted(folder: str | Path, running: Running) -> Iterator[Path]:
+def service_note(folder: str | Path, running: Running) -> Iterator[Path]:
     """Write the file, and remove it at the end of the context. Raises OSError."""
     path = Path(folder, NAME)
     handle, name = tempfile.mkstemp(dir=folder, prefix=f".{NAME}.")  # mode 0600

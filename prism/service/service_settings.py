@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collectors.store.retention import Status
     from prism.alerts.alert_settings import Settings
     from prism.alerts.notifications import Notification
-    from prism.exporters.exporter_silence import Heard
+    from prism.exporters.exporter_silence import ExporterReception
     from prism.exporters.live_survey import Survey
     from prism.feedback.action_runner import ActionRunner
     from prism.feedback.remark_journal import Journal
@@ -83,7 +83,7 @@ class Service:
     owner: str = ""
     feedback: Feedback | None = None
     survey: Survey | None = None
-    heard: Callable[[], Mapping[str, Heard]] = dict
+    heard: Callable[[], Mapping[str, ExporterReception]] = dict
     perfetto: str = ""
     bookings: Callable[[], Sequence[Booking]] = tuple
     history: Callable[[int], Sequence[Case]] | None = None

@@ -193,7 +193,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Maybe:
+class OptionalPlan:
     """A value or None."""
 
     of: Plan
@@ -255,7 +255,7 @@ def plan(hint: Any) -> Plan:
     if origin is Mapping and args[0] is str:
         return Free() if args[1] is Any else Named(plan(args[1]))
     if origin in (Union, types.UnionType) and args[1:] == (type(None),):
-        return Maybe(plan(args[0]))
+        return OptionalPlan(plan(args[0]))
     raise TypeError(f"values of type {hint} cannot be packed")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from collectors.clickhouse.drivers import Database, Table, TableColumn
 from prism.storage import _job_history as job_history
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.job_tracking import Followed
 
 DAY = 86_400
@@ -60,14 +60,14 @@ class Histories:
         self.unread = self.octets = 0  # `octets`: written so far, before compression
         database.create(HISTORY)
 
-    def save(self, jobs: Iterable[Followed], trails: Iterable[Trail], at_ns: int) -> None:
+    def save(self, jobs: Iterable[Followed], tracked: Iterable[TrackedFinding], at_ns: int) -> None:
         """Save the changes of each job if a case of it opens or closes, else every `EVERY_NS`, within the rate."""
         self._room = min(self._burst, self._room + self._rate * max(at_ns - self._at, 0) / SECOND if self._at else self._burst)
         self._at = at_ns
         cases: dict[str, set[tuple[str, str]]] = {}
-        for trail in trails:
-            if trail.told:
-                cases.setdefault(trail.case.finding.job, set()).add((trail.case.id, trail.case.state))
+        for entry in tracked:
+            if entry.told:
+                cases.setdefault(entry.case.finding.job, set()).add((entry.case.id, entry.case.state))
         due = []
         for one in jobs:
             known, own = self._known.setdefault(one.id, _Known()), frozenset(cases.get(one.id, ()))

@@ -17,7 +17,7 @@ from prism.model import Finding, Isolation, Job, Severity
 from prism.report.json_report import finding_json
 from prism.storage.history_store import Histories
 from prism.tracking.board import Case, Gap, Window
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.job_tracking import LAYOUTS, Followed, favoured
 from prism.tracking.outages import MOST as GAPS_KEPT
 
@@ -78,7 +78,7 @@ class Saved(NamedTuple):
     """
 
     jobs: tuple[Followed, ...]
-    trails: tuple[Trail, ...]
+    tracked: tuple[TrackedFinding, ...]
     until_ns: int
     windows: tuple[Window, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -100,18 +100,18 @@ class State:
     def save(
         self,
         jobs: Iterable[Followed],
-        trails: Iterable[Trail],
+        tracked: Iterable[TrackedFinding],
         windows: Iterable[Window],
         at_ns: int,
         gaps: Iterable[Gap] = (),
     ) -> None:
         """Save the changes, also of each job's history. `at_ns`, the end of the newest window, is the version."""
-        jobs, trails = tuple(jobs), tuple(trails)
+        jobs, tracked = tuple(jobs), tuple(tracked)
         job_rows = [(one.id, one.job.start_ns, one.state, job_json(one)) for one in jobs if one.trusted]
         self._put(JOBS, job_rows, at_ns)
-        cases = [(t.case.id, t.case.opened_ns, t.case.state, trail_json(t)) for t in trails if t.told]
+        cases = [(t.case.id, t.case.opened_ns, t.case.state, tracked_json(t)) for t in tracked if t.told]
         self._put(CASES, cases, at_ns)
-        self.histories.save(jobs, trails, at_ns)
+        self.histories.save(jobs, tracked, at_ns)
         self._put_plain(WINDOWS, [row for row in windows if row.end_ns > self._until], [])
         self._until = max(self._until, at_ns)
         kept = tuple(gaps)
@@ -124,15 +124,15 @@ class State:
         jobs = [one for text in self._newest(JOBS) if (one := self._read(JOBS.name, text, job_from)) is not None]
         jobs = [self.histories.load(one) for one in jobs]
         self.unread["history"] = self.histories.unread
-        trails = [one for text in self._newest(CASES) if (one := self._read(CASES.name, text, trail_from)) is not None]
+        tracked = [one for text in self._newest(CASES) if (one := self._read(CASES.name, text, tracked_from)) is not None]
         windows = tuple(Window(*row) for row in self._newest_rows(WINDOWS, "end_ns", WINDOWS_KEPT))
         self._gaps = tuple(Gap(*row) for row in self._newest_rows(GAPS, "begin_ns", GAPS_KEPT))
         self._until = windows[0].end_ns if windows else 0
-        return Saved(tuple(jobs), tuple(trails), self._until, windows, self._gaps)
+        return Saved(tuple(jobs), tuple(tracked), self._until, windows, self._gaps)
 
     def cases(self, since_ns: int) -> list[Case]:
         """Return the cases that continued at a time or later, in their last version."""
-        text = (self._read(CASES.name, one, trail_from) for one in self._newest(CASES))
+        text = (self._read(CASES.name, one, tracked_from) for one in self._newest(CASES))
         return [one.case for one in text if one is not None and max(one.case.finding.end_ns, one.case.updated_ns) >= since_ns]
 
     def _put_plain(self, table: Table, rows: Sequence[Window] | Sequence[Gap], versions: Sequence[int]) -> None:
@@ -229,21 +229,21 @@ def job_from(document: Mapping[str, Any]) -> Followed:
     )
 
 
-def trail_json(trail: Trail) -> dict[str, Any]:
+def tracked_json(entry: TrackedFinding) -> dict[str, Any]:
     """Convert a tracked case to JSON."""
-    case = {name: value for name, value in asdict(replace(trail.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
+    case = {name: value for name, value in asdict(replace(entry.case, finding=None)).items() if name != "finding"}  # type: ignore[arg-type]
     rest = {
-        name: getattr(trail, name)
+        name: getattr(entry, name)
         for name in ("doubt", "active_ns", "told", "missed", "windows", "usual_ns", "first_ns", "seen_ns")
     }
-    finding = {name: value for name, value in finding_json(trail.case.finding).items() if name != "title"}
+    finding = {name: value for name, value in finding_json(entry.case.finding).items() if name != "title"}
     return {"case": case, "finding": finding, **rest}
 
 
-def trail_from(document: Mapping[str, Any]) -> Trail:
-    """Read a trail from `trail_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
+def tracked_from(document: Mapping[str, Any]) -> TrackedFinding:
+    """Read a tracked finding from `tracked_json`. Raises ValueError, TypeError or KeyError if it is invalid."""
     rest = {name: value for name, value in document.items() if name not in ("case", "finding")}
-    return Trail(Case(finding=finding_from(document["finding"]), **document["case"]), **rest)
+    return TrackedFinding(Case(finding=finding_from(document["finding"]), **document["case"]), **rest)
 
 
 def finding_from(document: Mapping[str, Any]) -> Finding:

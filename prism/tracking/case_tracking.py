@@ -52,7 +52,7 @@ class JobProgress:
 
 
 @dataclass(frozen=True)
-class Trail:
+class TrackedFinding:
     """A tracked finding; `told` once its case is open. `doubt` is the probability that all its windows are wrong.
 
     `active_ns`: time up to which it continued. `missed`: windows without it since. `windows`: windows with it. `usual_ns`: step
@@ -71,7 +71,7 @@ class Trail:
 
 
 def follow(
-    trails: Sequence[Trail],
+    tracked: Sequence[TrackedFinding],
     findings: Iterable[Finding],
     jobs: Mapping[str, JobProgress],
     now_ns: int,
@@ -80,8 +80,8 @@ def follow(
     doubt: float = 0.2,
     hold: float = 3.0,
     windows: int = 2,
-) -> tuple[Trail, ...]:
-    """Update the trails after a window that ends at `now_ns`.
+) -> tuple[TrackedFinding, ...]:
+    """Update the tracked findings after a window that ends at `now_ns`.
 
     A case opens if the probability that all its windows are wrong falls below `doubt`, at least `windows` windows support it,
     and it continues. An outage opens at once. Windows that show no more of it than an earlier one are only as sure as the
@@ -90,7 +90,7 @@ def follow(
 
     Parameters
     ----------
-    trails : sequence of Trail
+    tracked : sequence of TrackedFinding
         Trails before the window.
     findings : iterable of Finding
         Findings of the window.
@@ -109,9 +109,9 @@ def follow(
 
     Returns
     -------
-    tuple of Trail
+    tuple of TrackedFinding
     """
-    out = list(trails)
+    out = list(tracked)
     found: set[int] = set()
     for finding in sorted(findings, key=lambda f: (f.severity is Severity.INFO, -f.score)):
         step = jobs[finding.job].step_ns
@@ -123,75 +123,77 @@ def follow(
             case = Case(case_id(finding), finding, "open", now_ns, now_ns)
             usual = jobs[finding.job].before(finding.start_ns)
             end = finding.end_ns
-            out.append(Trail(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end, seen_ns=end))
+            out.append(TrackedFinding(case, 1 - finding.confidence, end, usual_ns=usual, first_ns=end, seen_ns=end))
         elif at not in found:
             found.add(at)
             out[at] = _updated(out[at], finding, jobs[finding.job], now_ns)
     told = {out[i].case.finding.job for i in found if out[i].told and is_claim(out[i].case.finding)}
-    for i, trail in enumerate(out):
-        job = jobs.get(trail.case.finding.job)
-        if job is not None and trail.case.state == "open":
-            explained = trail.case.finding.job in told
-            contested = any(_contests(other, trail) for other in out if other is not trail)
-            out[i] = _aged(trail, job, now_ns, i in found, doubt, hold, windows, explained, contested)
-    return tuple(trail for trail in out if trail.told or trail.missed <= windows)
+    for i, entry in enumerate(out):
+        job = jobs.get(entry.case.finding.job)
+        if job is not None and entry.case.state == "open":
+            explained = entry.case.finding.job in told
+            contested = any(_contests(other, entry) for other in out if other is not entry)
+            out[i] = _aged(entry, job, now_ns, i in found, doubt, hold, windows, explained, contested)
+    return tuple(entry for entry in out if entry.told or entry.missed <= windows)
 
 
-def reset_baselines(trails: Sequence[Trail], jobs: Collection[str]) -> tuple[Trail, ...]:
+def reset_baselines(tracked: Sequence[TrackedFinding], jobs: Collection[str]) -> tuple[TrackedFinding, ...]:
     """Reset the baselines of `jobs` whose steps turned out to be others than assumed; their earlier slowdowns are unknown.
 
-    Unopened trails are dropped. Open ones close unless they are confirmed.
+    Unopened findings are dropped. Open ones close unless they are confirmed.
     """
-    kept = (trail for trail in trails if trail.told or trail.case.finding.job not in jobs)
-    return tuple(replace(trail, usual_ns=0.0) if trail.case.finding.job in jobs else trail for trail in kept)
+    kept = (entry for entry in tracked if entry.told or entry.case.finding.job not in jobs)
+    return tuple(replace(entry, usual_ns=0.0) if entry.case.finding.job in jobs else entry for entry in kept)
 
 
-def with_unconfirmed(before: Sequence[Trail], newest: Iterable[Trail]) -> tuple[Trail, ...]:
-    """Add the new, unopened trails of a repeated analysis to the trails as they were before."""
-    known = {trail.case.id for trail in before}
-    return (*before, *(trail for trail in newest if not trail.told and trail.case.id not in known))
+def with_unconfirmed(before: Sequence[TrackedFinding], newest: Iterable[TrackedFinding]) -> tuple[TrackedFinding, ...]:
+    """Add the new, unopened findings of a repeated analysis to those tracked before."""
+    known = {entry.case.id for entry in before}
+    return (*before, *(entry for entry in newest if not entry.told and entry.case.id not in known))
 
 
-def bounded(trails: Sequence[Trail], *, closed: int) -> tuple[Trail, ...]:
-    """Limit the trails: all open ones, and the newest `closed` closed ones."""
-    surplus = sorted((t.case.closed_ns for t in trails if t.case.state == "closed"), reverse=True)[closed:]
-    return tuple(t for t in trails if t.case.state == "open" or not surplus or t.case.closed_ns > surplus[0])
+def bounded(tracked: Sequence[TrackedFinding], *, closed: int) -> tuple[TrackedFinding, ...]:
+    """Limit the tracked findings: all open ones, and the newest `closed` closed ones."""
+    surplus = sorted((t.case.closed_ns for t in tracked if t.case.state == "closed"), reverse=True)[closed:]
+    return tuple(t for t in tracked if t.case.state == "open" or not surplus or t.case.closed_ns > surplus[0])
 
 
-def awaits_confirmation(trail: Trail, *, max_windows: int = 6) -> bool:
+def awaits_confirmation(entry: TrackedFinding, *, max_windows: int = 6) -> bool:
     """Check whether a claim of the newest window waits for another window; after `max_windows` it waits for time to pass."""
-    return is_claim(trail.case.finding) and not trail.told and not trail.missed and trail.windows < max_windows
+    return is_claim(entry.case.finding) and not entry.told and not entry.missed and entry.windows < max_windows
 
 
-def _match(trails: Sequence[Trail], finding: Finding, step: float, topology: Topology | None) -> int | None:
-    """Find the newest trail that a finding continues."""
-    for i in range(len(trails) - 1, -1, -1):
-        known = trails[i].case.finding
+def _match(tracked: Sequence[TrackedFinding], finding: Finding, step: float, topology: Topology | None) -> int | None:
+    """Find the newest tracked finding that a finding continues."""
+    for i in range(len(tracked) - 1, -1, -1):
+        known = tracked[i].case.finding
         if known.job != finding.job or not is_same_cause(known, finding, topology):
             continue
-        open_still = trails[i].told and trails[i].case.state == "open"  # collection may have stopped for some steps
-        goes_on = open_still or finding.start_ns <= trails[i].active_ns + 2 * step
+        open_still = tracked[i].told and tracked[i].case.state == "open"  # collection may have stopped for some steps
+        goes_on = open_still or finding.start_ns <= tracked[i].active_ns + 2 * step
         if goes_on and finding.end_ns >= known.start_ns - 2 * step:
             return i
     return None
 
 
-def _outage_is_closed(trails: Iterable[Trail], finding: Finding) -> bool:
+def _outage_is_closed(tracked: Iterable[TrackedFinding], finding: Finding) -> bool:
     """Check whether a finding blames a rank for an outage that was reported for another rank and is over.
 
     Windows during the outage had more evidence of it than one that no longer contains the steps before it.
     """
-    over = (t.case.finding for t in trails if t.told and t.case.state == "closed" and t.case.finding.kind in OUTAGES)
+    over = (t.case.finding for t in tracked if t.told and t.case.state == "closed" and t.case.finding.kind in OUTAGES)
     known = [one for one in over if one.job == finding.job and finding.kind in OUTAGES]
     return any(one.start_ns < finding.end_ns and finding.start_ns < one.end_ns for one in known)
 
 
-def _conflicts_with_reported(trails: Iterable[Trail], finding: Finding, job: JobProgress, *, near: float = 0.1) -> bool:
+def _conflicts_with_reported(
+    tracked: Iterable[TrackedFinding], finding: Finding, job: JobProgress, *, near: float = 0.1
+) -> bool:
     """Check whether a finding contradicts an open one for the same time because its steps have other bounds.
 
     The rank that is late in differently divided steps is not the rank that delays the job.
     """
-    slow = (t.case.finding for t in trails if t.told and is_claim(t.case.finding) and t.case.finding.kind == "slow_rank")
+    slow = (t.case.finding for t in tracked if t.told and is_claim(t.case.finding) and t.case.finding.kind == "slow_rank")
     known = [one for one in slow if one.job == finding.job and one.start_ns < finding.end_ns and finding.start_ns < one.end_ns]
     if finding.kind != "slow_rank" or not len(job.ends):
         return False
@@ -199,16 +201,16 @@ def _conflicts_with_reported(trails: Iterable[Trail], finding: Finding, job: Job
     return any(np.abs(job.ends - time).min() > near * job.step_ns for time in began[began >= job.ends[0]])
 
 
-def _updated(trail: Trail, finding: Finding, job: JobProgress, now_ns: int) -> Trail:
-    """Update a trail with a later window."""
-    known, step = trail.case.finding, job.step_ns
+def _updated(entry: TrackedFinding, finding: Finding, job: JobProgress, now_ns: int) -> TrackedFinding:
+    """Update a tracked finding with a later window."""
+    known, step = entry.case.finding, job.step_ns
     if is_claim(known) and not is_claim(finding):
-        return replace(trail, active_ns=max(trail.active_ns, finding.end_ns))
-    if trail.case.state == "closed":
-        if finding.end_ns <= trail.active_ns + 2 * step:
-            return trail
-        trail = replace(trail, case=replace(trail.case, state="open", closed_ns=0))
-    start = _start(trail, finding, job)
+        return replace(entry, active_ns=max(entry.active_ns, finding.end_ns))
+    if entry.case.state == "closed":
+        if finding.end_ns <= entry.active_ns + 2 * step:
+            return entry
+        entry = replace(entry, case=replace(entry.case, state="open", closed_ns=0))
+    start = _start(entry, finding, job)
     lasted, seen = finding.end_ns - start, finding.end_ns - finding.start_ns
     lost = finding.lost_gpu_s * (lasted / seen if seen > 0 else 1.0)
     # Of one silence, keep the surer claim.
@@ -221,38 +223,38 @@ def _updated(trail: Trail, finding: Finding, job: JobProgress, now_ns: int) -> T
         updated = replace(
             updated, evidence={**named.evidence, "steps": [known.evidence["steps"][0], named.evidence["steps"][1]]}
         )
-    case = replace(trail.case, finding=updated, updated_ns=now_ns)
-    more = finding.end_ns - trail.seen_ns >= 0.5 * step
+    case = replace(entry.case, finding=updated, updated_ns=now_ns)
+    more = finding.end_ns - entry.seen_ns >= 0.5 * step
     return replace(
-        trail,
+        entry,
         case=case,
-        doubt=trail.doubt * (1 - finding.confidence) if more else min(trail.doubt, 1 - finding.confidence),
-        seen_ns=finding.end_ns if more else trail.seen_ns,
-        windows=trail.windows + 1,
-        active_ns=max(trail.active_ns, finding.end_ns),
+        doubt=entry.doubt * (1 - finding.confidence) if more else min(entry.doubt, 1 - finding.confidence),
+        seen_ns=finding.end_ns if more else entry.seen_ns,
+        windows=entry.windows + 1,
+        active_ns=max(entry.active_ns, finding.end_ns),
     )
 
 
-def _start(trail: Trail, finding: Finding, job: JobProgress) -> int:
+def _start(entry: TrackedFinding, finding: Finding, job: JobProgress) -> int:
     """Determine when the finding began. A later window knows it better, unless the finding fills it from its own begin, or
     the window saw only its end. For an outage, the window with the longest silence knows it best.
     """
-    known = trail.case.finding.start_ns
+    known = entry.case.finding.start_ns
     if finding.start_ns <= job.since_ns + 2 * job.step_ns:
         return known
-    begins = job.since_ns <= known and finding.start_ns <= trail.first_ns and finding.kind not in OUTAGES
+    begins = job.since_ns <= known and finding.start_ns <= entry.first_ns and finding.kind not in OUTAGES
     return finding.start_ns if begins else min(known, finding.start_ns)
 
 
-def _contests(known: Trail, trail: Trail) -> bool:
+def _contests(known: TrackedFinding, entry: TrackedFinding) -> bool:
     """Check whether another finding is open for the time of an unopened one."""
-    one, other = known.case.finding, trail.case.finding
+    one, other = known.case.finding, entry.case.finding
     claims = known.told and known.case.state == "open" and is_claim(one) and one.job == other.job
     return claims and one.start_ns < other.end_ns and other.start_ns < known.active_ns
 
 
 def _aged(
-    trail: Trail,
+    entry: TrackedFinding,
     job: JobProgress,
     now_ns: int,
     found: bool,
@@ -261,26 +263,26 @@ def _aged(
     windows: int,
     explained: bool,
     contested: bool,
-) -> Trail:
-    """Update a trail after a window: open, close or keep it."""
-    finding = trail.case.finding
-    lasts = _outage_continues(finding, job) or (not explained and _slowness_continues(trail, job))
-    active = now_ns if trail.told and lasts else trail.active_ns
+) -> TrackedFinding:
+    """Update a tracked finding after a window: open, close or keep it."""
+    finding = entry.case.finding
+    lasts = _outage_continues(finding, job) or (not explained and _slowness_continues(entry, job))
+    active = now_ns if entry.told and lasts else entry.active_ns
     over = now_ns - active > hold * job.step_ns * max(_cost(finding) if finding.kind not in OUTAGES else 1.0, 1.0)
-    trail = replace(trail, active_ns=active, missed=0 if found and not over else trail.missed + 1)
+    entry = replace(entry, active_ns=active, missed=0 if found and not over else entry.missed + 1)
     if (
-        not trail.told
+        not entry.told
         and found
-        and (not is_claim(finding) or (trail.doubt <= doubt and _confirmed(trail, job, now_ns, windows, contested=contested)))
+        and (not is_claim(finding) or (entry.doubt <= doubt and _confirmed(entry, job, now_ns, windows, contested=contested)))
     ):
-        trail = replace(trail, told=True, case=replace(trail.case, opened_ns=now_ns, updated_ns=now_ns))
-    if trail.told and over and trail.missed >= windows:
-        trail = replace(trail, case=replace(trail.case, state="closed", closed_ns=now_ns))
-    return trail
+        entry = replace(entry, told=True, case=replace(entry.case, opened_ns=now_ns, updated_ns=now_ns))
+    if entry.told and over and entry.missed >= windows:
+        entry = replace(entry, case=replace(entry.case, state="closed", closed_ns=now_ns))
+    return entry
 
 
 def _confirmed(
-    trail: Trail,
+    entry: TrackedFinding,
     job: JobProgress,
     now_ns: int,
     windows: int,
@@ -298,16 +300,16 @@ def _confirmed(
     `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before the
     job was known. The last window of all needs no support for a job that no earlier window confirmed.
     """
-    finding = trail.case.finding
+    finding = entry.case.finding
     if finding.kind in OUTAGES or job.final:
         since = max(now_ns - max_age_steps * job.step_ns, job.known_ns)
         return finding.kind != "hang" or job.final or finding.end_ns >= since
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
-    grown = finding.end_ns - trail.first_ns >= 0.5 * job.step_ns
-    if trail.usual_ns == 0:
-        grown = finding.end_ns - trail.first_ns >= always * job.step_ns
-        return trail.windows >= windows and goes_on and grown
-    return trail.windows >= windows and goes_on and (grown or (_cost(finding) >= clear and not contested))
+    grown = finding.end_ns - entry.first_ns >= 0.5 * job.step_ns
+    if entry.usual_ns == 0:
+        grown = finding.end_ns - entry.first_ns >= always * job.step_ns
+        return entry.windows >= windows and goes_on and grown
+    return entry.windows >= windows and goes_on and (grown or (_cost(finding) >= clear and not contested))
 
 
 def _cost(finding: Finding) -> float:
@@ -320,13 +322,13 @@ def _outage_continues(finding: Finding, job: JobProgress) -> bool:
     return finding.kind in OUTAGES and not job.running and job.talked_ns <= finding.end_ns + job.step_ns
 
 
-def _slowness_continues(trail: Trail, job: JobProgress, *, least: float = 1.05) -> bool:
+def _slowness_continues(entry: TrackedFinding, job: JobProgress, *, least: float = 1.05) -> bool:
     """Check whether the newest steps take more than half of the finding's extra time, relative to the step before it.
 
     The extra time is measured in the finding's own steps if there are any: a window that it fills has only other ranks to
     compare with.
     """
-    finding, usual = trail.case.finding, trail.usual_ns
+    finding, usual = entry.case.finding, entry.usual_ns
     slow = job.during(finding.start_ns, finding.end_ns) or usual * _cost(finding)
     loses = is_claim(finding) and finding.kind not in OUTAGES and usual > 0 and slow >= least * usual
     return loses and job.recent_step() >= (usual + slow) / 2

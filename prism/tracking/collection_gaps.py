@@ -15,7 +15,7 @@ from collectors.columns.record import Flows
 from prism.findings.same_finding import OUTAGES
 from prism.model import Finding, JobDiagnosis, Timeline
 from prism.tracking.board import Gap
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.identity import marks
 from prism.tracking.job_tracking import AGREE, Followed, favoured
 from prism.tracking.outages import without_gaps
@@ -119,19 +119,19 @@ class CollectionGap:
         done = known[1:][np.diff(known) >= part * np.median(np.diff(known))]
         return _latest(before, int(done[-1]), one.step_ns / 4), _latest(after, int(new[1]), one.step_ns / 4)
 
-    def whole(self, followed: Followed, flows: Flows) -> Flows:
+    def exclude_gaps(self, followed: Followed, flows: Flows) -> Flows:
         """Remove the records of incomplete steps of a job."""
         low, high = self.unseen.get(followed.id, (0, 0))
         if not len(flows) or flows.start_ns[0] >= high:  # records of a window are in order of start
             return flows
         return flows.take((flows.start_ns <= low) | (flows.end_ns > high))
 
-    def extended(self, trails: Iterable[Trail], now_ns: int) -> Iterator[Trail]:
+    def extended(self, tracked: Iterable[TrackedFinding], now_ns: int) -> Iterator[TrackedFinding]:
         """Extend open cases over the gap: whether they continued in it is unknown."""
         heard = now_ns if self.still else self.until_ns
-        for trail in trails:
-            waits = trail.told and trail.case.state == "open" and trail.active_ns < heard
-            yield replace(trail, active_ns=heard) if waits else trail
+        for entry in tracked:
+            waits = entry.told and entry.case.state == "open" and entry.active_ns < heard
+            yield replace(entry, active_ns=heard) if waits else entry
 
     def outside_gap(self, findings: Iterable[Finding], step_ns: float, *, steps: float = 2.0) -> Iterator[Finding]:
         """Remove findings that the gap may have caused: outages that touch it, and ranks that are slow for less than `steps`

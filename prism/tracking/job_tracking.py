@@ -192,7 +192,7 @@ def around(flows: Flows, job: Job) -> np.ndarray:
     return np.flatnonzero(members[flows.src] | members[flows.dst]) if len(members) else np.zeros(0, np.intp)
 
 
-def sighted(job: Job, flows: Flows) -> Job | None:
+def locate_job(job: Job, flows: Flows) -> Job | None:
     """Return the job with the time of its payload in `flows`; None if it has none."""
     rows = rows_of(flows, job) if len(flows) else np.zeros(0, np.intp)
     rows = rows[~flows.control()[rows]] if len(rows) else rows

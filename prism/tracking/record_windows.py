@@ -47,7 +47,7 @@ class Delays:
         return int(np.clip(delay[order][min(at, len(delay) - 1)], 0, self._most))
 
 
-class Shelf:
+class RecordWindow:
     """The newest records, by time, in bounded memory; `skipped` counts rejected records by reason."""
 
     def __init__(self, *, most_rows: int = 20_000_000, ahead_s: float = 2.0) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.model import Timeline
-from prism.tracking.timeline_stitching import ahead, job_ends, joint
+from prism.tracking.timeline_stitching import ahead, job_ends, match_step_ends
 
 Ints = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ def first_of(timeline: Timeline, before: Known) -> int:
     ends = job_ends(timeline)
     if not len(ends):
         return before.first + len(before.ends)
-    count, fresh, _ = joint(before.ends, ends)
+    count, fresh, _ = match_step_ends(before.ends, ends)
     return max(before.first - ahead(before.ends, ends), 0) + count - fresh
 
 

@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 Steps = tuple[Ints, ...]
 
 
-def joint(before: Ints, ends: Ints, *, max_distance: float = 0.25) -> tuple[int, int, float]:
+def match_step_ends(before: Ints, ends: Ints, *, max_distance: float = 0.25) -> tuple[int, int, float]:
     """Find where the step ends of a window join the known ones, ns each.
 
     Returns the number of known ends that remain, the number of the window's ends that are known already (0 to 2), and the
@@ -55,7 +55,7 @@ def stitched(
         return replace(old, events=_events(old.events, new.events, _since(new), 0.0))
     before = job_ends(old)
     # `fresh`: steps of the new window that the old one knows better
-    count, fresh, period = joint(before, ends, max_distance=max_distance)
+    count, fresh, period = match_step_ends(before, ends, max_distance=max_distance)
     seam = int(ends[max(fresh - 1, 0)])
     back = len(before) - count
     steps, gone = _steps(old.steps, new.steps, back, fresh, max_steps)

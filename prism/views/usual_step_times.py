@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from prism.findings.same_finding import is_claim
 from prism.model import PHASES, Finding, JobDiagnosis
 from prism.tracking.board import Case
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.views.step_cells import OWN_WORK, CellRange, cell_values, step_grid
 from prism.views.step_sums import sums
 
@@ -33,16 +33,16 @@ class Usual(NamedTuple):
     case: str | None
 
 
-def with_usual(trails: Iterable[Trail], jobs: Mapping[str, JobDiagnosis]) -> tuple[Trail, ...]:
-    """Add usual times to the trails of open cases that have none; `jobs` by id."""
-    trails = tuple(trails)
+def with_usual(tracked: Iterable[TrackedFinding], jobs: Mapping[str, JobDiagnosis]) -> tuple[TrackedFinding, ...]:
+    """Add usual times to the tracked findings of open cases that have none; `jobs` by id."""
+    tracked = tuple(tracked)
     return tuple(
-        replace(trail, case=replace(case, usual=usual_before(found, case, [other.case for other in trails])))
-        if trail.told and not case.usual and case.state == "open" and found is not None
-        else trail
-        for trail in trails
-        for case in (trail.case,)
-        for found in (jobs.get(trail.case.finding.job),)
+        replace(entry, case=replace(case, usual=usual_before(found, case, [other.case for other in tracked])))
+        if entry.told and not case.usual and case.state == "open" and found is not None
+        else entry
+        for entry in tracked
+        for case in (entry.case,)
+        for found in (jobs.get(entry.case.finding.job),)
     )
 
 

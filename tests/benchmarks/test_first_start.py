@@ -5,7 +5,7 @@ from prism.tracking.board import Board
 
 
 class Watch:
-    def look(self, now_ns, **_):
+    def analyse_window(self, now_ns, **_):
         return Board(revision=1, at_ns=now_ns)
 
 
@@ -17,7 +17,7 @@ def test_lateness_is_from_the_end_of_a_window(monkeypatch):
     monkeypatch.setattr(first_start.time, "time_ns", lambda: 5_000)
     seen = first_start.Lateness()
     with seen.on(Parts()):
-        assert Parts.watch.look(3_000).at_ns == 3_000
+        assert Parts.watch.analyse_window(3_000).at_ns == 3_000
     assert seen.late == [2_000]
     assert seen.named_ns == 0
 

@@ -38,7 +38,7 @@ class OptionState:
         names = (hash((exporter.name, *key)) for exporter, key in zip(self.exporters, self.keys, strict=True))
         return np.array(list(names) or [0], np.int64)
 
-    def tell(self, position: int, source: int, scope: Scope, rate: int, domain: int | None = None) -> None:
+    def set_rate(self, position: int, source: int, scope: Scope, rate: int, domain: int | None = None) -> None:
         """Set a rate of a source's domain, or of another domain of its exporter; positions must not decrease."""
         exporter, (version, own) = self.exporters[source], self.keys[source]
         key = (version, own if domain is None else domain)
@@ -182,7 +182,7 @@ def read_options(records: RecordSets, state: OptionState, domains: list[int], ac
         notices += _notices(records, numbers, of, domains, accounts)
     for position, source, one_in, domain, scope in sorted(news, key=lambda event: event[0]):
         other = domain > 0 and state.keys[source][0] == IPFIX
-        state.tell(position, source, scope, one_in, domain if other else None)
+        state.set_rate(position, source, scope, one_in, domain if other else None)
     for position, source, boot_ns in sorted(boots, key=lambda event: event[0]):
         state.boot(position, source, boot_ns)
     return notices

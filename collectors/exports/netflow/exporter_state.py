@@ -139,7 +139,7 @@ class Exporters:
         gone = [self.known.popitem(last=False)[1] for _ in range(len(self.known) - self.most)]
         return {name: self.known[name] for name in wanted}, gone
 
-    def relieve(self) -> int:
+    def drop_templates(self) -> int:
         """Drop templates of the largest users while all exporters have too many; return their number."""
         gone = 0
         octets = sum(exporter.octets for exporter in self.known.values())

@@ -26,7 +26,7 @@ from collectors.exports.netflow.data_sets import RecordSets
 from collectors.exports.netflow.exporter_state import Exporter, Exporters
 from collectors.exports.netflow.template_assignment import CUT_RECORD, Sets, TemplateAssignment
 from collectors.exports.netflow.template_layouts import Layouts
-from collectors.exports.netflow.waiting_sets import Waiter, WaitingRoom
+from collectors.exports.netflow.waiting_sets import WaitingRoom, WaitingSet
 from collectors.exports.records import message_loops, running_totals
 from collectors.exports.records.elements import DEFAULT, Elements
 from collectors.exports.records.running_totals import Totals
@@ -107,7 +107,7 @@ class NetflowDecoder:
         sorter = TemplateAssignment(datagrams, members, self._layouts)
         self._expire(datagrams)
         read_templates(sorter, accounts)
-        self.tally["templates forgotten"] += self.known.relieve() if sorter.changed else 0
+        self.tally["templates forgotten"] += self.known.drop_templates() if sorter.changed else 0
         sets = sorter.sorted(self.waiting)
         records = RecordSets(sets, datagrams.senders)
         keys = list(zip(sorter.versions, sorter.domains, strict=True))
@@ -137,7 +137,7 @@ class NetflowDecoder:
         if len(datagrams) and len(self.waiting):
             self._dismiss(self.waiting.expire(int(datagrams.received_ns.max())), NO_TEMPLATE)
 
-    def _dismiss(self, waiters: list[Waiter], reason: str) -> None:
+    def _dismiss(self, waiters: list[WaitingSet], reason: str) -> None:
         """Count sets whose template never arrived."""
         for waiter in waiters:
             exporter = self.known.known.get(waiter.exporter)
@@ -146,7 +146,7 @@ class NetflowDecoder:
             accounts.add(counter_names.error(RECORDS, reason), 1, 0)
             self._served(waiter, accounts, 0, reason)
 
-    def _served(self, waiter: Waiter, accounts: Accounts, exporter: int, reason: str = "") -> None:
+    def _served(self, waiter: WaitingSet, accounts: Accounts, exporter: int, reason: str = "") -> None:
         """Count the datagram of a set that no longer waits.
 
         With a reason it is an error; otherwise it is decoded with its last set.

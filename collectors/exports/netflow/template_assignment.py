@@ -15,7 +15,7 @@ from collectors.exports.counter_names import DATAGRAMS, RECORDS
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.exporter_state import Exporter, Source, Template
 from collectors.exports.netflow.template_layouts import Layouts
-from collectors.exports.netflow.waiting_sets import Ticket, Waiter, WaitingRoom
+from collectors.exports.netflow.waiting_sets import Ticket, WaitingRoom, WaitingSet
 from collectors.exports.records import message_loops
 from collectors.exports.records.templates import FIRST_DATA_SET, IPFIX, V5, V9, Layout
 from collectors.exports.tallies import Accounts
@@ -80,7 +80,7 @@ class TemplateAssignment:
         for room in (2 * n, int(datagrams.length.sum()) // 4 + n):  # datagrams rarely have more than two sets
             if many < 0:
                 table: Ints = np.empty((message_loops.SETS, room + 1), np.int64)
-                many = message_loops.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
+                many = message_loops.unpack_messages(octets, datagrams.offset, datagrams.length, self.heads, table)
         self.sets = table[:, :many].copy()
         self.status: Ints = self.heads[message_loops.FAULT].copy()
         refused = np.array([member is None for member in members], np.bool_)[datagrams.sender]
@@ -89,7 +89,7 @@ class TemplateAssignment:
             self.sets = self.sets[:, ~refused[self.sets[message_loops.DATAGRAM]]]
         self.waits: Mask = np.zeros(n, np.bool_)
         self.changed: dict[tuple[int, int], list[Change]] = {}
-        self.released: list[Waiter] = []
+        self.released: list[WaitingSet] = []
         self._without: Ints = np.zeros((message_loops.SETS, 0), np.int64)
         self._find_sources(refused)
 
@@ -161,7 +161,7 @@ class TemplateAssignment:
                 layout[here] = self._number(book, source, template)
                 position[here] = np.maximum(position[here], changes[change].position)
 
-    def waiters(self, accounts: Accounts) -> list[tuple[int, Waiter]]:
+    def waiters(self, accounts: Accounts) -> list[tuple[int, WaitingSet]]:
         """Return sets without a template with their senders and tickets, after all errors are known.
 
         The ticket of a datagram with an error has failed. A datagram with too many such sets has an error.
@@ -176,7 +176,7 @@ class TemplateAssignment:
             accounts.add_all(counter_names.error(RECORDS, REASONS[TOO_MANY_WAIT]), owner)
             s = s[:, ~refused]
         tickets: dict[int, Ticket] = {}
-        waiters: list[tuple[int, Waiter]] = []
+        waiters: list[tuple[int, WaitingSet]] = []
         for datagram, number, begin, end, trimmed in s.T.tolist():
             source = int(self.source[datagram])
             ticket = tickets.setdefault(datagram, Ticket(failed=bool(self.status[datagram])))
@@ -190,7 +190,7 @@ class TemplateAssignment:
             )
             owner = self.owners[source]
             octets = self.datagrams.data[begin:end]
-            waiters.append((owner, Waiter(self.datagrams.senders[owner], key, octets, *times, ticket, bool(trimmed))))
+            waiters.append((owner, WaitingSet(self.datagrams.senders[owner], key, octets, *times, ticket, bool(trimmed))))
             self.waits[datagram] = True
         return waiters
 

@@ -18,7 +18,7 @@ class Ticket:
     failed: bool = False
 
 
-class Waiter(NamedTuple):
+class WaitingSet(NamedTuple):
     """A waiting set: its body, and values from its message's header."""
 
     exporter: str
@@ -43,11 +43,11 @@ class WaitingRoom:
         self.octets = 0
         self._rooms: dict[str, _Room] = {}
 
-    def put(self, waiter: Waiter) -> list[Waiter]:
+    def put(self, waiter: WaitingSet) -> list[WaitingSet]:
         """Add a set; return the sets dropped for it."""
         room = self._rooms.setdefault(waiter.exporter, _Room())
         self.octets += room.put(waiter)
-        gone: list[Waiter] = []
+        gone: list[WaitingSet] = []
         while room.octets > self.most_each:
             gone.append(self._leave(room))
         while self.octets > self.most_octets:
@@ -57,7 +57,7 @@ class WaitingRoom:
                 gone.append(self._leave(largest))
         return gone
 
-    def take(self, exporter: str, key: Hashable) -> list[Waiter]:
+    def take(self, exporter: str, key: Hashable) -> list[WaitingSet]:
         """Take the sets that waited for a template."""
         room = self._rooms.get(exporter)
         found = [] if room is None else room.take(key)
@@ -65,18 +65,18 @@ class WaitingRoom:
         self._tidy(exporter)
         return found
 
-    def expire(self, now_ns: int) -> list[Waiter]:
+    def expire(self, now_ns: int) -> list[WaitingSet]:
         """Take the sets that have waited too long."""
-        gone: list[Waiter] = []
+        gone: list[WaitingSet] = []
         for exporter, room in list(self._rooms.items()):
             while room.waiters and room.oldest().received_ns < now_ns - self.most_ns:
                 gone.append(self._leave(room))
             self._tidy(exporter)
         return gone
 
-    def forget(self, exporter: str) -> list[Waiter]:
+    def forget(self, exporter: str) -> list[WaitingSet]:
         """Take the sets of a forgotten exporter."""
-        gone: list[Waiter] = []
+        gone: list[WaitingSet] = []
         room = self._rooms.pop(exporter, None)
         while room is not None and room.waiters:
             gone.append(self._leave(room))
@@ -85,7 +85,7 @@ class WaitingRoom:
     def __len__(self) -> int:
         return sum(len(room.waiters) for room in self._rooms.values())
 
-    def _leave(self, room: _Room) -> Waiter:
+    def _leave(self, room: _Room) -> WaitingSet:
         waiter = room.pop()
         self.octets -= len(waiter.octets) + OVERHEAD
         return waiter
@@ -99,11 +99,11 @@ class _Room:
     """The sets of one exporter."""
 
     def __init__(self) -> None:
-        self.waiters: OrderedDict[int, Waiter] = OrderedDict()
+        self.waiters: OrderedDict[int, WaitingSet] = OrderedDict()
         self.numbers: dict[Hashable, dict[int, None]] = {}
         self.octets = self.given = 0
 
-    def put(self, waiter: Waiter) -> int:
+    def put(self, waiter: WaitingSet) -> int:
         self.waiters[self.given] = waiter
         self.numbers.setdefault(waiter.key, {})[self.given] = None
         self.given += 1
@@ -111,10 +111,10 @@ class _Room:
         self.octets += size
         return size
 
-    def oldest(self) -> Waiter:
+    def oldest(self) -> WaitingSet:
         return next(iter(self.waiters.values()))
 
-    def pop(self) -> Waiter:
+    def pop(self) -> WaitingSet:
         number, waiter = self.waiters.popitem(last=False)
         numbers = self.numbers[waiter.key]
         del numbers[number]
@@ -123,10 +123,10 @@ class _Room:
         self.octets -= len(waiter.octets) + OVERHEAD
         return waiter
 
-    def take(self, key: Hashable) -> list[Waiter]:
+    def take(self, key: Hashable) -> list[WaitingSet]:
         return list(self._taken(key))
 
-    def _taken(self, key: Hashable) -> Iterator[Waiter]:
+    def _taken(self, key: Hashable) -> Iterator[WaitingSet]:
         for number in self.numbers.pop(key, {}):
             waiter = self.waiters.pop(number)
             self.octets -= len(waiter.octets) + OVERHEAD

@@ -94,7 +94,7 @@ def head(data: Octets, at: int, end: int, heads: Ints, i: int) -> tuple[int, int
 
 
 @compiled
-def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> int:
+def unpack_messages(data: Octets, offset: Ints, length: Ints, heads: Ints, sets: Ints) -> int:
     """Fill the heads [HEADS, datagrams] and sets [SETS, room]; return the number of sets, -1 if there is no room.
 
     The number of sets is at most a quarter of the octets plus the datagrams. A truncated set ends with its message.

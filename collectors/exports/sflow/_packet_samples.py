@@ -29,7 +29,7 @@ class Samples:
             if many < 0:
                 self.heads: Ints = np.zeros((walks.HEADS, n), np.int64)
                 table: Ints = np.full((walks.COLUMNS, room + 1), -1, np.int64)
-                many = walks.walk(octets, datagrams.offset, datagrams.length, self.heads, table)
+                many = walks.unpack_datagrams(octets, datagrams.offset, datagrams.length, self.heads, table)
         self.columns = table[:, :many].copy()
         self.count_all = many
         self.status: Ints = self.heads[walks.FAULT].copy()

@@ -32,7 +32,7 @@ _GENERIC_COUNTERS, COUNTERS_OCTETS = 1, 88
 
 
 @compiled
-def walk(data: Octets, offset: Ints, length: Ints, heads: Ints, samples: Ints) -> int:
+def unpack_datagrams(data: Octets, offset: Ints, length: Ints, heads: Ints, samples: Ints) -> int:
     """Fill the heads [HEADS, datagrams], zeroed, and samples [COLUMNS, room], all -1; return the number of samples.
 
     Returns -1 if there is no room. There are at most an eighth of the octets as many samples.
@@ -89,7 +89,7 @@ def sample(data: Octets, kind: int, at: int, end: int, samples: Ints, row: int) 
         samples[BAD, row] = 1
         return
     samples[KIND, row] = kind
-    told(data, kind, at, samples, row)
+    read_sample_head(data, kind, at, samples, row)
     at += _HEADS[kind]
     for _ in range(long(data, at - 4)):
         if end - at < 8 or long(data, at + 4) > end - at - 8:
@@ -105,7 +105,7 @@ def sample(data: Octets, kind: int, at: int, end: int, samples: Ints, row: int) 
 
 
 @compiled
-def told(data: Octets, kind: int, at: int, samples: Ints, row: int) -> None:
+def read_sample_head(data: Octets, kind: int, at: int, samples: Ints, row: int) -> None:
     """Read the head of a sample: sampling rate, interfaces, drop reason."""
     if kind == FLOW:
         samples[RATE, row] = long(data, at + 8)

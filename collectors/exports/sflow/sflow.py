@@ -67,7 +67,7 @@ class _Agent:
         self.expected: OrderedDict[tuple[str, int], int] = OrderedDict()
         self.behind: dict[int, str] = {}  # the only source address of incoming packets; empty if there are several
 
-    def meet(self, interface: int, address: str) -> None:
+    def set_interface_address(self, interface: int, address: str) -> None:
         """Record that a packet of an address came in by an interface."""
         if len(self.behind) < MAX_INTERFACES and self.behind.setdefault(interface, address) != address:
             self.behind[interface] = ""
@@ -153,7 +153,7 @@ class SflowDecoder:
         if (which[1:] < which[:-1]).any():
             order = np.argsort(which, kind="stable")
             which, columns = which[order], {name: column[order] for name, column in columns.items()}
-        self._meet(samples, which, columns, books)
+        self._set_interface_addresses(samples, which, columns, books)
         self._keep_delays(samples, which, columns, accounts)
         self._keep_drops(samples, which, columns, accounts)
         told = np.zeros(samples.count_all, np.bool_)
@@ -169,7 +169,7 @@ class SflowDecoder:
         rate = np.maximum(s[walks.RATE, which], 0)  # 0: the agent does not know it
         return {**columns, "start_ns": time, "end_ns": time, "sampling_rate": rate, "exporter": samples.exporter[which]}
 
-    def _meet(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
+    def _set_interface_addresses(self, samples: Samples, which: Ints, columns: Columns, books: list[_Agent | None]) -> None:
         """Learn from samples which source addresses enter by which interface."""
         some = slice(None, None, len(which) // SAMPLES_PER_BATCH + 1)
         rows, protocol = which[some], columns["protocol"][some]
@@ -179,7 +179,7 @@ class SflowDecoder:
         endpoints = self._frames.endpoints
         for code, interface, src in set(zip(*(column.tolist() for column in met), strict=True)):
             if (agent := books[code]) is not None:
-                agent.meet(interface, endpoints[src])
+                agent.set_interface_address(interface, endpoints[src])
 
     def _keep_delays(self, samples: Samples, which: Ints, columns: Columns, accounts: Accounts) -> None:
         s = samples.columns

@@ -77,7 +77,7 @@ class Incident(job_schemas.Model):
     logs: dict[str, Any]
 
 
-class Brief(job_schemas.Model):
+class IncidentSummary(job_schemas.Model):
     """An incident in brief."""
 
     id: str
@@ -131,7 +131,7 @@ def join(
     return Response(encode_json(made.to_json()), 202, headers, JSON)
 
 
-@router.get("/incidents", response_model=job_schemas.Listed[Brief], responses=list_responses("incidents", 404))
+@router.get("/incidents", response_model=job_schemas.Listed[IncidentSummary], responses=list_responses("incidents", 404))
 def incidents(
     request: Request,
     service: ServiceParameter,

@@ -67,7 +67,7 @@ def _jobs(shown: list[Json]) -> Iterator[Count]:
         numbers: Numbers = {(job["id"],): float(found) * factor for job in shown if (found := value(job)) is not None}
         return Count(name, meaning, numbers, ("job",), level=True)
 
-    about: Numbers = {(job["id"], *_about(job)): 1.0 for job in shown}
+    about: Numbers = {(job["id"], *_job_labels(job)): 1.0 for job in shown}
     yield Count(
         "prism_job_info",
         "what a job is called and how it is laid out",
@@ -93,7 +93,7 @@ def _jobs(shown: list[Json]) -> Iterator[Count]:
     yield Count("prism_job_findings_open", "open findings", open_, ("job", "severity"), level=True)
 
 
-def _about(job: Json) -> tuple[str, str, str, str, str]:
+def _job_labels(job: Json) -> tuple[str, str, str, str, str]:
     booked = job["scheduler"] or {}
     sizes = " x ".join(f"{kind.upper()} {size}" for kind, size in job["layout"].items() if size > 1)
     return job["name"] or "", booked.get("user") or "", booked.get("queue") or "", sizes, job["state"]

@@ -99,7 +99,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ServerRequest:
     """Options of the web server.
 
     `at`: [ADDRESS:]PORT; `tokens`, `uploads`: file and folder, if any; `proxies`: as in `served`; `names`: host names of the
@@ -115,7 +115,7 @@ class Wish:
 
 
 @contextmanager
-def serve(service: Service, wish: Wish) -> Iterator[str]:
+def serve(service: Service, wish: ServerRequest) -> Iterator[str]:
     """Serve with these options while the context lasts; yields the address. Raises ValueError, OSError."""
     where = parse_endpoint("pages", wish.at)
     proxies = [str(network) for network in parse_networks(wish.proxies)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from collectors.columns.record import Flows
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.exports.datagrams import Datagrams
 
 WHEN = 1_795_214_542  # seconds since the epoch
@@ -144,7 +144,7 @@ def check_laws(tally: Mapping[str, int], exporters: Mapping[str, Mapping[str, in
     """Everything received is accounted for, in all and by exporter."""
     for book in (tally, *exporters.values()):
         for unit in (DATAGRAMS, RECORDS):
-            ledger = Ledger.of(book, unit)
+            ledger = CounterTable.of(book, unit)
             assert ledger.unaccounted == 0, (unit, book)
             assert min(ledger.received, ledger.decoded, ledger.waiting, *ledger.errors.values(), 0) == 0, (unit, book)
-        assert Ledger.of(book, RECORDS).undelivered == 0, book
+        assert CounterTable.of(book, RECORDS).undelivered == 0, book

@@ -84,7 +84,7 @@ def drained(where, spool):
     """What was known already, when the store has all that is spooled."""
     made = sink(where, spool)
     drain(made)
-    fates = made.fates()
+    fates = made.records_by_result()
     assert made.taken == sum(fates.values())
     assert not any(reason.startswith("dropped") for reason in fates)
     made.close()
@@ -119,19 +119,19 @@ def kill_servers(server, spool, times, *, seed=0, most_s=0.3):
     rng, made, number = random.Random(seed), sink(server.url, spool), 0
     for _ in range(times):
         until = time.monotonic() + rng.uniform(0.05, most_s)
-        before = made.fates()["stored"]
-        while time.monotonic() < until or made.fates()["stored"] == before:
+        before = made.records_by_result()["stored"]
+        while time.monotonic() < until or made.records_by_result()["stored"] == before:
             made.write(stores.flows(STEP, now_ns=time.time_ns(), first=number, seed=number))
             number += STEP
             made.tick(time.time_ns())
-            while len(made.spool) > FEW and made.fates()["stored"] == before:
+            while len(made.spool) > FEW and made.records_by_result()["stored"] == before:
                 assert time.monotonic() < until + 120, made.health()
                 time.sleep(0.001)
         server.kill()
         server.start()
     made.flush()
     drain(made)
-    fates = made.fates()
+    fates = made.records_by_result()
     made.close()
     assert made.taken == sum(fates.values()) == number
     return counted(server.url, [(0, number)]), fates["deduplicated"]
@@ -160,7 +160,7 @@ def leave_servers(server, spool, seconds):
     made.flush()
     drain(made)
     made.close()
-    assert made.taken == sum(made.fates().values()) == number
+    assert made.taken == sum(made.records_by_result().values()) == number
     return counted(server.url, [(0, number)]), spooled
 
 

@@ -6,8 +6,8 @@ def test_few_lines_whatever_the_file():
     for i in range(1000):
         damage.skip(100 * i, 100 * i + 40, "damaged packet record")
         damage.cut(100 * i, 9999, 60)
-    damage.mend(FRACTION, 1200)
-    damage.mend(FRACTION, 0)
+    damage.count_corrected_times(FRACTION, 1200)
+    damage.count_corrected_times(FRACTION, 0)
     damage.finish()
     assert damage.skipped == {"damaged packet record": 1000}
     assert damage.lines[0] == "a.pcap: offset 0: damaged packet record; 40 octets skipped, reading continues at offset 40"

@@ -1,5 +1,5 @@
 from collectors.exports import counter_names
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 
 
 def test_a_ledger_is_read_from_a_tally_and_says_what_is_missing():
@@ -14,8 +14,8 @@ def test_a_ledger_is_read_from_a_tally_and_says_what_is_missing():
         counter_names.dropped("no ip"): 2,
         counter_names.error(DATAGRAMS, "cut off"): 7,
     }
-    book = Ledger.of(tally, RECORDS)
+    book = CounterTable.of(tally, RECORDS)
     assert (book.errors, book.dropped) == ({"cut off": 2}, {"no ip": 2})
     assert (book.unaccounted, book.undelivered) == (1, 0)
-    assert Ledger.of(tally, DATAGRAMS).errors == {"cut off": 7}
-    assert Ledger.of({}, DATAGRAMS).unaccounted == 0
+    assert CounterTable.of(tally, DATAGRAMS).errors == {"cut off": 7}
+    assert CounterTable.of({}, DATAGRAMS).unaccounted == 0

@@ -48,9 +48,9 @@ def test_the_kernel_drops_part_of_what_one_sender_floods(host):
         assert found[mapped + HERE] == 1000
         assert 0 < found[mapped + THERE] < 3 * 1000 / CUT_DIVISOR
         assert dropped_datagrams(sock) == 2000 - sum(found.values())
-        throttle.ease((1 << 60) + EASE_NS)
+        throttle.raise_chances((1 << 60) + EASE_NS)
         for i in range(2, 100):
-            throttle.ease((1 << 60) + i * 2 * EASE_NS)
+            throttle.raise_chances((1 << 60) + i * 2 * EASE_NS)
         assert not throttle.chances
         send(port, [b"x"] * 1000, sender="127.0.0.2")
         assert received(sock) == {mapped + THERE: 1000}
@@ -98,7 +98,7 @@ def test_a_cut_that_is_not_enough_goes_on_later_and_what_was_too_much_is_tried_s
         assert MIN_CHANCE <= second < first
         steps = []
         for i in range(1, 12):
-            throttle.ease(now + WAIT_NS + i * 2 * EASE_NS)
+            throttle.raise_chances(now + WAIT_NS + i * 2 * EASE_NS)
             steps.append(throttle.chances[THERE])
         assert steps[0] / second == pytest.approx(2 if 4 * second < first else 1.1)
         assert steps[-1] / steps[-2] == pytest.approx(1.1)

@@ -12,7 +12,7 @@ from collectors.exports.evidence import REASONS
 from collectors.exports.evidence_store import switch_delays
 from collectors.exports.sflow.sflow import SflowDecoder, warm
 from collectors.listening import receiver_threads
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.listener import FAILED, Listener
 from collectors.listening.receiver_threads import Intake
 from collectors.listening.udp_sockets import Endpoint, is_pressed, open_socket
@@ -30,7 +30,7 @@ def listening():
 
     def make(*, decoder=None, sink=None, **admission):
         sock, _ = open_socket(Endpoint("ipfix", "127.0.0.1", 0), buffer=8 << 20)
-        inbox, stop = Inbox(), threading.Event()
+        inbox, stop = DatagramQueue(), threading.Event()
         sink = Kept() if sink is None else sink
         listener = Listener(
             Intake([("ipfix", sock)], Admission(**admission), inbox), inbox, {"ipfix": decoder or Lengths()}, sink
@@ -189,7 +189,7 @@ def test_one_exporter_that_floods_does_not_push_out_another(listening, monkeypat
             return super().decode(datagrams)
 
     monkeypatch.setattr(
-        receiver_threads, "Receiver", lambda sock, make=receiver_threads.Receiver: make(sock, slots=256, slabs=3)
+        receiver_threads, "Receiver", lambda sock, make=receiver_threads.Receiver: make(sock, slots=256, blocks=3)
     )
     monkeypatch.setattr(receiver_threads, "is_pressed", lambda sock, share: is_pressed(sock, share=min(share, 0.25)))
     monkeypatch.setattr(receiver_threads.Throttle, "press", lambda *_: None)

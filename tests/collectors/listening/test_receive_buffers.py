@@ -28,7 +28,7 @@ def payloads(received, rows):
     found = [data[at : at + length] for at, length in zip(begin.tolist(), received.length[rows].tolist(), strict=True)]
     if received.whole:
         places = zip(received.places(rows).tolist(), received.length[rows].tolist(), strict=True)
-        assert [bytes(received.slab.data[at : at + length]) for at, length in places] == found
+        assert [bytes(received.block.data[at : at + length]) for at, length in places] == found
     return found
 
 
@@ -56,11 +56,11 @@ def test_what_the_kernel_joined_are_datagrams_again(host, joined):
             assert payloads(found, rows[1::7]) == expected[1::7]
             assert [found.head(row, 30) for row in rows] == [payload[:30] for payload in expected]
             assert found.senders == [socket.inet_pton(sock.family, host)]
-            assert found.slab.stride == (WIDE if turn and joined else STRIDE)
+            assert found.block.stride == (WIDE if turn and joined else STRIDE)
             assert found.whole == (turn > 0 or not joined)
             assert found.prefers_wide == joined
             reader.turn()
-            reader.give_back(found.slab)
+            reader.give_back(found.block)
 
 
 def test_slots_are_narrow_again_when_messages_are_short():
@@ -70,7 +70,7 @@ def test_slots_are_narrow_again_when_messages_are_short():
             burst(sock, 1000, bytes(octets))
             assert reader.fill() == 1
             found = reader.received()
-            assert (sum(found.length.tolist()), found.slab.stride) == (octets, stride)
+            assert (sum(found.length.tolist()), found.block.stride) == (octets, stride)
             reader.clear()
 
 
@@ -85,11 +85,11 @@ def test_senders_are_distinguished():
         assert found.sender.tolist() == [0] * 3 + [1] * 3 + [0] * 3 + [2] * 3
 
 
-def test_nobody_waits_for_a_slab_for_ever():
+def test_nobody_waits_for_a_block_for_ever():
     sock, reader = receiver()
     with sock:
         assert reader.wait(60)
-        first = reader._slab
+        first = reader._block
         for _ in range(7):
             reader.turn()
         assert not reader.wait(0.01)

@@ -5,7 +5,7 @@ import pytest
 
 from collectors.exports.admission import LIMITED, Admission, parse_networks
 from collectors.listening import receiver_threads as module
-from collectors.listening.datagram_queue import Inbox
+from collectors.listening.datagram_queue import DatagramQueue
 from collectors.listening.receiver_threads import Intake, has_templates
 from collectors.listening.udp_sockets import Endpoint, open_socket
 from tests.collectors.builders.toys import send, until
@@ -18,7 +18,7 @@ def started():
 
     def make(*kinds, admission=None, buffer=1 << 20, **knobs):
         sockets = [(kind, open_socket(Endpoint(kind, "127.0.0.1", 0), buffer=buffer)[0]) for kind in kinds]
-        inbox = Inbox()
+        inbox = DatagramQueue()
         made.append(Intake(sockets, admission or Admission(), inbox, **knobs))
         return made[-1], inbox, [sock.getsockname()[1] for _, sock in sockets]
 
@@ -60,7 +60,7 @@ def test_datagrams_of_several_sockets_come_with_their_kind_and_sender(started):
 
 @pytest.mark.parametrize("size", [100, 3000])
 def test_many_at_once_are_whole_and_in_order_whether_copied_or_not(started, monkeypatch, size):
-    monkeypatch.setattr(module, "Receiver", lambda sock: module_receiver(sock, slots=64, slabs=3))
+    monkeypatch.setattr(module, "Receiver", lambda sock: module_receiver(sock, slots=64, blocks=3))
     intake, inbox, (port,) = started("ipfix", buffer=8 << 20)
     payloads = [struct.pack(">I", i) * (size // 4) for i in range(1000)]
     send(port, payloads)  # they wait in the kernel

@@ -83,8 +83,8 @@ def test_some_rows_only_and_who_sent_them():
         assert [batch.senders[i] for i in batch.sender] == [bytes([127, 0, 0, i]) for i in (1, 2, 1)]
 
 
-def test_slabs_are_bounded_filled_in_turn_and_used_again():
-    sock, receiver = sent([bytes([i]) for i in range(9)], slots=2, slabs=2)
+def test_blocks_are_bounded_filled_in_turn_and_used_again():
+    sock, receiver = sent([bytes([i]) for i in range(9)], slots=2, blocks=2)
     with sock:
         assert receiver.fill() == 2
         first = receiver.received()
@@ -95,10 +95,10 @@ def test_slabs_are_bounded_filled_in_turn_and_used_again():
         assert receiver.fill() == 0  # there is no room
         assert (first.head(0, 9), first.head(1, 9)) == (b"\0", b"\1")
         assert (receiver.received().head(0, 9), receiver.received().head(1, 9)) == (b"\2", b"\3")
-        receiver.give_back(first.slab)
+        receiver.give_back(first.block)
         receiver.turn()
         assert receiver.fill() == 2
-        assert receiver.received().slab is first.slab
+        assert receiver.received().block is first.block
         assert receiver.received().head(0, 9) == b"\4"
 
 

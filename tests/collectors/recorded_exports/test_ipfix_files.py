@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import zstandard
 
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.packets.plain_decoder import DecodeError
 from collectors.recorded_exports.ipfix_files import is_ipfix, read
 from tests.collectors.builders import exports as x
@@ -24,7 +24,7 @@ def test_messages_one_after_the_other(tmp_path, pack, batch_octets):
     flows, tally, warnings = read(path, batch_octets=batch_octets)
     assert (len(flows), flows.exporters) == (119, ("leaf0",))
     assert np.all(np.diff(flows.start_ns) >= 0)
-    assert Ledger.of(tally, DATAGRAMS).decoded == 61
+    assert CounterTable.of(tally, DATAGRAMS).decoded == 61
     assert ({name: n for name, n in tally.items() if "lost" in name}, warnings) == ({}, [])
     assert read(path, exporter="spine1")[0].exporters == ("spine1",)
 
@@ -59,7 +59,7 @@ def test_what_comes_before_the_damage_is_kept(tmp_path, octets, told, left):
         assert warning.startswith(f"{path}: offset ")
         assert warning.endswith(told)
         assert left is None or len(flows) == 119 - left
-        assert Ledger.of(tally, RECORDS).unaccounted == 0
+        assert CounterTable.of(tally, RECORDS).unaccounted == 0
 
 
 @pytest.mark.parametrize(

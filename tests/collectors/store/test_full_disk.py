@@ -30,19 +30,19 @@ PROGRAM = textwrap.dedent(
     def until(condition):
         end = time.monotonic() + 60
         while not condition():
-            assert time.monotonic() < end, (sink.health(), sink.fates())
+            assert time.monotonic() < end, (sink.health(), sink.records_by_result())
             time.sleep(0.01)
 
     write()
-    until(lambda: sink.fates()["stored"] == 2000)
+    until(lambda: sink.records_by_result()["stored"] == 2000)
     stores.fill(ballast)
     write()
-    until(lambda: sink.health()["state"] != "ok" or number > sink.fates()["stored"] + 2000 and write())
+    until(lambda: sink.health()["state"] != "ok" or number > sink.records_by_result()["stored"] + 2000 and write())
     print(sink.health()["state"], sink.health()["error"], flush=True)
-    assert sink.taken == sum(sink.fates().values())
+    assert sink.taken == sum(sink.records_by_result().values())
     ballast.unlink()
     until(lambda: not len(sink.spool) and not sink.waiting or sink.tick(time.time_ns() + 61 * 10**9))
-    assert sink.fates()["stored"] == sink.taken == number, sink.fates()
+    assert sink.records_by_result()["stored"] == sink.taken == number, sink.records_by_result()
     database = opened(str(disk / "store"))
     found = sorted(database.query("SELECT busy_ns FROM flows")["busy_ns"].tolist())
     assert found == list(range(number))

@@ -20,7 +20,7 @@ def until(condition, seconds=60):
 
 
 def law(sink):
-    return sink.taken - sum(sink.fates().values())
+    return sink.taken - sum(sink.records_by_result().values())
 
 
 def numbers(database):
@@ -41,7 +41,7 @@ def test_records_are_stored_once_rolled_up_and_the_sums_come_out_even(sink):
         assert law(sink) == 0
     sink.flush()
     until(lambda: not len(sink.spool))
-    assert sink.fates() == {"stored": 3500, "deduplicated": 0, "waiting": 0, "spooled": 0}
+    assert sink.records_by_result() == {"stored": 3500, "deduplicated": 0, "waiting": 0, "spooled": 0}
     database = opened(sink.where)
     assert numbers(database) == list(range(3500))
     assert database.query("SELECT sum(records) AS n FROM flow_pairs")["n"][0] == 3500
@@ -56,9 +56,9 @@ def test_records_are_stored_once_rolled_up_and_the_sums_come_out_even(sink):
 def test_a_batch_goes_by_time_too(sink):
     sink.write(stores.flows(10, now_ns=time.time_ns()))
     sink.tick(time.time_ns())
-    assert sink.fates()["waiting"] == 10
+    assert sink.records_by_result()["waiting"] == 10
     sink.tick(time.time_ns() + 61 * 10**9)
-    until(lambda: sink.fates()["stored"] == 10)
+    until(lambda: sink.records_by_result()["stored"] == 10)
 
 
 def test_what_cannot_be_kept_is_dropped_by_reason(sink):
@@ -117,7 +117,7 @@ def test_what_lay_in_the_spool_is_left_until_it_is_stored(tmp_path):
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
     assert sink.left() <= 300
     until(lambda: sink.left() == 0)
-    assert sink.fates()["stored"] == 300
+    assert sink.records_by_result()["stored"] == 300
     sink.close()
 
 
@@ -134,7 +134,7 @@ def test_a_damaged_spool_costs_its_records_alone(tmp_path):
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
     until(lambda: not len(sink.spool))
     assert sink.taken == 300
-    assert sink.fates() == {
+    assert sink.records_by_result() == {
         "stored": 200,
         "deduplicated": 0,
         "waiting": 0,
@@ -156,7 +156,7 @@ def test_a_batch_that_was_in_already_is_known(tmp_path):
     (tmp_path / "spool" / batch.name).write_bytes(octets)
     sink = Storing(str(tmp_path / "store"), tmp_path / "spool", rows=100)
     until(lambda: not len(sink.spool))
-    assert sink.fates() == {"stored": 0, "deduplicated": 100, "waiting": 0, "spooled": 0}
+    assert sink.records_by_result() == {"stored": 0, "deduplicated": 100, "waiting": 0, "spooled": 0}
     database = opened(sink.where)
     assert numbers(database) == list(range(100))
     assert database.query("SELECT sum(records) AS n FROM flow_pairs")["n"][0] == 100
@@ -172,7 +172,7 @@ def test_a_full_spool_holds_what_was_acknowledged_and_counts_the_rest(tmp_path):
         sink.write(stores.flows(1000, now_ns=time.time_ns(), first=1000 * i))
         assert law(sink) == 0
     assert sink.dropped["spool full"] > 0
-    assert sink.fates()["spooled"] > 0
+    assert sink.records_by_result()["spooled"] > 0
     assert sink.health()["state"] == "failed"
     sink.close(patience_s=0)
 
@@ -183,11 +183,11 @@ def test_a_server_that_is_away_is_waited_for(tmp_path):
         sink = Storing(server.url, tmp_path / "spool", rows=1000)
         sink.write(stores.flows(2000, now_ns=time.time_ns()))
         assert sink.health()["state"] == "waiting"
-        assert sink.fates()["spooled"] == 2000
+        assert sink.records_by_result()["spooled"] == 2000
         server.start()
         until(lambda: not len(sink.spool))
         assert sink.health()["state"] == "ok"
-        assert sink.fates()["stored"] == 2000
+        assert sink.records_by_result()["stored"] == 2000
         database = opened(server.url)
         database.query("ALTER TABLE flows DROP COLUMN octets")
         sink.write(stores.flows(1000, now_ns=time.time_ns(), first=2000))
@@ -210,7 +210,7 @@ def test_tables_that_somebody_dropped_are_made_again(tmp_path):
             database.close()
             sink.write(stores.flows(1000, now_ns=time.time_ns(), first=count))
             count += 1000
-            until(lambda n=count: sink.fates()["stored"] == n and sink.health()["state"] == "ok")
+            until(lambda n=count: sink.records_by_result()["stored"] == n and sink.health()["state"] == "ok")
         database = opened(server.url)
         assert numbers(database) == list(range(2000, 3000))
         database.close()

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.columns.record import COLUMNS, Flows
 from collectors.operations.metrics import flat
-from collectors.writers.sinks import JsonLines, Nowhere
+from collectors.writers.sinks import JsonLines, NullSink
 from tests.collectors.builders.toys import Child
 
 FLOWS = Flows.build(
@@ -72,7 +72,7 @@ with signals() as asked:
 
 
 def test_nowhere_counts():
-    sink = Nowhere()
+    sink = NullSink()
     sink.write(FLOWS)
     sink.tick(0)
     sink.close()

@@ -9,12 +9,12 @@ from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Transits
 from collectors.exports.evidence import Delays
 from collectors.exports.evidence_store import EvidenceBuffer
-from collectors.writers.sinks import Nowhere
+from collectors.writers.sinks import NullSink
 from prism.app.analysis_thread import Analysis, WatchedSink, witnessing
 from prism.findings.same_finding import is_claim
 from prism.live.board_changes import changes
 from prism.live.live_analysis import Watch
-from prism.live.stalled_process import Pulse
+from prism.live.stalled_process import ProcessActivity
 from prism.recordings.timed_playback import moved, play, ticks
 from prism.storage import live_state
 from prism.storage.live_state import State, job_from, job_json
@@ -76,7 +76,7 @@ def test_after_a_restart_nothing_is_told_twice(tmp_path):
             assert again == []
             known.append(shown(watch.boards.newest))
             assert known[-1] == known[max(len(known) - 2, 0)]  # findings with their evidence, windows, steps
-            played(analysis, clock, flows, transits, WatchedSink(Nowhere(), watch, clock=clock), until=until)
+            played(analysis, clock, flows, transits, WatchedSink(NullSink(), watch, clock=clock), until=until)
             told.append({(c.id, c.opened_ns) for c in watch.boards.newest.cases if is_claim(c.finding)})
             names.append({status.id for status in watch.boards.newest.jobs})
             known.append(shown(watch.boards.newest))
@@ -133,7 +133,7 @@ def test_after_a_restart_a_job_with_long_steps_is_judged_at_once():
     since, end, members = past.for_what[1]
     assert (end, set(members)) == (until - 120 * SECOND, set(known.job.endpoints))
     assert 20 * known.step_ns < until - since < 28 * known.step_ns
-    board = watch.look(until)
+    board = watch.analyse_window(until)
     assert [len(job_ends(status.found.timeline)) >= 20 for status in board.jobs] == [True] * len(names)
 
 
@@ -169,9 +169,9 @@ def test_records_that_others_store_are_analysed_once_each():
 
 
 def test_while_the_process_is_held_up_nothing_is_analysed_and_what_was_lost_is_a_gap():
-    first, pulse = 1000 * SECOND, Pulse()
+    first, activity = 1000 * SECOND, ProcessActivity()
     clock, watch, seen = Clock(first), Watch(), {}
-    analysis = Analysis(watch, pulse=pulse, clock=clock)
+    analysis = Analysis(watch, activity=activity, clock=clock)
     stopped, going = first + 8 * SECOND, first + 14 * SECOND
     for now in range(first, first + 20 * SECOND, SECOND // 10):
         clock.now = now
@@ -179,7 +179,7 @@ def test_while_the_process_is_held_up_nothing_is_analysed_and_what_was_lost_is_a
             continue
         if now == going:
             assert not analysis.turn()  # the analysis goes on before what listens does
-        pulse.beat(now)
+        activity.mark_running(now)
         columns = {"start_ns": [now - 10], "end_ns": [now - 5], "src": [0], "dst": [1], "octets": [9]}
         watch.add(Flows.build(columns, endpoints=("10.0.0.1", "10.0.0.2")), now)
         analysis.turn()
@@ -195,7 +195,7 @@ def test_a_window_that_fails_is_counted_and_the_next_one_comes():
     flows, _, topology, _ = capture("two_jobs")
     watch, stop = Watch(topology), threading.Event()
     analysis = Analysis(watch, clock=Clock(int(flows.end_ns.max()) + 60 * SECOND))
-    watch.look = lambda _now: 1 / 0
+    watch.analyse_window = lambda _now: 1 / 0
     watch.add(flows, int(flows.end_ns.max()))
     thread = threading.Thread(target=analysis.run, args=(stop,))
     thread.start()
@@ -212,12 +212,12 @@ def test_a_window_that_fails_is_counted_and_the_next_one_comes():
 
 def test_both_have_the_records():
     flows, _, _, _ = capture("two_jobs")
-    sink, watch = Nowhere(), Watch()
+    sink, watch = NullSink(), Watch()
     both = WatchedSink(sink, watch)
     both.write(replace(flows))
     both.tick(0)
     watch.take()
-    assert sink.records == len(watch.shelf) == len(flows)
+    assert sink.records == len(watch.recent) == len(flows)
     assert list(both.counts())
     both.close()
 
@@ -230,7 +230,7 @@ def test_delays_that_exporters_tell_of_are_on_the_shelf():
         hand_on()
         hand_on()
     watch.take()
-    found = watch.shelf.transits(0, 10 * SECOND)
+    found = watch.recent.transits(0, 10 * SECOND)
     assert [found.exporters[code] for code in found.sender] == ["leaf0", "leaf1"]
     assert found.delay_ns.tolist() == [7000, 7000]
 

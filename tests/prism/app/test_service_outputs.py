@@ -7,7 +7,7 @@ from urllib.error import HTTPError
 import pytest
 
 from collectors.operations.metrics import Count
-from prism.api.server.web_server import Wish
+from prism.api.server.web_server import ServerRequest
 from prism.app.service_outputs import to_all
 from prism.service.service_file import read
 from prism.service.tokens import Tokens
@@ -33,7 +33,7 @@ def address(caplog):
 
 def test_pages_show_the_counters_of_the_service(caplog):
     caplog.set_level("INFO")
-    with to_all(Wish("0"), None)(parts()):
+    with to_all(ServerRequest("0"), None)(parts()):
         url = address(caplog)
         assert "prism_own_total 7.0" in get(f"{url}/metrics")
         assert "<html" in get(url).lower()
@@ -42,7 +42,7 @@ def test_pages_show_the_counters_of_the_service(caplog):
 def test_whoever_scrapes_by_another_name_needs_the_token(tmp_path, caplog):
     caplog.set_level("INFO")
     secret = Tokens(tmp_path / "tokens.json").create("prometheus", "read")
-    with to_all(Wish("0.0.0.0:0", tmp_path / "tokens.json"), None)(parts()):
+    with to_all(ServerRequest("0.0.0.0:0", tmp_path / "tokens.json"), None)(parts()):
         port = address(caplog).rpartition(":")[2]
         url = f"http://127.0.0.1:{port}"
         assert "true" in get(f"{url}/healthz", Host="prism:8080")
@@ -54,7 +54,7 @@ def test_whoever_scrapes_by_another_name_needs_the_token(tmp_path, caplog):
 
 def test_a_service_is_noted_where_it_is_looked_for(tmp_path, caplog):
     caplog.set_level("INFO")
-    with to_all(Wish("0"), None, tmp_path)(parts()):
+    with to_all(ServerRequest("0"), None, tmp_path)(parts()):
         running = read(tmp_path)
         assert running.url == address(caplog)
         assert "prism_own" in get(f"{running.url}/metrics", Authorization=f"Bearer {running.token}")
@@ -63,7 +63,7 @@ def test_a_service_is_noted_where_it_is_looked_for(tmp_path, caplog):
 
 @pytest.mark.parametrize("tokens", [None, "tokens.json"])
 def test_without_a_token_others_are_not_answered_and_it_says_what_to_do(tokens, tmp_path):
-    wish = Wish("*:0", tokens and tmp_path / tokens)
+    wish = ServerRequest("*:0", tokens and tmp_path / tokens)
     with pytest.raises(ValueError, match=r"prism token create NAME --tokens"), to_all(wish, None)(parts()):
         pass
 

@@ -49,7 +49,7 @@ def test_a_store_is_made_seen_and_pruned(where, tmp_path):
     sink.write(stores.flows(50, now_ns=now))
     sink.write(stores.flows(50, now_ns=now - 20 * 86_400 * 10**9))
     sink.close(patience_s=60)
-    assert sink.fates()["stored"] == 100
+    assert sink.records_by_result()["stored"] == 100
     assert {t["name"]: t["rows"] for t in json.loads(run("status", where, "--json").stdout)}["flows"] == 100
     pruned = run("prune", where, "--keep", "10d")
     assert "kept for 10 days" in pruned.stdout

@@ -10,11 +10,11 @@ from collectors.columns.record import Transits, concatenated
 from prism.exporters.exporter_silence import (
     MAX_CONFIDENCE_BLIND,
     MAX_CONFIDENCE_LOST,
-    Heard,
+    ExporterReception,
+    doubt_outages,
     find_silent,
     loss_notes,
     records_of,
-    weaken,
 )
 from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import Watch
@@ -47,7 +47,7 @@ def played(flows, heard=lambda _now: {}):
     watch = Watch()
 
     def hearing(clock):
-        watch.hear(heard(clock))
+        watch.set_reception(heard(clock))
         return True
 
     return watch, list(play(watch, ticks(flows, Transits.empty(), every_s=0.5), wait=hearing))
@@ -126,7 +126,7 @@ def test_one_that_is_all_its_leaf_reports_may_hang_and_why_that_is_not_sure_is_r
 
 
 def test_one_whose_exporter_sends_other_datagrams_hangs_for_sure():
-    _, told = played(hung(), lambda now: {"leaf0": Heard(now)})
+    _, told = played(hung(), lambda now: {"leaf0": ExporterReception(now)})
     assert claims(told) == {("hang", ("10.10.2.1",))}
     (finding,) = [case.finding for case in told[-1].cases if is_claim(case.finding)]
     assert finding.confidence > MAX_CONFIDENCE_BLIND
@@ -138,16 +138,16 @@ def finding(kind="hang"):
 
 
 def test_an_outage_in_which_datagrams_were_lost_is_hardly_believed():
-    lost = {"leaf0": Heard(5 * SECOND, 7, 4 * SECOND), "leaf1": Heard(5 * SECOND)}
-    (told,) = weaken([finding()], lost)
+    lost = {"leaf0": ExporterReception(5 * SECOND, 7, 4 * SECOND), "leaf1": ExporterReception(5 * SECOND)}
+    (told,) = doubt_outages([finding()], lost)
     assert told.confidence == MAX_CONFIDENCE_LOST
     assert "leaf0" in told.evidence["collection"]
-    assert list(weaken([finding("slow_rank")], lost)) == [finding("slow_rank")]
-    assert list(weaken([finding()], {"leaf0": Heard(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
+    assert list(doubt_outages([finding("slow_rank")], lost)) == [finding("slow_rank")]
+    assert list(doubt_outages([finding()], {"leaf0": ExporterReception(5 * SECOND, 7, 60 * SECOND)})) == [finding()]
 
 
 def test_losses_are_reported_once():
-    before, now = {"a": Heard(1, 2, 1)}, {"a": Heard(5, 4, 3), "b": Heard(5)}
+    before, now = {"a": ExporterReception(1, 2, 1)}, {"a": ExporterReception(5, 4, 3), "b": ExporterReception(5)}
     (words,) = loss_notes(before, now)
     assert words.startswith("exporter a: 2 datagrams or records were lost until 00:00:00 UTC")
     assert list(loss_notes(now, now)) == []

@@ -18,7 +18,7 @@ from prism.service.service_settings import Service
 from prism.storage import live_state
 from prism.topology import Endpoint, Topology
 from prism.tracking.board import Board, Boards, board_of
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.views import finding_views, html_report
 from tests.prism.alerts.stories import NOW, finding, notification, receiver
 from tests.prism.web.conftest import GENEROUS
@@ -152,7 +152,7 @@ def test_the_service_answers_and_sends_the_same_title(known):
 
 def test_a_stored_case_has_no_title_of_its_own(make_finding):
     (case,) = board_of(Diagnosis(Source((), 0, 0, {}, 0, 0), (), (make_finding(),))).cases
-    stored = live_state.trail_json(Trail(case, 0.1, 4, told=True))
+    stored = live_state.tracked_json(TrackedFinding(case, 0.1, 4, told=True))
     assert "title" not in stored["finding"]
-    assert live_state.trail_from(json.loads(json.dumps(stored))).case.finding.ids == case.finding.ids
+    assert live_state.tracked_from(json.loads(json.dumps(stored))).case.finding.ids == case.finding.ids
     assert live_state.finding_from(json_report.finding_json(case.finding)).ids == case.finding.ids

@@ -151,7 +151,7 @@ def test_clocks_that_are_wrong_hold_up_nobody():
 def test_nothing_is_nothing():
     watch = Watch()
     assert not watch.due(SECOND)
-    board = watch.look(SECOND)
+    board = watch.analyse_window(SECOND)
     assert (board.jobs, board.cases) == ((), ())
 
 
@@ -162,13 +162,13 @@ def test_a_collection_that_stops_is_told_and_is_no_hang():
     told = list(play(watch, ticks(flows.take(flows.end_ns < stop), transits)))
     assert told[-1].jobs
     assert not watch.unheard
-    later = [watch.look(stop + after * SECOND) for after in (2, 5)]
+    later = [watch.analyse_window(stop + after * SECOND) for after in (2, 5)]
     assert claims([*told, *later]) == []
     assert watch.unheard
     assert any("no records from any exporter" in text for text in later[-1].unexplained)
     rest = flows.take(flows.start_ns > stop + 3 * SECOND)
     watch.add(rest, int(rest.end_ns.max()))
-    assert not any("exporter" in text for text in watch.look(int(rest.end_ns.max())).unexplained)
+    assert not any("exporter" in text for text in watch.analyse_window(int(rest.end_ns.max())).unexplained)
     assert not watch.unheard
 
 
@@ -188,7 +188,7 @@ def watched(flows, transits):
     watch = Watch()
     told = list(play(watch, ticks(flows, transits)))
     end = int(flows.end_ns.max())
-    return watch, told + [watch.look(end + after * SECOND) for after in (1, 2, 3, 4)]
+    return watch, told + [watch.analyse_window(end + after * SECOND) for after in (1, 2, 3, 4)]
 
 
 def test_a_job_alone_that_falls_silent_hangs_but_that_is_less_sure():

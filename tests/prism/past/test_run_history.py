@@ -28,7 +28,7 @@ def later(board, state="running"):
 
 def test_runs_outlive_a_restart(board, database):
     runs = Runs(database)
-    assert runs.look(board) == 1
+    assert runs.measure_jobs(board) == 1
     [one] = Runs(database).all()
     assert one.job == board.jobs[0].id
     assert [one] == list(runs.all())
@@ -37,11 +37,11 @@ def test_runs_outlive_a_restart(board, database):
 def test_a_job_is_measured_again_when_it_ends_or_from_time_to_time(board):
     now = [0.0]
     runs = Runs(clock=lambda: now[0])
-    assert (runs.look(board), runs.look(board)) == (1, 0)
-    assert runs.look(later(board)) == 0
-    assert runs.look(later(board, "ended")) == 1
+    assert (runs.measure_jobs(board), runs.measure_jobs(board)) == (1, 0)
+    assert runs.measure_jobs(later(board)) == 0
+    assert runs.measure_jobs(later(board, "ended")) == 1
     now[0] = 2 * EVERY_S
-    assert runs.look(board) == 1
+    assert runs.measure_jobs(board) == 1
     assert len(runs.all()) == 1
 
 

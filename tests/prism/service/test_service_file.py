@@ -4,13 +4,13 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from prism.service.service_file import NAME, Running, local_url, noted, read
+from prism.service.service_file import NAME, Running, local_url, read, service_note
 
 RUNNING = Running("http://127.0.0.1:8080", os.getpid(), "prism-data/store", "secret")
 
 
 def test_a_service_is_noted_for_its_owner_while_it_runs(tmp_path):
-    with noted(tmp_path, RUNNING) as path:
+    with service_note(tmp_path, RUNNING) as path:
         assert path.stat().st_mode & 0o777 == 0o600
         assert read(tmp_path) == RUNNING
         assert [one.name for one in tmp_path.iterdir()] == [NAME]
@@ -18,13 +18,13 @@ def test_a_service_is_noted_for_its_owner_while_it_runs(tmp_path):
 
 
 def test_what_a_later_service_noted_stays(tmp_path):
-    with noted(tmp_path, RUNNING):
+    with service_note(tmp_path, RUNNING):
         (tmp_path / NAME).write_text(json.dumps(asdict(replace(RUNNING, process=1))))
     assert read(tmp_path).process == 1
 
 
 def test_a_folder_that_takes_no_file_is_an_error(tmp_path):
-    with pytest.raises(OSError, match="No such file"), noted(tmp_path / "no", RUNNING):
+    with pytest.raises(OSError, match="No such file"), service_note(tmp_path / "no", RUNNING):
         pass
 
 

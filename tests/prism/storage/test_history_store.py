@@ -8,7 +8,7 @@ from prism.model import Job
 from prism.storage._job_history import blocks
 from prism.storage.history_store import BURST, EVERY_NS, HISTORY, RATE, SLOTS, Histories
 from prism.tracking.board import Case
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.job_tracking import Followed
 from prism.views import timeline_views
 from tests.prism.storage.test_job_history import longer
@@ -61,14 +61,14 @@ def test_only_what_changed_is_written(database, one, make_finding):
     assert rows(database, one.id) == count + 1
     again = histories.octets - first
     assert again < first / 4
-    trail = Trail(Case("c", replace(make_finding(), job=one.id), "open", 1, 1), 0.1, 1, told=True)
-    histories.save([one], [trail], at + EVERY_NS + 1)  # a case has opened: at once
+    entry = TrackedFinding(Case("c", replace(make_finding(), job=one.id), "open", 1, 1), 0.1, 1, told=True)
+    histories.save([one], [entry], at + EVERY_NS + 1)  # a case has opened: at once
     assert rows(database, one.id) == count + 2
     more, _ = longer(one.found, 50)
-    histories.save([replace(one, found=more)], [trail], at + 3 * EVERY_NS)
+    histories.save([replace(one, found=more)], [entry], at + 3 * EVERY_NS)
     total = histories.octets
     more, _ = longer(one.found, 51)
-    histories.save([replace(one, found=more)], [trail], at + 5 * EVERY_NS)
+    histories.save([replace(one, found=more)], [entry], at + 5 * EVERY_NS)
     assert histories.octets - total < first + again  # not all of the past
 
 

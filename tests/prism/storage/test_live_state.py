@@ -7,9 +7,9 @@ import pytest
 from collectors.clickhouse import drivers
 from prism.model import Job
 from prism.report.json_report import finding_json
-from prism.storage.live_state import CASES, State, finding_from, job_from, job_json, trail_from, trail_json
+from prism.storage.live_state import CASES, State, finding_from, job_from, job_json, tracked_from, tracked_json
 from prism.tracking.board import Case, Gap, Window
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.job_tracking import Followed
 
 NOW = time.time_ns()
@@ -41,17 +41,17 @@ def test_a_finding_comes_back_from_its_json(make_finding):
 
 def test_jobs_and_cases_come_back_as_they_were_last(database, make_finding):
     state = State(database)
-    trail = Trail(Case("c0", make_finding(), "open", NOW + 5, NOW + 5), 0.1, NOW, told=True)
-    state.save([job()], [trail, replace(trail, told=False)], [Window(NOW, NOW + 9, 5)], NOW + 9)
-    closed = replace(trail, case=replace(trail.case, state="closed", closed_ns=NOW + 19))
+    entry = TrackedFinding(Case("c0", make_finding(), "open", NOW + 5, NOW + 5), 0.1, NOW, told=True)
+    state.save([job()], [entry, replace(entry, told=False)], [Window(NOW, NOW + 9, 5)], NOW + 9)
+    closed = replace(entry, case=replace(entry.case, state="closed", closed_ns=NOW + 19))
     state.save([job(1.41e9)], [closed], [Window(NOW + 9, NOW + 19, 5, 1, 0.5)], NOW + 19)
-    jobs, trails, until, *_ = State(database).load()
+    jobs, tracked, until, *_ = State(database).load()
     assert until == NOW + 19
     assert [one.job for one in jobs] == [job().job]
     assert abs(jobs[0].step_ns / 1.4e9 - 1) < 0.05
-    (again,) = trails
+    (again,) = tracked
     assert (again.case.id, again.case.state, again.case.opened_ns) == ("c0", "closed", NOW + 5)
-    assert json.dumps(trail_json(again)) == json.dumps(trail_json(closed))
+    assert json.dumps(tracked_json(again)) == json.dumps(tracked_json(closed))
 
 
 def test_what_is_no_case_is_counted_and_skipped(database):
@@ -64,8 +64,8 @@ def test_what_is_no_case_is_counted_and_skipped(database):
 
 def test_json_of_jobs_and_trails_is_plain(make_finding):
     assert job_from(json.loads(json.dumps(job_json(job())))).job == job().job
-    trail = Trail(Case("c0", make_finding(), "open", 5, 5, usual={"step": 2.5}), 0.1, 4, told=True, usual_ns=3.5)
-    again = trail_from(json.loads(json.dumps(trail_json(trail))))
+    entry = TrackedFinding(Case("c0", make_finding(), "open", 5, 5, usual={"step": 2.5}), 0.1, 4, told=True, usual_ns=3.5)
+    again = tracked_from(json.loads(json.dumps(tracked_json(entry))))
     assert (again.usual_ns, again.case.usual) == (3.5, {"step": 2.5})
 
 

@@ -23,7 +23,7 @@ def both(request, tmp_path_factory):
         sink = Storing(where, folder / "spool", rows=1000)
         sink.write(flows)
         sink.close(patience_s=60)
-        assert sink.fates()["stored"] == 5000
+        assert sink.records_by_result()["stored"] == 5000
         return opened(where)
 
     if request.param == "embedded":

@@ -12,7 +12,7 @@ from prism.synth import simulation
 from prism.synth.scenario.specification import Cluster, Fault, Spec
 from prism.synth.scenario.specification import Job as Run
 from prism.tracking.board import Case, Gap
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.collection_gaps import CollectionGap
 from prism.tracking.job_tracking import Followed
 from prism.views import timeline_views
@@ -86,9 +86,9 @@ def test_steps_that_were_not_seen_whole_are_left_out():
     assert [(low / S, high / S) for low, high in told.hidden_intervals(KNOWN, gaps)] == [*known, (99.1, 104.6)]
     assert told.unseen == {"j": (99.1 * S, 105.1 * S)}
     assert told.since(KNOWN, 109 * S) == 0
-    kept = told.whole(KNOWN, flows(98, 99, 99.5, 104.5, 105, 105.5))
+    kept = told.exclude_gaps(KNOWN, flows(98, 99, 99.5, 104.5, 105, 105.5))
     assert kept.end_ns.tolist() == [98 * S, 99 * S, 105.5 * S]
-    assert len(told.whole(replace(KNOWN, job=replace(KNOWN.job, id="k")), flows(98, 99.5))) == 2
+    assert len(told.exclude_gaps(replace(KNOWN, job=replace(KNOWN.job, id="k")), flows(98, 99.5))) == 2
 
 
 def test_windows_begin_after_it_where_the_steps_on_both_sides_do_not_fit_together():
@@ -97,17 +97,20 @@ def test_windows_begin_after_it_where_the_steps_on_both_sides_do_not_fit_togethe
     assert told.with_steps(KNOWN, AFTER, 90 * S) == told
     apart = told.with_steps(KNOWN, stepping(*np.arange(90, 99), 105, 106, dp=4), 90 * S)
     assert apart.since(KNOWN, 109 * S) == 104 * S
-    assert len(apart.whole(KNOWN, flows(98, 99.5))) == 2
+    assert len(apart.exclude_gaps(KNOWN, flows(98, 99.5))) == 2
     longer = LOST.with_steps(KNOWN, stepping(105, 107, 109, 111), 104 * S)
     assert longer == LOST  # other steps
 
 
 def test_a_case_is_open_for_as_long_as_nobody_listens():
     case = Case("c", finding(90, 100), "open", 95 * S, 100 * S)
-    trails = [Trail(case, 0.1, 100 * S, told=True), Trail(replace(case, state="closed"), 0.1, 100 * S, told=True)]
-    assert [t.active_ns / S for t in LOST.extended(trails, 200 * S)] == [104, 100]
-    assert [t.active_ns / S for t in CollectionGap(100 * S).extended(trails, 200 * S)] == [200, 100]
-    assert list(CollectionGap().extended(trails, 200 * S)) == trails
+    tracked = [
+        TrackedFinding(case, 0.1, 100 * S, told=True),
+        TrackedFinding(replace(case, state="closed"), 0.1, 100 * S, told=True),
+    ]
+    assert [t.active_ns / S for t in LOST.extended(tracked, 200 * S)] == [104, 100]
+    assert [t.active_ns / S for t in CollectionGap(100 * S).extended(tracked, 200 * S)] == [200, 100]
+    assert list(CollectionGap().extended(tracked, 200 * S)) == tracked
 
 
 def test_what_shows_in_it_is_nobodys_fault():
@@ -148,11 +151,11 @@ def played(made, gone, back):
         if tick.clock_ns >= back and not over:
             before, watch, over = watch, Watch(), True
             past = made.flows.take(made.flows.end_ns < gone)
-            watch.resume(before.jobs, before.trails, before.until_ns, past, collection_stopped=True)
+            watch.resume(before.jobs, before.tracked, before.until_ns, past, collection_stopped=True)
         watch.add(tick.flows, tick.clock_ns)
         watch.take()
         if watch.due(tick.clock_ns):
-            for case in watch.look(watch.watermark(tick.clock_ns)).cases:
+            for case in watch.analyse_window(watch.watermark(tick.clock_ns)).cases:
                 known.setdefault(case.id, []).append(case)
     assert over
     board = watch.boards.newest

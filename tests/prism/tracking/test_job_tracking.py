@@ -5,7 +5,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.model import Job, JobDiagnosis, Layout, Parallelism
 from prism.storage.live_state import job_from, job_json
-from prism.tracking.job_tracking import Followed, after, around, past, placed, sighted, unknown, with_recognized
+from prism.tracking.job_tracking import Followed, after, around, locate_job, past, placed, unknown, with_recognized
 from prism.tracking.timeline_stitching import job_ends
 from tests.conftest import make_timeline
 
@@ -142,9 +142,9 @@ def test_records_around_a_job():
         endpoints=("10.0.0.1", "10.0.0.2", "10.9.9.9", "10.9.9.8"),
     )
     assert around(flows, job(1, 2)).tolist() == [0, 1]
-    seen = sighted(job(1, 2), flows)
+    seen = locate_job(job(1, 2), flows)
     assert (seen.start_ns, seen.end_ns) == (1, 5)
-    assert sighted(job(7, 8), flows) is None
+    assert locate_job(job(7, 8), flows) is None
     assert np.isclose(unknown(flows, [trusted(job(1, 2))]), 2 / 3)
 
 

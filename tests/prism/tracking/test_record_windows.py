@@ -13,7 +13,7 @@ from prism.tracking.record_windows import (
     FUTURE,
     SECOND,
     Delays,
-    Shelf,
+    RecordWindow,
     hop_ns,
     rest_ns,
     select_transits,
@@ -34,45 +34,45 @@ def flows(starts, *, lasted=10, exporters=("a",)):
 
 @given(st.lists(st.integers(0, 1000), max_size=40), st.integers(1, 7), st.integers(0, 1000), st.integers(0, 1000))
 def test_a_shelf_gives_what_was_put_in_by_time_however_it_came(starts, pieces, low, high):
-    shelf, whole = Shelf(), flows(starts)
+    recent, whole = RecordWindow(), flows(starts)
     for rows in np.array_split(np.arange(len(whole)), pieces):
-        shelf.add(whole.take(rows), 2000)
-    found = shelf.between(low, high)
+        recent.add(whole.take(rows), 2000)
+    found = recent.between(low, high)
     assert sorted(s for s in starts if low <= s < high) == found.start_ns.tolist()
-    assert len(shelf) == len(starts)
+    assert len(recent) == len(starts)
 
 
 def test_what_is_forgotten_is_gone_and_later_too_late():
-    shelf = Shelf()
-    shelf.add(flows(range(100)), 2000)
-    shelf.forget(50)
-    assert shelf.between(0, 1000).start_ns.tolist() == list(range(50, 100))
-    assert len(shelf.add(flows([3, 60]), 2000)) == 1
-    assert shelf.skipped[FORGOTTEN] == 1
+    recent = RecordWindow()
+    recent.add(flows(range(100)), 2000)
+    recent.forget(50)
+    assert recent.between(0, 1000).start_ns.tolist() == list(range(50, 100))
+    assert len(recent.add(flows([3, 60]), 2000)) == 1
+    assert recent.skipped[FORGOTTEN] == 1
 
 
 def test_memory_is_bounded_by_rows():
-    shelf = Shelf(most_rows=10)
-    shelf.add(flows(range(100)), 2000)
-    shelf.forget(0)
-    assert shelf.between(0, 1000).start_ns.tolist() == list(range(90, 100))
+    recent = RecordWindow(most_rows=10)
+    recent.add(flows(range(100)), 2000)
+    recent.forget(0)
+    assert recent.between(0, 1000).start_ns.tolist() == list(range(90, 100))
 
 
 def test_records_from_the_future_are_left_out_by_exporter():
-    shelf = Shelf(ahead_s=1)
+    recent = RecordWindow(ahead_s=1)
     ahead = replace(flows([10 * SECOND], exporters=("a", "b")), exporter=np.array([1], np.int32))
-    assert len(shelf.add(ahead, SECOND)) == 0
-    assert shelf.skipped[FUTURE] == 1
-    assert list(shelf.ahead) == ["b"]
+    assert len(recent.add(ahead, SECOND)) == 0
+    assert recent.skipped[FUTURE] == 1
+    assert list(recent.ahead) == ["b"]
 
 
 def test_what_a_store_holds_now_takes_the_place_of_what_it_held():
-    shelf = Shelf()
-    shelf.add(flows([1, 5, 9]), 2000)
-    assert shelf.newest_ns == 19
-    assert shelf.replace(5) == 2
-    shelf.add(flows([5, 7, 9]), 2000)
-    assert shelf.between(0, 100).start_ns.tolist() == [1, 5, 7, 9]
+    recent = RecordWindow()
+    recent.add(flows([1, 5, 9]), 2000)
+    assert recent.newest_ns == 19
+    assert recent.replace(5) == 2
+    recent.add(flows([5, 7, 9]), 2000)
+    assert recent.between(0, 100).start_ns.tolist() == [1, 5, 7, 9]
 
 
 def test_trimmed_records_are_the_same_records():
@@ -123,10 +123,10 @@ def test_delays_between_switches_are_kept_by_time():
         ("a", "b"),
         10,
     )
-    shelf = Shelf()
-    shelf.add_transits(select_transits(some, np.arange(2)))
-    shelf.add_transits(select_transits(some, np.arange(2, 5)))
-    assert shelf.transits(10, 40).start_ns.tolist() == [10, 20, 30]
+    recent = RecordWindow()
+    recent.add_transits(select_transits(some, np.arange(2)))
+    recent.add_transits(select_transits(some, np.arange(2, 5)))
+    assert recent.transits(10, 40).start_ns.tolist() == [10, 20, 30]
 
 
 def lost(*ends):
@@ -137,8 +137,8 @@ def lost(*ends):
 
 def test_losses_are_kept_by_time_and_bounded(monkeypatch):
     monkeypatch.setattr(record_windows, "LOSSES", 4)
-    shelf = Shelf()
+    recent = RecordWindow()
     for ends in ((5, 20), (30,), (), (40, 50)):
-        shelf.add_transits(lost(*ends))
-    assert shelf.transits(0, 100).losses.end_ns.tolist() == [20, 30, 40, 50]
-    assert shelf.transits(20, 40).losses.end_ns.tolist() == [30, 40]  # what may have been then, and is known
+        recent.add_transits(lost(*ends))
+    assert recent.transits(0, 100).losses.end_ns.tolist() == [20, 30, 40, 50]
+    assert recent.transits(20, 40).losses.end_ns.tolist() == [30, 40]  # what may have been then, and is known

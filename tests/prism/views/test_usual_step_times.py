@@ -8,7 +8,7 @@ import pytest
 from benchmarks.boards import START, board
 from prism.model import NO_PHASES, PHASES, Severity
 from prism.tracking.board import Case
-from prism.tracking.case_tracking import Trail
+from prism.tracking.case_tracking import TrackedFinding
 from prism.views import timeline_views
 from prism.views.step_cells import CellRange
 from prism.views.step_sums import sums
@@ -46,8 +46,8 @@ def test_four_fifths_of_the_steps_are_slow_and_the_usual_ones_are_those_before()
 
 def test_a_case_keeps_what_was_usual_when_it_opened():
     found, case = job([FAST] * 10 + [SLOW] * 3)
-    trail = Trail(case, 0.0, case.finding.end_ns, told=True)
-    (kept,) = with_usual([trail], {case.finding.job: found})
+    entry = TrackedFinding(case, 0.0, case.finding.end_ns, told=True)
+    (kept,) = with_usual([entry], {case.finding.job: found})
     assert kept.case.usual == {"step": FAST, "duration": FAST}
     later, _ = job([FAST] * 10 + [SLOW] * 400, shown=slice(100, None))  # all before it is forgotten
     assert usual_before(later, case, ()) == {}
@@ -56,8 +56,8 @@ def test_a_case_keeps_what_was_usual_when_it_opened():
     for state, closed in (("open", 0), ("closed", case.finding.end_ns)):
         now = replace(kept.case, state=state, closed_ns=closed)
         assert usual_times(later, [now], "duration") == (FAST, FAST, case.id)
-    assert with_usual([replace(trail, told=False)], {case.finding.job: found})[0].case.usual == {}
-    assert with_usual([trail], {})[0].case.usual == {}
+    assert with_usual([replace(entry, told=False)], {case.finding.job: found})[0].case.usual == {}
+    assert with_usual([entry], {})[0].case.usual == {}
 
 
 def test_the_time_of_another_claim_is_not_usual():

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.netflow import NetflowDecoder, warm
 from tests.collectors.builders import exports as x
@@ -52,7 +52,7 @@ def test_data_before_its_template_waits_across_batches_and_within_one():
     decoder = NetflowDecoder()
     early = ipfix(set_(300, record(1)), sequence=0)
     assert len(decoder.decode(batch(early))) == 0
-    assert Ledger.of(decoder.tally, DATAGRAMS).waiting == Ledger.of(decoder.tally, RECORDS).waiting == 1
+    assert CounterTable.of(decoder.tally, DATAGRAMS).waiting == CounterTable.of(decoder.tally, RECORDS).waiting == 1
     flows = decoder.decode(batch(ipfix(set_(300, record(2) + record(3)), sequence=1), ipfix(template(300), sequence=3)))
     assert [r[x.KEPT.index("octets")] for r in rows(flows)] == [1001, 1002, 1003]
     assert len(decoder.waiting) == decoder.waiting.octets == 0

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.exporter_state import Exporters
 from collectors.exports.netflow.netflow import NetflowDecoder
@@ -41,8 +41,8 @@ from tests.collectors.builders.netflows import decoded
 )
 def test_bad_datagrams_are_errors_by_reason(payload, datagrams, records):
     _, decoder = decoded(payload)
-    assert Ledger.of(decoder.tally, DATAGRAMS).errors == {datagrams: 1}
-    assert Ledger.of(decoder.tally, RECORDS).errors == ({records: 1} if records else {})
+    assert CounterTable.of(decoder.tally, DATAGRAMS).errors == {datagrams: 1}
+    assert CounterTable.of(decoder.tally, RECORDS).errors == ({records: 1} if records else {})
 
 
 def test_zeros_after_the_last_set_are_padding():
@@ -57,7 +57,9 @@ def test_what_waited_in_vain_is_an_error():
     assert decoder.tally["datagrams waiting"] == decoder.tally["records waiting"] == 1
     decoder.decode(batch(ipfix(), when=x.WHEN + 20))
     assert (
-        Ledger.of(decoder.tally, DATAGRAMS).errors == Ledger.of(decoder.tally, RECORDS).errors == {"template did not arrive": 1}
+        CounterTable.of(decoder.tally, DATAGRAMS).errors
+        == CounterTable.of(decoder.tally, RECORDS).errors
+        == {"template did not arrive": 1}
     )
     check_laws(decoder.tally, decoder.exporters)
 
@@ -70,7 +72,7 @@ def test_the_room_for_waiting_is_bounded():
     assert decoder.waiting.octets <= 4000
     assert decoder.tally["records error: too many records wait for a template"] > 40
     _, decoder = decoded(ipfix(*(set_(300 + i, bytes(8)) for i in range(200))))
-    assert Ledger.of(decoder.tally, RECORDS).errors == {"too many sets without a template": 200}
+    assert CounterTable.of(decoder.tally, RECORDS).errors == {"too many sets without a template": 200}
 
 
 def test_exporters_are_bounded_and_those_that_are_known_come_first():

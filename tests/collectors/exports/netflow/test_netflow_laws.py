@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.netflow.netflow import NetflowDecoder
 from tests.collectors.builders import exports as x
@@ -96,7 +96,7 @@ def traffic(chance):
 
 def outcome(tally):
     """What became of everything; without gaps in sequences, which are not followed where the size of a message is not known."""
-    return [replace(Ledger.of(tally, unit), lost=0) for unit in (DATAGRAMS, RECORDS)]
+    return [replace(CounterTable.of(tally, unit), lost=0) for unit in (DATAGRAMS, RECORDS)]
 
 
 @settings(max_examples=60)

@@ -28,10 +28,10 @@ def test_rates_hold_from_where_they_were_reported():
     other.announce(9, 0, ALL, 9)
     sources = [exporter.source(9, 0) for exporter in (one, other)]
     told = OptionState([one, other], [(9, 0)] * 2, sources)
-    told.tell(3, 0, Scope(sampler=1), 100)
-    told.tell(3, 0, Scope(sampler=2), 50)
-    told.tell(6, 0, Scope(sampler=1), 200)
-    told.tell(7, 0, Scope(sampler=1), 200)  # no news
+    told.set_rate(3, 0, Scope(sampler=1), 100)
+    told.set_rate(3, 0, Scope(sampler=2), 50)
+    told.set_rate(6, 0, Scope(sampler=1), 200)
+    told.set_rate(7, 0, Scope(sampler=1), 200)  # no news
     source, position, template = np.array([0, 0, 0, 1]), np.array([1, 4, 8, 0]), np.full(4, 256)
     of = Members(np.arange(4), np.array([1, 2, 2, 1]))
     named = Numbers(6, sampler=[1, 1, 2, 1, 2, 1])

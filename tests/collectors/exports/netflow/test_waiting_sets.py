@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.exports.netflow.waiting_sets import OVERHEAD, Ticket, Waiter, WaitingRoom
+from collectors.exports.netflow.waiting_sets import OVERHEAD, Ticket, WaitingRoom, WaitingSet
 
 
 def waiter(exporter="a", key=1, octets=b"x" * 100, when=0):
-    return Waiter(exporter, key, octets, 0, 0, when, Ticket(1))
+    return WaitingSet(exporter, key, octets, 0, 0, when, Ticket(1))
 
 
 def test_sets_wait_for_their_template_alone():

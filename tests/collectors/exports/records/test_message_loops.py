@@ -18,7 +18,7 @@ def walked(*payloads):
     d = batch(*payloads)
     heads = np.zeros((message_loops.HEADS, len(d)), np.int64)
     sets = np.zeros((message_loops.SETS, len(d.data) // 4 + len(d) + 1), np.int64)
-    many = message_loops.walk(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, sets)
+    many = message_loops.unpack_messages(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, sets)
     bodies = [(int(i), int(n), d.data[b:e], int(t)) for i, n, b, e, t in sets[:, :many].T]
     return bodies, [message_loops.FAULTS[f] for f in heads[message_loops.FAULT]], heads
 
@@ -76,7 +76,7 @@ def test_where_there_is_no_room_it_says_so():
     d = batch(ipfix(set_(300, b""), set_(300, b"")))
     heads = np.zeros((message_loops.HEADS, 1), np.int64)
     assert (
-        message_loops.walk(
+        message_loops.unpack_messages(
             np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, np.zeros((message_loops.SETS, 1), np.int64)
         )
         == -1

@@ -14,7 +14,7 @@ def walked(*payloads, room=50):
     d = batch(*payloads)
     heads = np.zeros((walks.HEADS, len(d)), np.int64)
     samples = np.full((walks.COLUMNS, room), -1, np.int64)
-    many = walks.walk(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, samples)
+    many = walks.unpack_datagrams(np.frombuffer(d.data, np.uint8), d.offset, d.length, heads, samples)
     return d, heads, samples[:, :many] if many >= 0 else None
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.exports.counter_names import DATAGRAMS, RECORDS, Ledger
+from collectors.exports.counter_names import DATAGRAMS, RECORDS, CounterTable
 from collectors.exports.datagrams import Datagrams
 from collectors.exports.sflow.sflow import SflowDecoder, warm
 from tests.collectors.builders import exports as x
@@ -180,13 +180,13 @@ def test_an_interface_by_which_one_address_comes_has_a_neighbour():
 )
 def test_bad_datagrams_are_errors_by_reason(payload, datagrams, records):
     _, decoder = decoded(payload)
-    assert Ledger.of(decoder.tally, DATAGRAMS).errors == {datagrams: 1}
-    assert Ledger.of(decoder.tally, RECORDS).errors == records
+    assert CounterTable.of(decoder.tally, DATAGRAMS).errors == {datagrams: 1}
+    assert CounterTable.of(decoder.tally, RECORDS).errors == records
 
 
 def test_other_samples_and_samples_without_a_packet_are_dropped():
     _, decoder = decoded(sflow(flow_record(4300 << 12 | 1002, bytes(20)), flow_sample(flow_record(1001, bytes(16)))))
-    assert Ledger.of(decoder.tally, RECORDS).dropped == {"unknown type of sample": 1, "no packet in the sample": 1}
+    assert CounterTable.of(decoder.tally, RECORDS).dropped == {"unknown type of sample": 1, "no packet in the sample": 1}
 
 
 def test_gaps_are_losses_of_each_agent_and_sender():
@@ -243,7 +243,7 @@ def test_the_laws_hold_and_agents_do_not_disturb_one_another(seed):
     alone = SflowDecoder()
     mine = rows(alone.decode(Datagrams.of([datagram for datagram in mixed if datagram[0] == A])))
     assert mine == [r for r in flows if r[-1] == "10.9.9.1"]
-    assert replace(Ledger.of(alone.tally, RECORDS)).undelivered == 0
+    assert replace(CounterTable.of(alone.tally, RECORDS)).undelivered == 0
 
 
 @given(

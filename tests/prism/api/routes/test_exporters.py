@@ -4,7 +4,7 @@ from dataclasses import replace
 import httpx
 
 from prism.api.server.web_server import served
-from prism.exporters.exporter_silence import Heard
+from prism.exporters.exporter_silence import ExporterReception
 from prism.exporters.live_survey import Survey
 from tests.prism.api.conftest import make_service, records
 from tests.prism.exporters.test_live_survey import counters
@@ -24,7 +24,7 @@ def test_exporters_live_with_their_interfaces_and_losses():
         now,
     )
     survey.count([counters(now, 5)])
-    heard = {"leaf0": Heard(now, 700, now), "leaf9": Heard(now - 10**12)}
+    heard = {"leaf0": ExporterReception(now, 700, now), "leaf9": ExporterReception(now - 10**12)}
     with served(replace(service, survey=survey, heard=lambda: heard)) as port:
         one, silent = httpx.get(f"http://127.0.0.1:{port}/api/v1/exporters").json()["items"]
     assert (one["lost"], one["interfaces"][0]["interface"]) == (700, 49)

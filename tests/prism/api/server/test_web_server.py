@@ -5,7 +5,7 @@ import threading
 import httpx
 import pytest
 
-from prism.api.server.web_server import Wish, _listening, check_access, is_loopback, serve, served
+from prism.api.server.web_server import ServerRequest, _listening, check_access, is_loopback, serve, served
 from prism.service.tokens import Tokens
 from tests.prism.api.conftest import make_service
 
@@ -58,7 +58,7 @@ def test_nothing_is_left_behind():
 
 def test_a_service_as_it_is_wished(tmp_path):
     secret = Tokens(tmp_path / "tokens").create("me", "admin")
-    wish = Wish("0", tmp_path / "tokens", tmp_path / "spool", ["192.0.2.0/24"], ["prism.example"])
+    wish = ServerRequest("0", tmp_path / "tokens", tmp_path / "spool", ["192.0.2.0/24"], ["prism.example"])
     with serve(make_service(), wish) as address, httpx.Client(base_url=address) as client:
         asked = {"Authorization": f"Bearer {secret}"}
         assert client.get("/api/v1/board").status_code == 401
@@ -72,12 +72,15 @@ def test_a_service_as_it_is_wished(tmp_path):
 
 def test_all_addresses_with_tokens(tmp_path):
     Tokens(tmp_path / "tokens").create("me", "read")
-    with serve(make_service(), Wish("*:0", tmp_path / "tokens")) as address:
+    with serve(make_service(), ServerRequest("*:0", tmp_path / "tokens")) as address:
         port = address.rpartition(":")[2]
         assert httpx.get(f"http://127.0.0.1:{port}/healthz").status_code == 200
 
 
-@pytest.mark.parametrize("wish", [Wish("x"), Wish("example.org:1"), Wish("0", proxies=["everybody"]), Wish("*:0")])
+@pytest.mark.parametrize(
+    "wish",
+    [ServerRequest("x"), ServerRequest("example.org:1"), ServerRequest("0", proxies=["everybody"]), ServerRequest("*:0")],
+)
 def test_what_cannot_be_wished(wish):
     with pytest.raises(ValueError, match=r"listen|everybody|token"), serve(make_service(), wish):
         pass
