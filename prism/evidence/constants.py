@@ -26,6 +26,7 @@ LOOSE_SIZE = 0.7  # the same for bursts: a factor of 2
 LIKE_TIMES = 0.5  # difference of logarithms of the share of a step in which bursts of one collective move: a factor of 1.6
 NEW_RUN_GAP = 0.005  # share of a step without a message after which a new run begins
 BINS_OF_SPREAD = 40  # bins per step
+STREAMS_AT_ONCE = 1024  # streams whose rhythms are computed together: 8 kB of each table per step
 BUSY = 0.05  # share of the busiest bin
 MOST_OF_EDGES = 0.4  # smallest share of a communicator's edges in another communicator with which it merges
 LIKE_SPREAD = 0.4  # share of a step

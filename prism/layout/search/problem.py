@@ -17,7 +17,7 @@ from prism.evidence.families import Family, families
 from prism.evidence.host_lockstep import Lockstep, lockstep_of
 from prism.evidence.member_graphs import imbalance
 from prism.evidence.step_period import Steps, steps_of
-from prism.evidence.stream_periods import Rhythms, rhythm_of
+from prism.evidence.stream_periods import Rhythms, rhythms_of
 from prism.evidence.streams import Stream, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
@@ -146,7 +146,7 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * len(members) else None
     if steps is None:
         return None
-    rhythms = {id(s): rhythm_of(s, steps) for s in streams}
+    rhythms = rhythms_of(streams, steps)
     found = communicators(streams, rhythms, steps, hosts)
     if len(found) > c.MOST_COMMUNICATORS * len(members):
         return None
