@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
@@ -86,6 +86,11 @@ class Communicator:
             if s.equal:
                 by[s.pair].append(s)
         return sum(any(_is_double(a, b) for a in own for b in own) for own in by.values()) / max(len(by), 1)
+
+    @cached_property
+    def opened(self) -> bool:
+        """Whether it enters a host at one member and leaves it at another: it continues inside hosts."""
+        return self.way == "one" and imbalance(self.edges) > c.OPEN
 
     @property
     def form(self) -> str:

@@ -20,7 +20,7 @@ from prism.layout.features.rhythm_contrasts import rhythms_differ
 from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
 from prism.layout.search.complete_layout import Hypothesis, Members
 from prism.layout.search.placement import Placing
-from prism.layout.search.problem import Problem, is_open
+from prism.layout.search.problem import Problem
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
@@ -44,15 +44,18 @@ class Scored:
         self.n = int(present.sum())
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
         self.scattered = len(np.unique(placing.hosts)) > len(set(problem.hosts)) and bool(present.all())
+        self.apart = 0.0
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
         else:  # coordinates are those of the whole job: they define the groups
-            self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
-        groups = () if placing.regular else (self.plane, self.tp, self.pp)
-        self.apart = sum(unjoined(parts, problem.pairs, placing.hosts) for parts in groups)
+            self.plane, self.tp, self.pp = groups = self._known(self._coordinate_groups, "groups")
+            self.apart = self._known(lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart")
         self.features: dict[str, float] = defaultdict(float, fit=fits)
         self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
+
+    def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
+        return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
 
     def _known(self, find: Callable[[], Value], *key: object) -> Value:
         """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
@@ -265,7 +268,7 @@ class Scored:
         own = [self.found[i] for i in self._of(kind)]
         shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
         wanted = self.within and kind in ("cp", "ep") and not shown
-        return self.inside * (wanted or any(is_open(one) for family in own for one in family))
+        return self.inside * (wanted or any(one.opened for family in own for one in family))
 
     def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
@@ -319,21 +322,31 @@ class Scored:
         yield from (("pp", own) for own in self._sets(self.pp))
         if not apart:
             yield from (("dp", own) for own in self._sets(self.plane))
-        planes = self._sets(self.plane)
         if sub["cp"] > 1:
             yield from (("cp", own) for own in self._sets(self._joined(("cp",), self._going_on("cp"))))
         if sub["ep"] > 1:
-            if "ep" in self.kinds:
-                experts = self._sets(self._joined(("ep",), self._going_on("ep")))
-            else:
-                experts = self._sets(self.placing.neighbours(self.plane, sub["ep"]))
-            for plane in planes:
-                inner = [self._in_order(own) for own in experts if own <= plane]
+            reduced: Mapping[int, list[Members]] = {}
+            if "edp" in self.kinds:
+                reduced = self._by_plane(self._sets(self._joined(("edp",), self._going_on("edp"))))
+            exchanged = "ep" in self.kinds
+            experts = (
+                self._joined(("ep",), self._going_on("ep")) if exchanged else self.placing.neighbours(self.plane, sub["ep"])
+            )
+            inner = self._by_plane(self._sets(experts))
+            for plane in (int(self.plane[next(iter(own))]) for own in self._sets(self.plane)):
                 if "edp" in self.kinds:
-                    reduced = [own for own in self._sets(self._joined(("edp",), self._going_on("edp"))) if own <= plane]
-                    yield from (("dp", own) for own in reduced)
-                elif len(inner) > 1 and len({len(own) for own in inner}) == 1:
-                    yield from (("dp", frozenset(own)) for own in zip(*inner, strict=True))
+                    yield from (("dp", own) for own in reduced.get(plane, ()))
+                elif len(own := inner.get(plane, [])) > 1 and len({len(one) for one in own}) == 1:
+                    yield from (("dp", frozenset(one)) for one in zip(*map(self._in_order, own), strict=True))
+
+    def _by_plane(self, found: Sequence[Members]) -> Mapping[int, list[Members]]:
+        """Sort groups that lie within one data-parallel plane by its number."""
+        by: dict[int, list[Members]] = defaultdict(list)
+        for own in found:
+            planes = set(self.plane[list(own)].tolist())
+            if len(planes) == 1:
+                by[planes.pop()].append(own)
+        return by
 
     def _in_order(self, own: Members) -> list[int]:
         return sorted(own, key=lambda e: (*self.placing.at[e][[0, 3, 2, 1]].tolist(), e))
