@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +53,10 @@ class Communicator:
         return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
 
     @cached_property
-    def joins(self) -> list[Pair]:
-        """Return the fewest pairs that connect all members. Use them where only connectivity matters."""
-        own = sorted(self.members)
-        return list(pairwise(own))
+    def joins(self) -> NDArray[np.int64]:
+        """Return the fewest pairs that connect all members, int64[n, 2]. Use them where only connectivity matters."""
+        own = np.sort(np.fromiter(self.members, np.int64, len(self.members)))
+        return np.stack([own[:-1], own[1:]], axis=1)
 
     def counts(self) -> Iterator[tuple[int, float]]:
         """Yield messages per step and octets of each stream, if most steps have the same number of messages."""

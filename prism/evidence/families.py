@@ -53,9 +53,9 @@ class Family(tuple[Communicator, ...]):
         return np.fromiter(self.edges.values(), np.float64, len(self.edges))
 
     @cached_property
-    def joins(self) -> list[Pair]:
-        """Pairs that join the members of each communicator."""
-        return [pair for one in self for pair in one.joins]
+    def joins(self) -> NDArray[np.int64]:
+        """Pairs that join the members of each communicator; int64[n, 2]."""
+        return np.concatenate([one.joins for one in self])
 
     @cached_property
     def imbalance(self) -> float:

@@ -13,7 +13,6 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-Pair = tuple[int, int]
 Cut = tuple[int, int, int]
 
 
@@ -39,13 +38,15 @@ class Placing:
     regular: bool = True
     known: dict[tuple[object, ...], object] = field(default_factory=dict)  # cache of values computed from it
 
-    def links(self, axis: int) -> list[Pair]:
-        """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline). Their traffic is not on the wire."""
+    def links(self, axis: int) -> NDArray[np.int64]:
+        """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline), int64[n, 2]. Their traffic is not on the
+        wire.
+        """
         others = np.column_stack([self.hosts, *(self.at[:, i] for i in range(4) if i != axis)])
         order = np.lexsort((self.at[:, axis], *others.T))
         own = others[order]
         same = np.all(own[1:] == own[:-1], axis=1)
-        return list(zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True))
+        return np.stack([order[:-1][same], order[1:][same]], axis=1)
 
     def neighbours(self, parts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
         """Number the groups of `size` neighbours of one part in one host; one number for each member."""

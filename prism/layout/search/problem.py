@@ -88,9 +88,9 @@ class Problem:
         return sum(one.octets for one in self.found)
 
     @cached_property
-    def pairs(self) -> set[tuple[int, int]]:
-        """Pairs of members that exchange payload."""
-        return {(min(pair), max(pair)) for one in self.found for pair in one.edges}
+    def pairs(self) -> NDArray[np.int64]:
+        """Pairs of members that exchange payload; int64[n, 2]."""
+        return np.array(sorted({(min(pair), max(pair)) for one in self.found for pair in one.edges}), np.int64).reshape(-1, 2)
 
     @cached_property
     def opened(self) -> float:
@@ -103,7 +103,8 @@ class Problem:
             return self.families
         closed = [one for one in self.found if not one.opened]
         open_streams = [s for one in self.found if one.opened for s in one.streams]
-        links = [pair for pair in placing.links(2) if self.speaking[pair[0]] and self.speaking[pair[1]]]
+        links = placing.links(2)
+        links = [(a, b) for a, b in links[self.speaking[links].all(axis=1)].tolist()]
         joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
