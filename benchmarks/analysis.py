@@ -1,12 +1,13 @@
 """One minute of a cluster from flow records to the report, on one core: records/s and memory, by size.
 
     python -m benchmarks.analysis [--gpus N]... [--records N] [--steps N] [--rounds N] [--cache DIR]
-        [--only LAYOUT]... [--profile]
+        [--only LAYOUT]... [--whole] [--profile]
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
 hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. Every layout and size is
 simulated once, some with a slow rank, step by step until each GPU has about `--records` of its own (5,000) and the job
-`--steps` steps, so that a million a second come from 10,000 GPUs. Twins of a job are the same records at other endpoints, a
+`--steps` steps, so that a million a second come from 10,000 GPUs. `--whole`
+simulates one job instead. Twins of a job are the same records at other endpoints, a
 little later, since simulating takes longer than analysing. All are stretched to one minute, put in order of time and kept in
 `--cache`, as a collector would hand them over. The clock starts when they are in memory and stops when the report is text;
 records/s and ns/record are of CPU time, so that others on the machine do not count. Of several `--rounds` in one process the
@@ -60,9 +61,12 @@ class Made(NamedTuple):
         return max(host for host, _, _ in self.places) + 1
 
 
-def sizes(gpus: int, only: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield layout and size of each job of a cluster with `gpus` GPUs."""
+def sizes(gpus: int, only: Sequence[str], *, whole: bool = False) -> Iterator[tuple[str, int]]:
+    """Yield layout and size of each job of a cluster with `gpus` GPUs; if `whole`, it is one job."""
     names, left = list(only or LAYOUTS), gpus
+    if whole:
+        yield names[0], gpus
+        return
     for name, size in (("tp-placed", gpus // 256 * 64), ("moe", gpus // 512 * 64)):  # whole leaves
         size = min(size, 4096)
         if name in names and size > 256:
@@ -97,14 +101,14 @@ def made(layout: str, size: int, records: int, least: int = STEPS) -> Made:
     return Made(flows, places)
 
 
-def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int = STEPS) -> None:
+def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int = STEPS, *, whole: bool = False) -> None:
     """Simulate a cluster into a folder: a file per column that is not constant, and the dictionaries."""
     jobs: dict[tuple[str, int], Made] = {}
     parts: list[tuple[Made, int, int]] = []  # job, its first endpoint, its delay, ns
     places: list[tuple[str, str, int, str]] = []  # address, host, rail, leaf
     hosts = blocks = 0
     rng = np.random.default_rng(1)
-    for layout, size in sizes(gpus, only):
+    for layout, size in sizes(gpus, only, whole=whole):
         if (layout, size) not in jobs:
             jobs[layout, size] = made(layout, size, records, least)
         one = jobs[layout, size]
@@ -197,6 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=1, help="how often each cluster is analysed")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "prism-analysis")
     parser.add_argument("--only", action="append", default=[], choices=list(LAYOUTS), help="these layouts only")
+    parser.add_argument("--whole", action="store_true", help="one job of all GPUs, of the first of these layouts")
     parser.add_argument("--profile", action="store_true", help="show where the time goes")
     asked = parser.parse_args(argv)
     reduce_collections()
@@ -205,9 +210,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("".join(f"{name:>{width}}" for name, width in (widths | {"sort": 7, "sums": 7}).items()))
     for gpus in asked.gpus or [1000]:
         least = [] if asked.steps == STEPS else [f"{asked.steps}steps"]
-        folder = asked.cache / "-".join([str(gpus), str(asked.records), *least, *asked.only])
+        folder = asked.cache / "-".join([str(gpus), str(asked.records), *least, *asked.only, *["whole"] * asked.whole])
         if not (folder / "cluster.json").exists():
-            built(gpus, asked.records, asked.only, folder, asked.steps)
+            built(gpus, asked.records, asked.only, folder, asked.steps, whole=asked.whole)
         flows, topology = read(folder)
         profile = cProfile.Profile()
         if asked.profile:

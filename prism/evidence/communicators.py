@@ -10,14 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
@@ -54,10 +53,10 @@ class Communicator:
         return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
 
     @cached_property
-    def joins(self) -> list[Pair]:
-        """Return the fewest pairs that connect all members. Use them where only connectivity matters."""
-        own = sorted(self.members)
-        return list(pairwise(own))
+    def joins(self) -> NDArray[np.int64]:
+        """Return the fewest pairs that connect all members, int64[n, 2]. Use them where only connectivity matters."""
+        own = np.sort(np.fromiter(self.members, np.int64, len(self.members)))
+        return np.stack([own[:-1], own[1:]], axis=1)
 
     def counts(self) -> Iterator[tuple[int, float]]:
         """Yield messages per step and octets of each stream, if most steps have the same number of messages."""
@@ -86,6 +85,11 @@ class Communicator:
             if s.equal:
                 by[s.pair].append(s)
         return sum(any(_is_double(a, b) for a in own for b in own) for own in by.values()) / max(len(by), 1)
+
+    @cached_property
+    def opened(self) -> bool:
+        """Whether it enters a host at one member and leaves it at another: it continues inside hosts."""
+        return self.way == "one" and imbalance(self.edges) > c.OPEN
 
     @property
     def form(self) -> str:

@@ -53,9 +53,9 @@ class Family(tuple[Communicator, ...]):
         return np.fromiter(self.edges.values(), np.float64, len(self.edges))
 
     @cached_property
-    def joins(self) -> list[Pair]:
-        """Pairs that join the members of each communicator."""
-        return [pair for one in self for pair in one.joins]
+    def joins(self) -> NDArray[np.int64]:
+        """Pairs that join the members of each communicator; int64[n, 2]."""
+        return np.concatenate([one.joins for one in self])
 
     @cached_property
     def imbalance(self) -> float:
@@ -90,9 +90,10 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
     list of Family
     """
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
+    summed = any(one.bursts for one in communicators)  # then messages look equal only where each is a record of its own
     for one in communicators:
         short = one.shape in ("pair", "path")
-        by[one.way if short else one.form, one.equal, 0 if short else len(one.members)].append(one)
+        by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [part for family in out for part in _apart(family)]
     out = [part for family in out for part in _disjoint(family, steps, hosts)]

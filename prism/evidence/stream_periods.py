@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from prism.evidence import constants as c
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Rhythm(NamedTuple):
@@ -34,30 +37,61 @@ class Rhythm(NamedTuple):
 Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 
 
-def rhythm_of(stream: Stream, steps: Steps) -> Rhythm:
-    """Compute the rhythm of a stream whose steps are known."""
-    place = steps.places(stream.start)
-    number = np.floor(place).astype(np.int64)
-    messages = np.bincount(number)
-    messages = messages[messages > 0]
-    usual = float(np.sort(messages)[(len(messages) - 1) // 2])
-    sure = len(messages) >= c.LEAST_MESSAGES and float((messages == usual).mean()) >= c.HALF
-    whole = len(place) / max(round(steps.count), 1)
-    if not sure and abs(whole - round(whole)) * max(round(steps.count), 1) < c.HALF and whole >= 1:
-        usual, sure = float(round(whole)), True
-    ended = np.maximum.accumulate(stream.end)  # rows are in order of start
-    runs = int((stream.start[1:] - ended[:-1] > c.NEW_RUN_GAP * steps.period).sum()) + 1
-    moved = np.bincount((place % 1 * c.BINS_OF_SPREAD).astype(np.int64), stream.octets, c.BINS_OF_SPREAD)
-    octets = np.bincount(number, stream.octets)
-    octets = octets[octets > 0]
-    spread = float((moved > c.BUSY * moved.max()).mean())
-    third, whole_step = c.BINS_OF_SPREAD // 3, moved.sum()
-    early, late = float(moved[:third].sum() / whole_step), float(moved[-third:].sum() / whole_step)
-    varies = float(octets.std() / octets.mean())
-    return Rhythm(usual, float(sure), runs / max(steps.count, 1), spread, varies, early, late, _longest_pause(moved > 0))
+def rhythms_of(streams: Sequence[Stream], steps: Steps) -> Rhythms:
+    """Compute the rhythm of each stream of a job whose steps are known; all at once, in parts that fit into memory."""
+    parts = [streams[i : i + c.STREAMS_AT_ONCE] for i in range(0, len(streams), c.STREAMS_AT_ONCE)]
+    return {id(s): own for part in parts for s, own in zip(part, _rhythms(part, steps), strict=True)}
 
 
-def _longest_pause(busy: NDArray[np.bool_]) -> float:
-    """Longest run of bins that are not busy, across the end of the step; as a share of all bins."""
-    places = np.flatnonzero(busy)
-    return float(np.diff(places, append=places[0] + len(busy)).max() - 1) / len(busy)
+def _rhythms(streams: Sequence[Stream], steps: Steps) -> list[Rhythm]:
+    n, size = len(streams), np.array([len(s.rows) for s in streams])
+    start, end, octets = (np.concatenate([getattr(s, name) for s in streams]) for name in ("start", "end", "octets"))
+    of = np.repeat(np.arange(n), size)
+    place = steps.places(start)
+    step = np.floor(place).astype(np.int64)
+    messages, sure = _messages(_table(of, step, n, len(steps.bounds)), size, max(round(steps.count), 1))
+    octets_of_steps = _table(of, step, n, len(steps.bounds), octets)
+    moved = octets_of_steps > 0
+    mean = octets_of_steps.sum(1) / moved.sum(1)
+    varies = np.sqrt((np.where(moved, octets_of_steps - mean[:, None], 0.0) ** 2).sum(1) / moved.sum(1)) / mean
+    in_bin = _table(of, (place % 1 * c.BINS_OF_SPREAD).astype(np.int64), n, c.BINS_OF_SPREAD, octets)
+    spread = (in_bin > c.BUSY * in_bin.max(1, keepdims=True)).mean(1)
+    third, whole = c.BINS_OF_SPREAD // 3, in_bin.sum(1)
+    early, late = in_bin[:, :third].sum(1) / whole, in_bin[:, -third:].sum(1) / whole
+    runs = _runs(of, start, end, c.NEW_RUN_GAP * steps.period) / max(steps.count, 1)
+    columns = (messages, sure, runs, spread, varies, early, late, _longest_pause(in_bin > 0))
+    return [Rhythm(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _table(of: Ints, column: Ints, rows: int, columns: int, weights: Floats | None = None) -> NDArray[Any]:
+    """Sum weights, or count, by row and column; [rows, columns]."""
+    return np.bincount(of * columns + column, weights, rows * columns).reshape(rows, columns)
+
+
+def _messages(counts: Ints, size: Ints, steps: int) -> tuple[Floats, Floats]:
+    """Usual number of messages per step of each stream (its lower median over steps with messages), and if that is sure."""
+    active = np.count_nonzero(counts, axis=1)
+    ordered = np.sort(counts, axis=1)
+    usual = ordered[np.arange(len(counts)), counts.shape[1] - active + (active - 1) // 2].astype(np.float64)
+    sure = (active >= c.LEAST_MESSAGES) & ((counts == usual[:, None]).sum(1) >= c.HALF * active)
+    mean = size / steps
+    whole = ~sure & (np.abs(mean - np.round(mean)) * steps < c.HALF) & (mean >= 1)
+    return np.where(whole, np.round(mean), usual), (sure | whole).astype(np.float64)
+
+
+def _runs(of: Ints, start: Floats, end: Floats, gap: float) -> Ints:
+    """Count the runs of messages of each stream, separated by gaps; messages of a stream are in order of start."""
+    offset = of * (int(end.max()) - min(int(start.min()), 0) + 1)
+    ended = np.maximum.accumulate(end.astype(np.int64) + offset) - offset  # a later stream's offset exceeds all ends before
+    begins = (start[1:] - ended[:-1] > gap) & (of[1:] == of[:-1])
+    return np.bincount(of[1:], begins, int(of[-1]) + 1).astype(np.int64) + 1
+
+
+def _longest_pause(busy: NDArray[np.bool_]) -> Floats:
+    """Longest run of bins of each row that are not busy, across the end of the step; as a share of all bins."""
+    rows, place = np.nonzero(busy)
+    last = np.append(rows[1:] != rows[:-1], True)
+    begins = np.searchsorted(rows, np.arange(len(busy)))
+    following = np.append(place[1:], 0)
+    following[last] = place[begins] + busy.shape[1]
+    return (np.maximum.reduceat(following - place, begins) - 1) / busy.shape[1]

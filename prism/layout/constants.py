@@ -152,7 +152,6 @@ MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in bench
 MOST_STREAMS, MOST_COMMUNICATORS = 64, 16
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions
-OPEN = 0.2  # imbalance of a one-way communicator that continues inside hosts
 # A stream recurs if it moves octets in 3 of 12 parts of the job's time, and less than 0.7 of them in one part.
 PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from scipy import fft
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats
@@ -65,9 +66,9 @@ class _Traffic:
 
 def _traffic(clock: Clock) -> _Traffic:
     kinds = np.unique(clock.kind)
-    spectra = np.abs(np.fft.rfft(clock.density - 1, 2 * clock.parts)) ** 2
+    spectra = np.abs(fft.rfft((clock.density - 1).astype(np.float32), 2 * clock.parts)) ** 2  # 6 digits are enough
     groups = np.array([np.count_nonzero(clock.kind == k) for k in kinds], np.float64)
-    power = np.stack([spectra[clock.kind == k].sum(0) for k in kinds])
+    power = np.stack([spectra[clock.kind == k].sum(0, dtype=np.float64) for k in kinds])
     whole = power.sum(0)  # the transform of a sum is the sum of transforms
     scales = c.SCALES[: len(c.SCALES) - int(np.log2(c.BINS // clock.parts))]  # the coarsest examines lags of half the clock
     passed = [_passed(scale, clock.parts) for scale in scales]
@@ -78,7 +79,7 @@ def _traffic(clock: Clock) -> _Traffic:
 
 def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
     """Find the period (`period_of`) of a clock with this traffic and its own pace."""
-    pace_power = np.abs(np.fft.rfft(clock.pace - clock.pace.mean(), 2 * clock.parts)) ** 2
+    pace_power = np.abs(fft.rfft(clock.pace - clock.pace.mean(), 2 * clock.parts)) ** 2
     found = np.array([own for i in range(len(traffic.scales)) for own in _lags(traffic, pace_power, i)], np.float64).reshape(
         -1, 4
     )
@@ -116,7 +117,7 @@ def _lags(traffic: _Traffic, pace_power: Floats, number: int) -> list[tuple[floa
 def _autocorrelation(power: Floats) -> Floats:
     """Autocorrelation from a power spectrum, of lags up to half of the clock, as if more lags had as many products."""
     parts = len(power) - 1
-    return np.asarray(np.fft.irfft(power)[: parts // 2] / (1 - np.arange(parts // 2) / parts))
+    return np.asarray(fft.irfft(power)[: parts // 2] / (1 - np.arange(parts // 2) / parts))
 
 
 def _at_no_lag(power: Floats) -> Floats:
@@ -134,7 +135,7 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     frequency, scale = np.arange(parts + 1) / (2 * parts), max(1.0, lag / 48)
     passed = np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
     common = (power * passed) / np.maximum((power * passed).sum(1, keepdims=True), 1e-300)
-    autocorrelation = np.fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[:parts]
+    autocorrelation = fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[:parts]
     autocorrelation /= 1 - np.arange(parts) / parts
     times, near = 1, max(2, round(lag / 6))
     out = lag

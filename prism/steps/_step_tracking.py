@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import fft
 
 from prism.loops.periods.step_places import best_sequence, evenly_spaced
 from prism.steps import constants as c
@@ -27,8 +28,8 @@ def tracked(clock: Clock, bins: float) -> Ints:
     pattern = channels[:, np.clip(around, 0, clock.parts - 1)].mean(1)
     pattern -= pattern.mean(1, keepdims=True)
     size = 2 * clock.parts
-    spectrum = np.fft.rfft(channels, size) * np.conj(np.fft.rfft(pattern, size))
-    similarity = np.fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
+    spectrum = fft.rfft(channels, size) * np.conj(fft.rfft(pattern, size))
+    similarity = fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
     return _best_path(np.roll(similarity, half)[: clock.parts], bins)
 
 
@@ -150,7 +151,7 @@ def _channels(clock: Clock, bins: float) -> Floats:
     frequency = np.arange(clock.parts + 1) / (2 * clock.parts)
     kernel = np.exp(-0.5 * (2 * np.pi * frequency * smooth) ** 2)
     raw -= raw.mean(1, keepdims=True)
-    out = np.fft.irfft(np.fft.rfft(raw, 2 * clock.parts) * kernel, 2 * clock.parts)[:, : clock.parts]
+    out = fft.irfft(fft.rfft(raw, 2 * clock.parts) * kernel, 2 * clock.parts)[:, : clock.parts]
     return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
 
 

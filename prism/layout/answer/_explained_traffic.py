@@ -68,7 +68,7 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
     """Convert a hypothesis to groups, stages and streams of the records from which the problem was built."""
     served = [(SERVES[kind], c) for family, kind in zip(one.families, one.kinds, strict=True) if kind != "none" for c in family]
     component_of: dict[GroupKind, NDArray[np.int64]] = {
-        kind: connected(len(problem.members), [pair for k, c in served if k == kind for pair in c.joins])
+        kind: connected(len(problem.members), np.concatenate([c.joins for k, c in served if k == kind]))
         for kind in {kind for kind, _ in served}
     }
     every = [(SERVES[kind], members) for kind, members in one.groups]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, combinations
 from typing import TypeVar, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from prism.layout.features.rhythm_contrasts import rhythms_differ
 from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
 from prism.layout.search.complete_layout import Hypothesis, Members
 from prism.layout.search.placement import Placing
-from prism.layout.search.problem import Problem, is_open
+from prism.layout.search.problem import Problem
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
@@ -43,16 +44,22 @@ class Scored:
         self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
         self.n = int(present.sum())
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
-        self.scattered = len(np.unique(placing.hosts)) > len(set(problem.hosts)) and bool(present.all())
+        self.scattered = self._known(self._is_scattered, "scattered")
+        self.apart = 0.0
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
         else:  # coordinates are those of the whole job: they define the groups
-            self.plane, self.tp, self.pp = (placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2)))
-        groups = () if placing.regular else (self.plane, self.tp, self.pp)
-        self.apart = sum(unjoined(parts, problem.pairs, placing.hosts) for parts in groups)
+            self.plane, self.tp, self.pp = groups = self._known(self._coordinate_groups, "groups")
+            self.apart = self._known(lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart")
         self.features: dict[str, float] = defaultdict(float, fit=fits)
         self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
+
+    def _is_scattered(self) -> bool:
+        return len(np.unique(self.placing.hosts)) > len(set(self.problem.hosts)) and bool(self.present.all())
+
+    def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
+        return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
 
     def _known(self, find: Callable[[], Value], *key: object) -> Value:
         """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
@@ -71,18 +78,34 @@ class Scored:
 
     def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
         def find() -> Parts:
-            pairs = [pair for i in places for pair in self.found[i].joins]
-            inside = self._known(partial(self.placing.links, axis), "links", axis) if axis else []
-            return connected(len(self.present), pairs + inside)
+            pairs = [self.found[i].joins for i in places]
+            inside = [self._known(partial(self.placing.links, axis), "links", axis)] if axis else []
+            return connected(len(self.present), np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
 
         return self._known(find, "parts", places, axis)
 
     def sized(self, parts: Parts) -> tuple[int, float]:
-        """Return the size of most members' groups, and the share of members in groups of another size."""
-        sizes = np.bincount(parts[self.present])
-        held = np.bincount(sizes, weights=sizes)
-        size = int(np.argmax(held))
-        return size, 1 - float(held[size]) / self.n
+        """Return the size of most members' groups, and the share of members in groups of another size.
+
+        Parts are arrays that `_known` keeps, so their identity is a key.
+        """
+
+        def find() -> tuple[int, float]:
+            sizes = np.bincount(parts[self.present])
+            held = np.bincount(sizes, weights=sizes)
+            size = int(np.argmax(held))
+            return size, 1 - float(held[size]) / self.n
+
+        return self._known(find, "sized", id(parts))
+
+    def _shared(self, one: Parts, other: Parts) -> float:
+        """Share of the members in two groups, one of each division, that share another member."""
+
+        def find() -> float:
+            cells = np.unique(one[self.present] * len(self.present) + other[self.present], return_counts=True)[1]
+            return float(cells[cells > 1].sum()) / self.n
+
+        return self._known(find, "shared", id(one), id(other))
 
     def hypothesis(self, endpoints: int) -> Hypothesis:
         """Compute the layout and all features; `endpoints`: members of a host."""
@@ -91,7 +114,8 @@ class Scored:
         self.features["unjoined"] = self.apart
         self._grid(dp, tp, pp)
         self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
-        self.features |= {"lockstep": self._lockstep(), **dict(self._paces())}
+        lockstep = self._lockstep() if self.scattered else self._known(self._lockstep, "lockstep")
+        self.features |= {"lockstep": lockstep, **self._known(lambda: dict(self._paces()), "paces")}
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -99,7 +123,8 @@ class Scored:
             self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
-        members, groups = frozenset(np.flatnonzero(self.present).tolist()), tuple(self._groups(sub, apart))
+        members = self._known(lambda: frozenset(np.flatnonzero(self.present).tolist()), "members")
+        groups = tuple(chain.from_iterable(self._groups(sub, apart)))
         return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
@@ -107,10 +132,8 @@ class Scored:
         whole = dp * tp * pp
         self.features["product"] += abs(float(np.log(whole / self.n)))
         self.features["no_grid"] += whole != self.n
-        of = [part[self.present] for part in (self.plane, self.tp, self.pp)]
-        for one, other in ((0, 1), (0, 2), (1, 2)):
-            cells = np.unique(of[one].astype(np.int64) * len(self.present) + of[other], return_counts=True)[1]
-            self.features["uneven"] += float(cells[cells > 1].sum()) / self.n
+        for one, other in combinations((self.plane, self.tp, self.pp), 2):
+            self.features["uneven"] += self._shared(one, other)
         if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
             piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
             ends = np.unique(piped)
@@ -212,7 +235,7 @@ class Scored:
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._joined(("edp",), self._going_on("edp"))
-            cells = self.placing.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
+            cells = self._neighbours(sub["ep"]) * len(self.present) + reduced
             add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
             add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
         add["odd_context"], add["wide_context"] = (
@@ -253,7 +276,8 @@ class Scored:
 
         def find() -> int:
             touched = np.zeros_like(self.present)
-            touched[[e for i in places for pair in self.found[i].joins for e in pair]] = True
+            for i in places:
+                touched[self.found[i].joins] = True
             parts = self._parts(places, self.inside)
             sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
             return int(np.bincount(sizes).argmax()) if len(sizes) else 0
@@ -265,7 +289,7 @@ class Scored:
         own = [self.found[i] for i in self._of(kind)]
         shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
         wanted = self.within and kind in ("cp", "ep") and not shown
-        return self.inside * (wanted or any(is_open(one) for family in own for one in family))
+        return self.inside * (wanted or any(one.opened for family in own for one in family))
 
     def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
@@ -314,35 +338,60 @@ class Scored:
     def _twins_differ(self, places: tuple[int, ...]) -> float:
         return twins_differ([self.found[i] for i in places], self.placing.alike((0, 2, 3)), self.present)
 
-    def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[tuple[Kind, Members]]:
-        yield from (("tp", own) for own in self._sets(self.tp))
-        yield from (("pp", own) for own in self._sets(self.pp))
+    def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[tuple[tuple[Kind, Members], ...]]:
+        """Yield the groups of each dimension; members that share a group are in order."""
+        yield self._sets("tp", self.tp)
+        yield self._sets("pp", self.pp)
         if not apart:
-            yield from (("dp", own) for own in self._sets(self.plane))
-        planes = self._sets(self.plane)
+            yield self._sets("dp", self.plane)
         if sub["cp"] > 1:
-            yield from (("cp", own) for own in self._sets(self._joined(("cp",), self._going_on("cp"))))
+            yield self._sets("cp", self._joined(("cp",), self._going_on("cp")))
         if sub["ep"] > 1:
-            if "ep" in self.kinds:
-                experts = self._sets(self._joined(("ep",), self._going_on("ep")))
+            if "edp" in self.kinds:
+                yield self._within_planes(self._joined(("edp",), self._going_on("edp")))
+            elif "ep" in self.kinds:
+                yield self._replicas(self._joined(("ep",), self._going_on("ep")))
             else:
-                experts = self._sets(self.placing.neighbours(self.plane, sub["ep"]))
-            for plane in planes:
-                inner = [self._in_order(own) for own in experts if own <= plane]
-                if "edp" in self.kinds:
-                    reduced = [own for own in self._sets(self._joined(("edp",), self._going_on("edp"))) if own <= plane]
-                    yield from (("dp", own) for own in reduced)
-                elif len(inner) > 1 and len({len(own) for own in inner}) == 1:
-                    yield from (("dp", frozenset(own)) for own in zip(*inner, strict=True))
+                yield self._replicas(self._neighbours(sub["ep"]))
+
+    def _neighbours(self, size: int) -> Parts:
+        return self._known(partial(self.placing.neighbours, self.plane, size), "neighbours", id(self.plane), size)
+
+    def _by_plane(self, parts: Parts) -> Mapping[int, list[Members]]:
+        """Sort the groups that lie within one data-parallel plane by the number of the plane."""
+        by: dict[int, list[Members]] = defaultdict(list)
+        for _, own in self._sets("dp", parts):
+            planes = set(self.plane[list(own)].tolist())
+            if len(planes) == 1:
+                by[planes.pop()].append(own)
+        return by
+
+    def _within_planes(self, parts: Parts) -> tuple[tuple[Kind, Members], ...]:
+        def find() -> tuple[tuple[Kind, Members], ...]:
+            return tuple(("dp", own) for inner in self._by_plane(parts).values() for own in inner)
+
+        return self._known(find, "within", id(parts), id(self.plane))
+
+    def _replicas(self, experts: Parts) -> tuple[tuple[Kind, Members], ...]:
+        """Groups of ranks that hold the same experts: one of each group of experts of a plane."""
+
+        def find() -> tuple[tuple[Kind, Members], ...]:
+            alike = (inner for inner in self._by_plane(experts).values() if len(inner) > 1 and len(set(map(len, inner))) == 1)
+            return tuple(("dp", frozenset(own)) for inner in alike for own in zip(*map(self._in_order, inner), strict=True))
+
+        return self._known(find, "replicas", id(experts), id(self.plane))
 
     def _in_order(self, own: Members) -> list[int]:
-        return sorted(own, key=lambda e: (*self.placing.at[e][[0, 3, 2, 1]].tolist(), e))
+        members = np.array(sorted(own))
+        return members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist()
 
-    def _sets(self, parts: Parts) -> list[Members]:
-        def find() -> list[Members]:
+    def _sets(self, kind: Kind, parts: Parts) -> tuple[tuple[Kind, Members], ...]:
+        """Groups of two members or more of one kind; in order of their first members."""
+
+        def find() -> tuple[tuple[Kind, Members], ...]:
             by: dict[int, list[int]] = defaultdict(list)
-            for member in np.flatnonzero(self.present).tolist():
-                by[int(parts[member])].append(member)
-            return [frozenset(own) for own in by.values() if len(own) > 1]
+            for member, part in zip(np.flatnonzero(self.present).tolist(), parts[self.present].tolist(), strict=True):
+                by[part].append(member)
+            return tuple((kind, frozenset(own)) for own in by.values() if len(own) > 1)
 
-        return self._known(find, "sets", parts.tobytes())
+        return self._known(find, "sets", kind, id(parts))

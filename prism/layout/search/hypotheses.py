@@ -25,12 +25,13 @@ from prism.layout.search.problem import Problem, per_host
 
 def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
     """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families."""
+    usual = _assignments(problem.families, problem)
     presences = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
     for present in presences:
         endpoints = per_host(problem.hosts, present)
         for placing in _placings(problem, present, endpoints):
             found = problem.through(placing)
-            for kinds, fits in _assignments(found, problem):
+            for kinds, fits in usual if found is problem.families else _assignments(found, problem):
                 for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
                     yield Scored(problem, present, placing, found, kinds, fits, within).hypothesis(endpoints)
 

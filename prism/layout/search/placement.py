@@ -13,7 +13,6 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-Pair = tuple[int, int]
 Cut = tuple[int, int, int]
 
 
@@ -39,13 +38,15 @@ class Placing:
     regular: bool = True
     known: dict[tuple[object, ...], object] = field(default_factory=dict)  # cache of values computed from it
 
-    def links(self, axis: int) -> list[Pair]:
-        """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline). Their traffic is not on the wire."""
+    def links(self, axis: int) -> NDArray[np.int64]:
+        """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline), int64[n, 2]. Their traffic is not on the
+        wire.
+        """
         others = np.column_stack([self.hosts, *(self.at[:, i] for i in range(4) if i != axis)])
         order = np.lexsort((self.at[:, axis], *others.T))
         own = others[order]
         same = np.all(own[1:] == own[:-1], axis=1)
-        return list(zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True))
+        return np.stack([order[:-1][same], order[1:][same]], axis=1)
 
     def neighbours(self, parts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
         """Number the groups of `size` neighbours of one part in one host; one number for each member."""
@@ -96,19 +97,23 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
             left = rank
             for axis in order:
                 at[:, 1 + axis], left = left % sizes[axis], left // sizes[axis]
-            if at.tobytes() not in known and suits(at[:, 1:]) and not _cut_alike(at, host):
+            if at.tobytes() in known or not suits(at[:, 1:]):
+                continue
+            distinct = _distinct(at, host)
+            if not _cut_alike(distinct, host):
                 known.add(at.tobytes())
-                cut = [max(len(np.unique(at[host == h, axis])) for h in np.unique(host)) for axis in (1, 2, 3)]
-                yield Placing((cut[0], cut[1], cut[2]), at, host, regular=False)
+                tensor, data, stages = distinct.max(axis=1).tolist()
+                yield Placing((tensor, data, stages), at, host, regular=False)
 
 
-def _cut_alike(at: NDArray[np.int64], hosts: NDArray[np.int64]) -> bool:
+def _distinct(at: NDArray[np.int64], hosts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count the distinct coordinates of each host on each axis; int64[3, hosts]."""
+    number = np.unique(hosts, return_inverse=True)[1]
+    cells = (np.unique(number * len(at) + column) // len(at) for column in at[:, 1:].T)
+    return np.stack([np.bincount(own, minlength=int(number.max()) + 1) for own in cells])
+
+
+def _cut_alike(distinct: NDArray[np.int64], hosts: NDArray[np.int64]) -> bool:
     """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others."""
-    known: set[tuple[int, ...]] = set()
-    for host in np.unique(hosts):
-        own = at[hosts == host, 1:]
-        sizes = tuple(len(np.unique(column)) for column in own.T)
-        if np.prod(sizes) != len(own):
-            return False
-        known.add(sizes)
-    return len(known) == 1
+    complete = np.all(distinct.prod(axis=0) == np.unique(hosts, return_counts=True)[1])
+    return bool(complete and np.all(distinct == distinct[:, :1]))

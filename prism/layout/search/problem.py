@@ -15,9 +15,8 @@ from collectors.columns.record import Flows
 from prism.evidence.communicators import Communicator, communicators
 from prism.evidence.families import Family, families
 from prism.evidence.host_lockstep import Lockstep, lockstep_of
-from prism.evidence.member_graphs import imbalance
 from prism.evidence.step_period import Steps, steps_of
-from prism.evidence.stream_periods import Rhythms, rhythm_of
+from prism.evidence.stream_periods import Rhythms, rhythms_of
 from prism.evidence.streams import Stream, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
@@ -89,33 +88,29 @@ class Problem:
         return sum(one.octets for one in self.found)
 
     @cached_property
-    def pairs(self) -> set[tuple[int, int]]:
-        """Pairs of members that exchange payload."""
-        return {(min(pair), max(pair)) for one in self.found for pair in one.edges}
+    def pairs(self) -> NDArray[np.int64]:
+        """Pairs of members that exchange payload; int64[n, 2]."""
+        return np.array(sorted({(min(pair), max(pair)) for one in self.found for pair in one.edges}), np.int64).reshape(-1, 2)
 
     @cached_property
     def opened(self) -> float:
         """Share of the octets in communicators that enter a host at one member and leave it at another."""
-        return sum(one.octets for one in self.found if is_open(one)) / self.octets
+        return sum(one.octets for one in self.found if one.opened) / self.octets
 
     def through(self, placing: Placing) -> list[Family]:
         """Return the families if communicators may continue inside hosts from one data-parallel rank to the next."""
         if placing.cut[1] == 1 or not self.opened:
             return self.families
-        closed = [one for one in self.found if not is_open(one)]
-        open_streams = [s for one in self.found if is_open(one) for s in one.streams]
-        links = [pair for pair in placing.links(2) if self.speaking[pair[0]] and self.speaking[pair[1]]]
+        closed = [one for one in self.found if not one.opened]
+        open_streams = [s for one in self.found if one.opened for s in one.streams]
+        links = placing.links(2)
+        links = [(a, b) for a, b in links[self.speaking[links].all(axis=1)].tolist()]
         joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
     def _weighty(self, found: list[Family]) -> list[Family]:
         """Keep families with enough octets. Small ones span all dimensions: all ranks reduce the loss."""
         return [f for f in found if f.octets >= c.WEIGHTY * self.octets][: c.MOST_FAMILIES]
-
-
-def is_open(one: Communicator) -> bool:
-    """Check whether a communicator enters hosts at one member and leaves them at another."""
-    return one.way == "one" and imbalance(one.edges) > c.OPEN
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:
@@ -146,7 +141,7 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * len(members) else None
     if steps is None:
         return None
-    rhythms = {id(s): rhythm_of(s, steps) for s in streams}
+    rhythms = rhythms_of(streams, steps)
     found = communicators(streams, rhythms, steps, hosts)
     if len(found) > c.MOST_COMMUNICATORS * len(members):
         return None

@@ -6,7 +6,7 @@ from collectors.columns.record import Flows
 from prism.evidence.communicators import communicators
 from prism.evidence.families import families
 from prism.evidence.step_period import steps_of
-from prism.evidence.stream_periods import rhythm_of
+from prism.evidence.stream_periods import rhythms_of
 from prism.evidence.streams import streams_of
 
 MS = 1_000_000
@@ -79,6 +79,6 @@ def evidence(wire, hosts=None):
     hosts = list(range(len(members))) if hosts is None else hosts
     streams = streams_of(flows, members, origin=flows.window[0])
     steps = steps_of(streams)
-    rhythms = {id(s): rhythm_of(s, steps) for s in streams}
+    rhythms = rhythms_of(streams, steps)
     found = communicators(streams, rhythms, steps, hosts)
     return streams, steps, found, families(found, steps, hosts)

@@ -1,10 +1,16 @@
 import numpy as np
 
+from prism.evidence.constants import MANY_EDGES
 from prism.evidence.member_graphs import connected, imbalance, unjoined, weighted_median
 
 
 def test_connected_numbers_each_member_by_the_lowest_of_its_component():
     assert connected(6, [(4, 2), (2, 5), (0, 1)]).tolist() == [0, 0, 2, 3, 2, 2]
+    many = np.random.default_rng(1).integers(0, 5000, (MANY_EDGES + 1, 2))  # of these a sparse matrix is built
+    part = connected(5000, many)
+    assert (part[many[:, 0]] == part[many[:, 1]]).all()
+    assert len(np.unique(part)) >= 5000 - len(many)
+    assert all(np.flatnonzero(part == n)[0] == n for n in np.unique(part))
 
 
 def test_the_weighted_median_is_where_half_of_the_weight_is_reached():
@@ -19,5 +25,5 @@ def test_what_enters_and_does_not_leave_is_out_of_balance():
 
 def test_members_of_a_part_are_joined_by_traffic_or_by_their_host():
     parts, hosts = np.array([0, 0, 0, 3, 3, 3]), np.array([0, 0, 1, 2, 3, 4])
-    assert unjoined(parts, [(1, 2), (3, 4), (2, 5)], hosts) == 0.5  # 0 1 share a host; 5 speaks to another part only
-    assert unjoined(parts, [(1, 2), (3, 4), (4, 5)], hosts) == 0
+    assert unjoined(parts, np.array([(1, 2), (3, 4), (2, 5)]), hosts) == 0.5  # 0 1 share a host; 5 speaks to another part only
+    assert unjoined(parts, np.array([(1, 2), (3, 4), (4, 5)]), hosts) == 0

@@ -3,7 +3,7 @@ import json
 import numpy as np
 
 from prism.layout import constants
-from prism.layout.search.problem import is_open, per_host, problem_of
+from prism.layout.search.problem import per_host, problem_of
 from prism.topology import parse
 from tests.prism.layout.made import data_parallel, topology
 
@@ -12,7 +12,7 @@ def test_a_ring_through_hosts_is_open_and_goes_on_inside():
     wire = data_parallel(hosts=3, per_host=2)
     found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, 2))
     assert found.speaking.all()
-    assert all(is_open(one) for one in found.found)
+    assert all(one.opened for one in found.found)
     assert found.opened == 1
 
 
