@@ -2,7 +2,7 @@
 
 There are two kinds of evidence. Hosts of a job give it equal numbers of GPUs, so a host with fewer endpoints on the wire has
 silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between; then the number of
-messages per step shows the number of ranks: a multiple of n − 1, or of n if a library also sends the own block.
+messages of one size per step shows the number of ranks (`_fit`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import ClusterRhythm
+from prism.jobs.cluster_periods import ClusterRhythm, parts_by_size
 from prism.jobs.clusters import Members
 from prism.loops.arrays.pair_volumes import Carried
 from prism.topology import Topology
@@ -45,15 +45,12 @@ def silent_members(
         for host, own in at.items()
         for address in [one for one in free[host] if topology.rail(one) in rails][: width - len(own)]
     ]
-    if missing and c.MIN_STEPS * len(missing) <= len(members):
+    if 0 < len(missing) <= len(members):
         return tuple(missing)
     if not _passes_through(at, steady):
         return ()
-    return (
-        tuple(candidates)
-        if _edges_that_fit(rhythms, len(members) + len(candidates)) >= _edges_that_fit(rhythms, len(members))
-        else ()
-    )
+    more = _fit(rhythms, len(members) + len(candidates)) >= _fit(rhythms, len(members))
+    return tuple(candidates) if more else ()
 
 
 def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
@@ -65,12 +62,15 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
     return 2 * sum(bool(one_way[own].any()) for own in at.values()) > len(at)
 
 
-def _edges_that_fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> int:
-    """Count the edges whose messages per step fit a ring of this number of ranks."""
-    fits = 0
+def _fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> float:
+    """Evidence for a number of ranks: the messages per step of each edge and size that fit it, each by how rarely they would.
+
+    A ring takes n − 1 rounds, or n if a library also sends the own block; an exchange with both neighbours takes n / 2.
+    """
+    fits, rounds = 0, {max(ranks - 1, 1), ranks, max(ranks // 2, 1)}
     for rhythm in rhythms:
         for edge in rhythm.edges if len(rhythm.marks) > c.MIN_STEPS else ():
-            counts = np.diff(np.searchsorted(edge.start, rhythm.marks))
-            usual = int(np.median(counts))
-            fits += usual > 0 and (usual % max(ranks - 1, 1) == 0 or usual % ranks == 0)
-    return fits
+            for part in parts_by_size(edge) or [edge]:
+                usual = int(np.median(np.diff(np.searchsorted(part.start, rhythm.marks))))
+                fits += usual > 0 and any(usual % own == 0 for own in rounds)
+    return fits * max(float(np.log(ranks / len(rounds))), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -160,8 +161,36 @@ def _stream(edge: Edge, low: int) -> Stream:
 
 
 def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
-    """Check whether two clusters run in lockstep: traffic of one repeats at the steps of the other without drift."""
-    return _follows(one, other) or _follows(other, one)
+    """Check whether two clusters run in lockstep.
+
+    Traffic of one repeats at the steps of the other without drift, or equal messages of both begin together in all steps. Parts
+    of one job begin, or end, in the same step.
+    """
+    period = max((float(np.median(np.diff(own.marks))) for own in (one, other) if len(own.marks) > 1), default=0.0)
+    begin, end = (float(pick(one.times) - pick(other.times)) / max(period, 1.0) for pick in (np.min, np.max))
+    if min(abs(begin), abs(end)) > c.SAME_STEP and (begin > 0) == (end > 0):
+        return False
+    return _follows(one, other) or _follows(other, one) or _coincide(one, other, c.TOGETHER * period)
+
+
+def _coincide(one: ClusterRhythm, other: ClusterRhythm, near: float) -> bool:
+    """Check whether two clusters send equally many messages of one size, and all begin within `near` ns of each other.
+
+    The reduction of a scalar joins hidden parts of a job in each step, also if their other work varies within the step.
+    """
+    sent = _equal_messages(one), _equal_messages(other)
+    alike = sent[0].keys() & sent[1].keys()
+    return any(np.abs(a - b).max() < near for key in alike for a in sent[0][key] for b in sent[1][key])
+
+
+def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
+    """Start times of the messages of one size of one edge, by size and number."""
+    out: dict[tuple[int, int], list[Ints]] = defaultdict(list)
+    for edge in rhythm.edges:
+        sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
+        for k in np.flatnonzero(counts > c.MIN_STEPS).tolist():
+            out[int(sizes[k]), int(counts[k])].append(edge.start[number == k])
+    return out
 
 
 def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from collectors.columns.record import Flows, Mask
+from collectors.columns.record import Codes, Flows, Mask
 from prism.jobs import constants as c
 from prism.loops.arrays.connected_parts import connected
 from prism.loops.arrays.edges import Edge, edges_of, sending, spread
@@ -67,17 +67,26 @@ def joined(clusters: Sequence[Members], pairs: Iterable[tuple[int, int]]) -> lis
     return [frozenset().union(*(clusters[i] for i in part)) for part in unions(len(clusters), pairs)]
 
 
-def join_by_barriers(flows: Flows, clusters: list[Members], life: tuple[int, int]) -> list[Members]:
-    """Merge clusters whose members keep exchanging small messages: barriers and scalar reductions of a whole job."""
+def join_by_barriers(flows: Flows, steady: Carried, clusters: list[Members], life: tuple[int, int]) -> list[Members]:
+    """Merge clusters whose members keep exchanging small messages: barriers and scalar reductions of a whole job.
+
+    These are control messages, or recurrent pairs with so few octets that they joined no endpoints.
+    """
     if len(clusters) < 2:
         return clusters
     of = cluster_numbers(clusters, len(flows.endpoints))
     signals = np.flatnonzero(flows.control() & (flows.octets > 0))
-    src, dst = of[flows.src[signals]], of[flows.dst[signals]]
-    across = signals[(src >= 0) & (dst >= 0) & (src != dst)]
-    edges = edges_of(flows, across).items()
+    light = steady.rows(_across(of, steady.src, steady.dst))
+    rows = np.concatenate([signals[_across(of, flows.src[signals], flows.dst[signals])], light])
+    edges = edges_of(flows, rows).items()
     lasting = [pair for pair, edge in edges if len(edge.rows) >= c.MIN_STEPS <= spread(edge, life)]
     return joined(clusters, [(int(of[one]), int(of[other])) for one, other in lasting])
+
+
+def _across(cluster_of: Ints, src: Ints | Codes, dst: Ints | Codes) -> Mask:
+    """Select pairs of endpoints in two different clusters."""
+    one, other = cluster_of[src], cluster_of[dst]
+    return np.asarray((one >= 0) & (other >= 0) & (one != other))
 
 
 def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) -> list[list[Edge]]:

@@ -9,6 +9,10 @@ BINS = 32  # parts of a step in which traffic of steps is compared; a burst last
 LOCKED = 0.5
 MOST_DRIFT = 0.1  # share of a step between the first and the last: parts of one job reach 0.07 without faults
 ALIKE = 0.5  # correlation of step durations: two jobs have 0 by chance, parts of one job 0.5 to 1
+# Share of a step between equal messages of two clusters that begin together. Parts of one job: up to 0.01, above 0.02 if their
+# work varies; twins of one start with different shifts: 0.1 and more (60 simulated clusters).
+TOGETHER = 0.01
+SAME_STEP = 1.5  # steps between the begins, and between the ends, of two jobs; parts of one job: at most 1 by definition
 EQUAL = 0.02  # relative deviation of an edge's octets per step that counts as equal: the tail of a message, a retransmission
 CONSTANT = 0.1  # share of octets on edges of equal volumes; experts' exchange leaves 0.34, shuffles and RPC less than 0.05
 LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the reverse: collectives up to 0.25, copies 0.5 to 1

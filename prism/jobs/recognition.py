@@ -58,7 +58,7 @@ def recognize(
     tuple of Job
     """
     volumes, steady = pair_volumes(flows, topology)
-    clusters = join_by_barriers(flows, clusters_of(steady, len(flows.endpoints)), window or flows.window)
+    clusters = join_by_barriers(flows, steady, clusters_of(steady, len(flows.endpoints)), window or flows.window)
     clusters = [members for members in by_job_id(flows, clusters) if len(members) > 1]
     if not clusters:
         return ()

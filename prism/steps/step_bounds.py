@@ -9,7 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from prism.steps import constants as c
-from prism.steps._step_program import found_on
+from prism.steps._step_program import Period, found_on
 from prism.steps._step_tracking import grouped, settled, tracked
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.step_ends import end_of, folded
@@ -33,13 +33,10 @@ class Steps:
 
 def steps_of(sequences: Sequences) -> Steps | None:
     """Find the steps of the job to which these sequences belong; None if nothing repeats three times."""
-    picked = chosen(sequences)
-    if not len(picked):
+    found = _repetition(sequences)
+    if found is None:
         return None
-    clock = clock_of(sequences, picked)
-    shown, period = found_on(clock)
-    if period is None:
-        return None
+    clock, shown, period = found
     places = tracked(shown, period.bins)
     if not _mixed(sequences):
         places = grouped(places, clock)
@@ -67,6 +64,25 @@ def steps_of(sequences: Sequences) -> Steps | None:
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
     return Steps(times[kept], whole[kept[:-1]], period.regular, clock.parts / usual, lasting[sequences.of])
+
+
+def _repetition(sequences: Sequences) -> tuple[Clock, Clock, Period] | None:
+    """Find the clock of the sequences, the clock that shows their period best, and the period; None if nothing repeats.
+
+    If the traffic of all classes hardly repeats, classes of one size may repeat better: the work of experts varies.
+    """
+    best, examined = None, np.zeros(0, np.int64)
+    for of_one_size in (False, True):
+        picked = chosen(sequences, of_one_size=of_one_size)
+        if len(picked) and not np.array_equal(picked, examined):
+            clock = clock_of(sequences, picked)
+            shown, period = found_on(clock)
+            if period is not None and (best is None or period.regular > best[2].regular):
+                best = clock, shown, period
+        if best is not None and best[2].regular >= c.NEAR_BEST:
+            break
+        examined = picked
+    return best
 
 
 def _mixed(sequences: Sequences) -> bool:

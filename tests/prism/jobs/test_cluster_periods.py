@@ -28,6 +28,31 @@ def test_strangers_are_not_locked():
     assert not in_step(beat(40, jitter=0.03), beat(40, jitter=0.03, seed=1)), "twins drift"
 
 
+def varied(seed, *, scalar_at=90.0, scalars=1_000):
+    """Work that varies within steps of varying duration, and a reduction of a scalar that all join."""
+    begins = 100.0 * np.arange(12) + np.random.default_rng(9).uniform(-20, 20, 12)
+    work = begins + np.random.default_rng(seed).uniform(0, 60, 12)
+    pairs = [(k, (k + 1) % 4) for k in range(4)]
+    starts = [np.concatenate([work, begins + scalar_at]) for _ in pairs]
+    sizes = np.repeat([1_000_000, scalars], 12)
+    edges = []
+    for pair, own in zip(pairs, starts, strict=True):
+        order = np.argsort(own)
+        edges.append(edge(*pair, own[order], sizes[order]))
+    return cluster_rhythm(edges)
+
+
+def test_scalar_reductions_lock_parts_whose_work_varies():
+    assert in_step(varied(1), varied(2))
+    assert not in_step(varied(1), varied(2, scalar_at=70.0)), "twins with another phase"
+    assert not in_step(varied(1), varied(2, scalars=2_000))
+
+
+def test_parts_of_one_job_begin_and_end_in_the_same_step():
+    assert in_step(beat(jitter=0.0), beat(jitter=0.0, later=60.0))
+    assert not in_step(beat(jitter=0.0), beat(jitter=0.0, later=260.0)), "twins, one started later"
+
+
 def test_without_steps_nothing_is_locked():
     chance = np.random.default_rng(0)
     noise = cluster_rhythm([edge(0, 1, np.sort(chance.uniform(0, 1000, 30)), chance.integers(1000, 10**6, 30))])

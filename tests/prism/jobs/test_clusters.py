@@ -1,7 +1,7 @@
 from collectors.columns.record import Flows
 from prism.jobs.clusters import cluster_numbers, clusters_of, join_by_barriers, joined, pair_volumes, sampled_edges, unions
 from tests.prism.jobs.made import carried
-from tests.prism.traffic import placed, training
+from tests.prism.traffic import MS, T0, address, placed, training
 
 
 def test_pairs_that_matter_join_endpoints():
@@ -15,6 +15,18 @@ def test_joined_clusters_are_one():
     assert joined([frozenset({0}), frozenset({1}), frozenset({2})], [(0, 2)]) == [{0, 2}, {1}]
 
 
+def test_small_messages_in_each_step_join_clusters():
+    wire = training(dp=4, steps=12)
+    training(dp=4, steps=12, wire=wire, first=4)
+    for step in range(12):
+        wire.send(0, 4, 16_384, T0 + step * 100 * MS)
+    flows = wire.flows()
+    steady = pair_volumes(flows, placed(8))[1]
+    clusters = [frozenset(map(flows.endpoints.index, map(address, own))) for own in (range(4), range(4, 8))]
+    assert join_by_barriers(flows, steady, clusters, flows.window) == [clusters[0] | clusters[1]]
+    assert join_by_barriers(flows, steady.only(steady.volume > 10**6), clusters, flows.window) == clusters
+
+
 def test_some_edges_of_each_cluster_are_examined_the_heaviest_among_them():
     flows = training(dp=16).flows()
     talk, steady = pair_volumes(flows, placed(16))
@@ -22,7 +34,7 @@ def test_some_edges_of_each_cluster_are_examined_the_heaviest_among_them():
     (cluster,) = clusters_of(steady, len(flows.endpoints))
     (edges,) = sampled_edges(flows, steady, [cluster])
     assert max(edge.volume for edge in edges) == steady.volume.max()
-    assert join_by_barriers(flows, [cluster], flows.window) == [cluster]
+    assert join_by_barriers(flows, steady, [cluster], flows.window) == [cluster]
 
 
 def test_no_records_are_no_clusters():
