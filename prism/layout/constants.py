@@ -69,7 +69,8 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 FINEST = 1e-5  # share of a step; smaller differences are clock errors
-OFFSETS = {1: (-4.4, 1.0), 2: (-3.7, 1.2), 3: (-1.1, 0.45)}  # median and sigma; 1 tensor, 2 data, 3 stage
+OFFSETS = {1: (-3.9, 1.1), 2: (-3.0, 1.2), 3: (-1.2, 0.4), 4: (-3.0, 1.2)}  # median and sigma, by relation (`lockstep_fit`)
+BOUND = (0.02, 0.07, 0.33, 0.01, 0.02)  # share of pairs that start at the same instant in every step, by relation
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave

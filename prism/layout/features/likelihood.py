@@ -89,15 +89,21 @@ def rounds_fit(family: Family, ranks: int) -> float:
     return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
-def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]:
-    """Log-likelihood of the offset of each pair of members, if they differ in the coordinate `axis` of their host.
+def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool) -> NDArray[np.float64]:
+    """Log-likelihood of the offset of each pair of members of one host.
 
-    `axis`: 1 tensor, 2 data, 3 pipeline, 0 if they share no group. Densities are over decades of the share of a step.
+    `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are over
+    decades of the share of a step. If steps are `uneven`, members that start at the same instant every time are a class of
+    their own: an operation inside the host joins them.
     """
     offset = np.log10(np.maximum(seen.offset, c.FINEST))
     even = 1 / -np.log10(c.FINEST)
-    likely = np.stack([np.full(len(axis), even), *(_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3))])
-    return np.asarray(np.log((1 - c.OFFSET_ELSE) * likely[axis, np.arange(len(axis))] + c.OFFSET_ELSE * even))
+    likely = np.stack([np.full(len(relation), even), *(_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3, 4))])
+    apart = (1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even
+    if uneven:
+        bound = np.array(c.BOUND)[relation]
+        apart = np.where(np.maximum(seen.offset, seen.jitter) <= c.FINEST, bound, (1 - bound) * apart)
+    return np.asarray(np.log(apart))
 
 
 def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:
