@@ -178,7 +178,8 @@ class Scored:
         else:
             tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
             relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
-        return float(np.mean(lockstep_fit(relation, seen, self.problem.uneven)))
+        dimensions = np.log2(np.bincount(self.problem.hosts).max())  # independent relations inside a host, of two ranks each
+        return lockstep_fit(relation, seen, self.problem.uneven, float(dimensions))
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
