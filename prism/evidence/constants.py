@@ -44,5 +44,5 @@ LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one fami
 KINDS_APART = 3
 FEW_SENDS = 6  # fewer messages give no reliable median
 TWINS_TRIED = 8  # members of one host that are compared with one another
-HOSTS_TRIED, PEERS_TRIED = 16, 4  # hosts or communicators, and streams of each, that are compared
+HOSTS_TRIED = 16  # hosts that are compared
 TRIANGLE, SQUARE = 3, 4  # members: of three, every two are neighbours; a ring of four is also the smallest cube

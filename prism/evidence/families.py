@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +14,7 @@ from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
 from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
 from prism.evidence.step_period import Steps
+from prism.evidence.streams import Stream
 
 
 class Family(tuple[Communicator, ...]):
@@ -97,7 +99,7 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [part for family in out for part in _apart(family)]
     out = [part for family in out for part in _disjoint(family, steps, hosts)]
-    return sorted(out, key=lambda family: -family.octets)
+    return sorted(_rounds_joined(out, steps, hosts), key=lambda family: -family.octets)
 
 
 def _alike(own: list[Communicator]) -> list[Family]:
@@ -144,6 +146,55 @@ def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family
         if len(parts) > 1 and not any(map(_shares_members, parts)):
             return parts
     return [whole]
+
+
+def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
+    """Join families that are rounds of one collective: halving among ranks that are no power of two, or Bruck's algorithm.
+
+    Each round moves half or twice as much as another, as often or half as often, and follows it within a round.
+    """
+    pairs = [(i, k) for k in range(len(found)) for i in range(k) if _are_rounds(found[i], found[k], len(hosts))]
+    part = connected(len(found), pairs)
+    out = []
+    for number in np.unique(part):
+        own = [found[i] for i in np.flatnonzero(part == number)]
+        if len(own) == 1:
+            out += own
+            continue
+        groups = components([one for family in own for one in family], len(hosts))
+        whole = [joined(group, steps, hosts) for group in groups]
+        out.append(Family(replace(one, way="two", shape="cube") if one.shape in ("other", "tree", "path") else one for one in whole))
+    return out
+
+
+def _are_rounds(one: Family, other: Family, members: int) -> bool:
+    """Check whether two families may be rounds of one collective: by form, number and size of messages, and time."""
+    if any(own[0].bursts or not own[0].equal or own[0].form == "one cycle" for own in (one, other)):
+        return False
+    doublings = np.log2([one.size / other.size, one.messages / other.messages])
+    off = np.abs(doublings - np.round(doublings)) * np.log(2)
+    if off.max() > c.ONE_CLASS_SIZE or abs(doublings[0]) > np.log2(members) or round(abs(doublings[1])) > 1:
+        return False
+    at: dict[int, list[Stream]] = defaultdict(list)
+    for each in other:
+        for s in each.streams:
+            for end in s.pair:
+                at[end].append(s)
+    touching = [(s, at[end]) for each in one for s in each.streams for end in s.pair if at[end]]
+    gaps = [_gap(s, near) for s, near in touching[:: max(1, len(touching) // c.PAIRS_TRIED)]]
+    return bool(gaps) and float(np.median(gaps)) < 1
+
+
+def _gap(stream: Stream, others: Sequence[Stream]) -> float:
+    """Median time from the messages of a stream to the nearest message of the others, in durations of the longer ones."""
+    start, end = (np.concatenate([getattr(s, name) for s in others]) for name in ("start", "end"))
+    order = np.argsort(start)
+    duration = max(float(np.median(stream.end - stream.start)), float(np.median(end - start)), 1.0)
+    start, end = start[order], np.maximum.accumulate(end[order])
+    after = np.searchsorted(start, stream.end)
+    later = np.append(start, np.inf)[after] - stream.end
+    earlier = stream.start - np.append(-np.inf, end)[after]
+    return float(np.median(np.maximum(np.minimum(later, earlier), 0.0))) / duration
 
 
 def _shares_members(family: Family) -> bool:

@@ -1,13 +1,13 @@
 """Measure lockstep: the offset between equal messages of members of one host, step after step.
 
 Tensor-parallel twins start their k-th message within a fraction of a millisecond of each other. Pipeline stages are offset by a
-fixed part of the step. Members of one collective are as close as its members in other hosts, because its rounds join them.
+fixed part of the step. Members of one collective that continues inside the host start at the same instant: a round joined them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
@@ -26,14 +26,13 @@ class Lockstep(NamedTuple):
     """Pairs of members of one host that send equal numbers of messages of one size.
 
     `offset`: median time between their k-th messages. `jitter`: median deviation from it. Both are shares of the step; if a
-    pair sends several sizes, the largest value counts. `peers`: the median jitter between neighbours of one communicator.
+    pair sends several sizes, the largest value counts.
     """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     offset: Floats
     jitter: Floats
-    peers: float
 
 
 def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
@@ -53,8 +52,7 @@ def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], per
                     furthest[a, b] = max(furthest.get((a, b), (0.0, 0.0)), _apart(times[a], times[b], period))
     pairs = np.array(list(furthest), np.int64).reshape(-1, 2)
     apart = np.array(list(furthest.values()), np.float64).reshape(-1, 2)
-    near = [_apart(a, b, period)[1] for one in _some(list(communicators), c.HOSTS_TRIED) for a, b in _neighbours(one, hosts)]
-    return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], float(np.median(near)) if near else np.nan)
+    return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1])
 
 
 def _some(values: list[Value], limit: int) -> list[Value]:
@@ -65,15 +63,3 @@ def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float]:
     offset = b - a
     median_offset = float(np.median(offset))
     return abs(median_offset) / period, float(np.median(np.abs(offset - median_offset))) / period
-
-
-def _neighbours(one: Communicator, hosts: Sequence[int]) -> Iterator[tuple[Floats, Floats]]:
-    """Yield times of equal streams of one communicator from different hosts, for at most `PEERS_TRIED` streams."""
-    alike: dict[tuple[int, int], list[Stream]] = defaultdict(list)
-    for s in one.streams:
-        if s.equal and len(s.rows) >= c.FEW_SENDS:
-            alike[round(float(np.log(s.size)) / c.ONE_CLASS_SIZE), len(s.rows)].append(s)
-    for own in alike.values():
-        for a, b in combinations(own[: c.PEERS_TRIED], 2):
-            if hosts[a.src] != hosts[b.src]:
-                yield np.sort(a.start), np.sort(b.start)

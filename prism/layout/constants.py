@@ -69,7 +69,10 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 FINEST = 1e-5  # share of a step; smaller differences are clock errors
-OFFSETS = {1: (-4.4, 1.0), 2: (-3.7, 1.2), 3: (-1.1, 0.45)}  # median and sigma; 1 tensor, 2 data, 3 stage
+# Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades.
+OFFSETS = {1: (-3.9, 1.1, 0.2, 0.8), 2: (-3.1, 1.0, 0.0, 1.1), 3: (-1.15, 0.4, -1.9, 1.0), 4: (-3.1, 1.0, 0.0, 1.1)}
+# Share of jobs whose members of a relation start at the same instant in every step; share of the pairs that then do, and else.
+BOUND, ALL_BOUND, NONE_BOUND = {1: 0.07, 2: 0.33}, 0.95, 0.02
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave
@@ -79,7 +82,7 @@ PIPELINES = 2  # hand-over families of a job at most: activations and gradients 
 WEIGHTS = {
     "fit": 1.1,  # log-likelihoods of the kinds of the families
     "rounds": 0.48,  # log-likelihood of the messages per step of rings
-    "lockstep": 1.7,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "lockstep": 1.0,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
     "twins_closer": 0.91,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
     "replicas_differ": -0.47,  # replicas of one host hand over closer in time than those of several hosts
     "uneven": -1.1,  # share of members in groups of an unusual size, or in two groups that share another member

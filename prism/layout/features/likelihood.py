@@ -89,15 +89,28 @@ def rounds_fit(family: Family, ranks: int) -> float:
     return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
-def lockstep_fit(axis: NDArray[np.int64], seen: Lockstep) -> NDArray[np.float64]:
-    """Log-likelihood of the offset of each pair of members, if they differ in the coordinate `axis` of their host.
+def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dimensions: float) -> float:
+    """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
 
-    `axis`: 1 tensor, 2 data, 3 pipeline, 0 if they share no group. Densities are over decades of the share of a step.
+    `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are over
+    decades of the share of a step. If steps are `uneven`, members may start at the same instant every time: an operation inside
+    the host joins them. Then all pairs of their relation do.
     """
-    offset = np.log10(np.maximum(seen.offset, c.FINEST))
-    even = 1 / -np.log10(c.FINEST)
-    likely = np.stack([np.full(len(axis), even), *(_normal(offset, *c.OFFSETS[k]) for k in (1, 2, 3))])
-    return np.asarray(np.log((1 - c.OFFSET_ELSE) * likely[axis, np.arange(len(axis))] + c.OFFSET_ELSE * even))
+    offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
+    even = np.log10(c.FINEST) ** -2
+    known = np.array([_normal(offset, *c.OFFSETS[k][:2]) * _normal(jitter - offset, *c.OFFSETS[k][2:]) for k in (1, 2, 3, 4)])
+    likely = np.vstack([np.full(len(relation), even), known])
+    apart = np.log((1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even)
+    if not uneven:
+        return float(dimensions * apart.mean())
+    bound = np.maximum(seen.offset, seen.jitter) <= c.FINEST
+    none, every = (np.where(bound, np.log(share), np.log(1 - share) + apart) for share in (c.NONE_BOUND, c.ALL_BOUND))
+    total = 0.0
+    for own in np.unique(relation):
+        of, jobs = relation == own, c.BOUND.get(int(own), 0.0)
+        loose, tight = (dimensions * float(each[of].sum()) / len(relation) for each in (none, every))
+        total += np.logaddexp(np.log(1 - jobs) + loose, np.log(jobs) + tight) if jobs else loose
+    return float(total)
 
 
 def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:

@@ -197,10 +197,12 @@ class Scored:
             return 0.0
         if self.scattered:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            return float(np.mean(lockstep_fit(np.select(alike, [1, 2, 3], 0), seen)))
-        at = self.placing.at
-        axis = np.where(at[seen.first, 3] != at[seen.second, 3], 3, np.where(at[seen.first, 2] != at[seen.second, 2], 2, 1))
-        return float(np.mean(lockstep_fit(axis, seen)))
+            relation = np.select(alike, [1, 2, 3], 0)
+        else:
+            tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
+            relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
+        dimensions = np.log2(np.bincount(self.problem.hosts).max())  # independent relations inside a host, of two ranks each
+        return lockstep_fit(relation, seen, self.problem.uneven, float(dimensions))
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""

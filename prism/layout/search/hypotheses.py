@@ -19,7 +19,7 @@ from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.search._scoring import Scored
 from prism.layout.search.complete_layout import Hypothesis
-from prism.layout.search.placement import Cut, Placing, cuts, in_order, place, scattered
+from prism.layout.search.placement import Placing, cuts, in_order, place, scattered
 from prism.layout.search.problem import Problem, per_host
 
 
@@ -40,7 +40,8 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
     for cut in cuts(endpoints):
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
-        yield place(problem.hosts, problem.rails, cut) if present.all() else _placed(problem, present, cut)
+        for stages_first in (False, True)[: 1 + (min(cut[1:]) > 1)]:
+            yield place(_hosts(problem, present), problem.rails, cut, stages_first)
     if max(Counter(problem.hosts).values()) > 1 and present.all():
         yield scattered(len(problem.hosts))
     if present.all() and max(Counter(problem.hosts).values()) > 1:
@@ -59,10 +60,9 @@ def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
     return along >= c.ALONG_AXES * total
 
 
-def _placed(problem: Problem, present: NDArray[np.bool_], cut: Cut) -> Placing:
-    """Return a placing in which only some members are present. Each absent member gets a host of its own."""
-    hosts = [h if here else -1 - i for i, (h, here) in enumerate(zip(problem.hosts, present.tolist(), strict=True))]
-    return place(hosts, problem.rails, cut)
+def _hosts(problem: Problem, present: NDArray[np.bool_]) -> Sequence[int]:
+    """Number the host of each member. An absent member gets a host of its own."""
+    return [h if here else -1 - i for i, (h, here) in enumerate(zip(problem.hosts, present.tolist(), strict=True))]
 
 
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:

@@ -70,9 +70,19 @@ class Problem:
 
     @cached_property
     def lockstep(self) -> Lockstep:
-        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension."""
-        weighty = (family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets)
-        return lockstep_of([one for family in weighty for one in family], self.hosts, self.steps.period)
+        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension.
+
+        Hand-overs count only if there is nothing else: collectives bind their members more closely.
+        """
+        weighty = [family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets]
+        collective = [family for family in weighty if self.likeliest(family) != "pp"]
+        return lockstep_of([one for family in collective or weighty for one in family], self.hosts, self.steps.period)
+
+    @cached_property
+    def uneven(self) -> bool:
+        """Whether steps differ in duration. In a job without any variation all members move in lockstep."""
+        whole = np.diff(self.steps.bounds[1:-1])
+        return len(whole) > 1 and float(np.median(np.abs(whole - np.median(whole)))) > c.FINEST * self.steps.period
 
     def handed_over(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
         """Offsets between members of one part in some families; `parts`: the number of each member's part."""
