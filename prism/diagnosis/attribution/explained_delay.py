@@ -86,14 +86,14 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
 
 class Tables(NamedTuple):
     """Candidates as tables: sparse matrices with one row per candidate and a 1 for each lane that it may delay as sender, as
-    receiver, as either; whether it is of the network, and larger than a rank or a NIC, bool[candidates, 1].
+    receiver, as either; whether it is of the network, and its size (`Candidate.larger`); both [candidates, 1].
     """
 
     sends: csr_array
     receives: csr_array
     lanes: csr_array
     network: NDArray[np.bool_]
-    larger: NDArray[np.bool_]
+    larger: Ints
 
 
 def tables_of(which: Sequence[Candidate], lanes: int) -> Tables:

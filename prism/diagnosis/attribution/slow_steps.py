@@ -12,6 +12,7 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
+from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -89,8 +90,8 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     mine = comparison.explained(during)
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if best.cause == "work" and hidden(view):
-        return None
+    if best.cause == "work" and (best.subject == "group" or hidden(view)):
+        return None  # of a pipeline with slow stages on several hosts the data may be longer
     alone = best.cause == "network" and best.subject in ("endpoint", "host")
     chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
     if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
@@ -181,23 +182,24 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
-        if place not in seen and which[k].ids != which[top].ids:
+        contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
+        if place not in seen and which[k].ids != which[top].ids and not contains:
             seen.add(place)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
-        best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
-        if sure >= c.ALWAYS and not which[top].larger:
-            share = max(
-                share,
-                min(
-                    float(
-                        np.median(explained_shares(tables_of([both], len(comparison.gone.moved)), comparison.gone)[0, during])
-                    ),
-                    1.0,
-                ),
-            )
+    second = others[0] if others and others[0][1] / mass >= c.TIED else None
+    if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
+        tables = tables_of([both], len(comparison.gone.moved))
+        together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+        if together <= share + c.FEWER * best.larger + c.NEARLY:  # else each explains delays that the other does not
+            guilty = guilty_twin(comparison, best, second[0], during)
+            sure, others = (1 + second[1]) / mass, others[1:]
+            if guilty is None:
+                best = both
+            else:
+                best, sure = (best, second[0])[guilty], sure * c.TWIN
+            share = max(share, together) if sure >= c.ALWAYS and not which[top].larger else share
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
