@@ -46,7 +46,7 @@ class Lost:
 
 
 def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
-    """Compute the new delays of a job by lane and step; if `usual`, minus the mean of the steps that define what is usual.
+    """Compute the new delays of a job by lane and step; if `usual`, minus the median of the steps that define what is usual.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
     if usual and len(delays.model):
-        out = [np.maximum(each - each[:, delays.model].mean(axis=1, keepdims=True), 0.0) for each in out]
+        out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
     first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(

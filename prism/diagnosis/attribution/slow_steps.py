@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.detectors.hang import near_step_border
+from prism.detectors.constants import STEP_BORDER
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
@@ -14,6 +14,7 @@ from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
+from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.arrays.medians import MAD_TO_SIGMA
@@ -110,16 +111,15 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     if hidden(view):
         return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
+    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
+    if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
-    for step in np.flatnonzero(more >= c.STALL * usual).tolist():
+    for step in np.flatnonzero(more >= longest).tolist():
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
-            continue
-        if near_step_border(_moved_before(comparison, best, step)):
+        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger or not _within_step(view, comparison, best, step):
             continue
         one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
         found = _verdict(view, comparison, mine, one, during)
@@ -128,14 +128,17 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     return out
 
 
-def _moved_before(comparison: Comparison, one: Candidate, step: int) -> float:
-    """Share of a step's octets that was sent before the end of the candidate's longest new delay."""
+def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) -> bool:
+    """Whether most other ranks had begun a step before the candidate's longest new delay, and the step did not end with it."""
     delays, t = comparison.delays, comparison.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
     inside = t.step == step
     before = inside & (delays.at[0] < delays.at[0, last] - np.nan_to_num(delays.new[0, last]) / 2)
-    return float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
+    moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
+    others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
+    begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
+    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.ENOUGH)
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
