@@ -193,9 +193,9 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     best, sure, share = which[top], 1 / mass, float(mine[top])
     second = others[0] if others and others[0][1] / mass >= c.TIED else None
     if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
-        tables = tables_of([both], len(comparison.gone.moved))
-        together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-        if together <= share + c.FEWER * best.larger + c.NEARLY:  # else each explains delays that the other does not
+        if _shared_delay(comparison, best, second[0], during) >= c.ENOUGH:  # else each explains delays that the other does not
+            tables = tables_of([both], len(comparison.gone.moved))
+            together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
             guilty = guilty_twin(comparison, best, second[0], during)
             sure, others = (1 + second[1]) / mass, others[1:]
             if guilty is None:
@@ -208,6 +208,14 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
+
+
+def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
+    """Share of the new delays of two candidates on lanes between them, 0 … 1."""
+    part = comparison.gone.before if one.cause == "work" else comparison.gone.within
+    late = part[:, during].sum(axis=1)
+    either, both = np.union1d(one.lanes, other.lanes), np.intersect1d(one.lanes, other.lanes)
+    return float(late[both].sum() / max(late[either].sum(), 1.0))
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:

@@ -21,8 +21,6 @@ def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during
     if one.cause != "work" or comparison.always:
         return None
     shares = [_late_share(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
-    import os
-    if os.environ.get("DG"): print("TWIN", one.ids, other.ids, shares)
     known = [share for share in shares if share is not None]
     if len(known) == 2 and abs(known[0] - known[1]) >= c.ENOUGH:
         return int(known[1] > known[0])
