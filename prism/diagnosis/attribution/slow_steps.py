@@ -191,7 +191,8 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    second = others[0] if others and others[0][1] / mass >= c.TIED else None
+    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
+    second = others[0] if others and others[0][1] / mass >= tied else None
     if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
         if _shared_delay(comparison, best, second[0], during) >= c.ENOUGH:  # else each explains delays that the other does not
             tables = tables_of([both], len(comparison.gone.moved))

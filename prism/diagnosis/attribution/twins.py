@@ -11,6 +11,7 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
+from prism.graph.constants import SOON_OF_TRANSFER
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
@@ -20,6 +21,9 @@ def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during
     """Return 0 or 1 for the candidate whose own work is longer in the steps `during`, None if the records do not show it."""
     if one.cause != "work" or comparison.always:
         return None
+    if during.sum() == 1:
+        active = [_begins_others(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
+        return active.index(False) if active[0] != active[1] else None
     shares = [_late_share(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
     known = [share for share in shares if share is not None]
     if len(known) == 2 and abs(known[0] - known[1]) >= c.ENOUGH:
@@ -29,6 +33,19 @@ def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during
     if len(known) == 1 and known[0] >= c.ENOUGH:
         return int(shares[0] is None)
     return None
+
+
+def _begins_others(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> bool:
+    """Whether a candidate begins transfers with others while the longest delay between it and its twin lasts: it does not stop."""
+    delays, t = comparison.delays, comparison.delays.transfers
+    shared = np.flatnonzero(during[t.step] & np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)))
+    if not len(shared):
+        return False
+    new = np.nan_to_num(delays.new[0, shared])
+    last, waited = delays.at[0, shared[np.argmax(new)]], float(new.max())
+    own = np.isin(t.lane, np.setdiff1d(one.lanes, other.lanes))
+    begun = delays.at[0, own]
+    return bool(((begun > last - (1 - SOON_OF_TRANSFER) * waited) & (begun < last - SOON_OF_TRANSFER * waited)).any())
 
 
 def _late_share(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float | None:
