@@ -89,16 +89,41 @@ class Steps:
 
     @cached_property
     def begins(self) -> Ints:
-        """Step begins of the whole job, ns: the first rank's first begin, then the previous ends."""
+        """Step begins of the whole job, ns: the previous ends; for the first step see `_first_begin`."""
         if not len(self.ends):
             return self.ends
         first = min(int(s[0, 0]) for s in self.timeline.steps if len(s))
-        return np.concatenate([[first], self.ends[:-1]])
+        return np.concatenate([[first if self._first_begin is None else min(first, self._first_begin)], self.ends[:-1]])
+
+    @cached_property
+    def _first_begin(self) -> int | None:
+        """Begin of the first step, ns, if its first payload came as soon as in other steps; None if the step lacks octets.
+
+        Edges that send first in other steps give the time. Own work before is assumed as usual: the records do not show it.
+        """
+        moved, n = self.volumes, len(self.ends)
+        if n <= c.SPAN or not len(moved):
+            return None
+        whole = moved.sum(axis=0)
+        if abs(whole[0] - np.median(whole[1:])) > max(c.WHOLE * np.median(whole[1:]), np.ptp(whole[1:])):
+            return None
+        rows = np.flatnonzero(~self.flows.control() & (self._edge >= 0) & (self._step < n))
+        begun = np.full((len(moved), n), np.inf)
+        np.minimum.at(begun, (self._edge[rows], self._step[rows]), (self.flows.sent_ns[rows] - self.ends[0]).astype(np.float64))
+        lead = np.median(begun[:, 1:] - (self.ends[:-1] - self.ends[0]), axis=1)
+        lead[~np.isfinite(begun[:, 0])] = np.inf
+        soon = np.isfinite(lead) & (lead <= lead.min() + c.WHOLE * float(np.median(np.diff(self.ends))))
+        if not soon.any() or lead.min() < 0:
+            return None
+        return int(np.median(begun[soon, 0] - lead[soon])) + int(self.ends[0])
 
     @cached_property
     def durations(self) -> Floats:
-        """Duration of each step, ns; NaN for the first, whose begin is not in the records."""
-        return np.concatenate([[np.nan], np.diff(self.ends)]) if len(self.ends) else np.zeros(0)
+        """Duration of each step, ns; NaN for the first if its begin is not known (`begins`)."""
+        if not len(self.ends):
+            return np.zeros(0)
+        first = np.nan if self._first_begin is None else float(self.ends[0] - self.begins[0])
+        return np.concatenate([[first], np.diff(self.ends)])
 
     @cached_property
     def period(self) -> float:

@@ -41,7 +41,7 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     usual = float(np.median(view.durations[delays.model]))
     out = []
     typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
-    typical[:, 0] = np.nan
+    typical[:, ~np.isfinite(view.durations)] = np.nan
     for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
         out += _spans_of_rows(rows, view.least)
     out.sort(key=lambda one: -one.score)
@@ -59,7 +59,8 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
     for side, own in ((0, gone.sender), (1, gone.receiver)):
         np.maximum.at(work, lanes[:, side], own / usual)
         np.maximum.at(network, lanes[:, side], gone.within / usual)
-    work[:, 0] = network[:, 0] = np.nan  # the records do not contain the start of the first step
+    unknown = ~np.isfinite(view.durations)  # the begin of the first step may not be in the records
+    work[:, unknown] = network[:, unknown] = np.nan
     return work, network
 
 

@@ -46,7 +46,7 @@ class Lost:
 
 
 def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
-    """Compute the new delays of a job by lane and step; if `usual`, minus the mean of the steps that define what is usual.
+    """Compute the new delays of a job by lane and step; if `usual`, minus the median of the steps that define what is usual.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
     if usual and len(delays.model):
-        out = [np.maximum(each - each[:, delays.model].mean(axis=1, keepdims=True), 0.0) for each in out]
+        out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
     first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
@@ -86,14 +86,14 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
 
 class Tables(NamedTuple):
     """Candidates as tables: sparse matrices with one row per candidate and a 1 for each lane that it may delay as sender, as
-    receiver, as either; whether it is of the network, and larger than a rank or a NIC, bool[candidates, 1].
+    receiver, as either; whether it is of the network, and its size (`Candidate.larger`); both [candidates, 1].
     """
 
     sends: csr_array
     receives: csr_array
     lanes: csr_array
     network: NDArray[np.bool_]
-    larger: NDArray[np.bool_]
+    larger: Ints
 
 
 def tables_of(which: Sequence[Candidate], lanes: int) -> Tables:

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.detectors.hang import near_step_border
+from prism.detectors.constants import STEP_BORDER
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
+from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
+from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.arrays.medians import MAD_TO_SIGMA
@@ -89,8 +91,8 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     mine = comparison.explained(during)
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if best.cause == "work" and hidden(view):
-        return None
+    if best.cause == "work" and (best.subject == "group" or hidden(view)):
+        return None  # of a pipeline with slow stages on several hosts the data may be longer
     alone = best.cause == "network" and best.subject in ("endpoint", "host")
     chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
     if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
@@ -109,16 +111,15 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     if hidden(view):
         return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    if np.count_nonzero(more >= c.ENOUGH * c.STALL * usual) > max(c.RARE * len(more), 1):
+    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
+    if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
-    for step in np.flatnonzero(more >= c.STALL * usual).tolist():
+    for step in np.flatnonzero(more >= longest).tolist():
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
-            continue
-        if near_step_border(_moved_before(comparison, best, step)):
+        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger or not _within_step(view, comparison, best, step):
             continue
         one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
         found = _verdict(view, comparison, mine, one, during)
@@ -127,14 +128,17 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     return out
 
 
-def _moved_before(comparison: Comparison, one: Candidate, step: int) -> float:
-    """Share of a step's octets that was sent before the end of the candidate's longest new delay."""
+def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) -> bool:
+    """Whether most other ranks had begun a step before the candidate's longest new delay, and the step did not end with it."""
     delays, t = comparison.delays, comparison.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
     inside = t.step == step
     before = inside & (delays.at[0] < delays.at[0, last] - np.nan_to_num(delays.new[0, last]) / 2)
-    return float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
+    moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
+    others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
+    begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
+    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.ENOUGH)
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
@@ -181,28 +185,38 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
-        if place not in seen and which[k].ids != which[top].ids:
+        contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
+        if place not in seen and which[k].ids != which[top].ids and not contains:
             seen.add(place)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if others and others[0][1] / mass >= c.TIED and (both := _joined(best, others[0][0], comparison.always)) is not None:
-        best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
-        if sure >= c.ALWAYS and not which[top].larger:
-            share = max(
-                share,
-                min(
-                    float(
-                        np.median(explained_shares(tables_of([both], len(comparison.gone.moved)), comparison.gone)[0, during])
-                    ),
-                    1.0,
-                ),
-            )
+    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
+    second = others[0] if others and others[0][1] / mass >= tied else None
+    if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
+        if _shared_delay(comparison, best, second[0], during) >= c.ENOUGH:  # else each explains delays that the other does not
+            tables = tables_of([both], len(comparison.gone.moved))
+            together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+            guilty = guilty_twin(comparison, best, second[0], during)
+            sure, others = (1 + second[1]) / mass, others[1:]
+            if guilty is None:
+                best = both
+            else:
+                best, sure = (best, second[0])[guilty], sure * c.TWIN
+            share = max(share, together) if sure >= c.ALWAYS and not which[top].larger else share
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
+
+
+def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
+    """Share of the new delays of two candidates on lanes between them, 0 … 1."""
+    part = comparison.gone.before if one.cause == "work" else comparison.gone.within
+    late = part[:, during].sum(axis=1)
+    either, both = np.union1d(one.lanes, other.lanes), np.intersect1d(one.lanes, other.lanes)
+    return float(late[both].sum() / max(late[either].sum(), 1.0))
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:

@@ -156,7 +156,8 @@ def _stall(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: how long the named ranks kept the others waiting in one step."""
     ranks = _ranks(view, one.candidate)
     where = step_range(view, one.start, one.stop)
-    text = f"keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
+    who = "one of the two " if one.candidate.subject == "link" else ""
+    text = f"{who}keeps the job waiting for {duration(one.lost)} in {where}, though what it needs has come"
     return text, {
         "step": view.numbers(one.start, one.start)[0],
         "ranks": ranks,

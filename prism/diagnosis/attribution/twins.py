@@ -1,0 +1,75 @@
+"""Decide between two ranks or hosts that explain the same delays, from transfers of only one of them.
+
+Both ends of a late transfer may have been late. A slow rank is also late in its transfers with others, in proportion to its
+own work before them; its partner is not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from prism.diagnosis import constants as c
+from prism.diagnosis.attribution.candidates import Candidate
+from prism.diagnosis.attribution.comparisons import Comparison, Mask
+from prism.graph.constants import SOON_OF_TRANSFER
+from prism.loops.arrays.change_points import spread
+from prism.loops.arrays.intervals import Ints
+from prism.loops.detection.transfer_delays import Floats
+
+
+def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> int | None:
+    """Return 0 or 1 for the candidate whose own work is longer in the steps `during`, None if the records do not show it."""
+    if one.cause != "work" or comparison.always:
+        return None
+    if during.sum() == 1:
+        active = [_begins_others(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
+        return active.index(False) if active[0] != active[1] else None
+    shares = [_late_share(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
+    known = [share for share in shares if share is not None]
+    if len(known) == 2 and abs(known[0] - known[1]) >= c.ENOUGH:
+        return int(known[1] > known[0])
+    if len(known) == 1 and known[0] <= 1 - c.ALWAYS:
+        return int(shares[0] is not None)
+    if len(known) == 1 and known[0] >= c.ENOUGH:
+        return int(shares[0] is None)
+    return None
+
+
+def _begins_others(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> bool:
+    """Whether a candidate begins transfers with others while the longest delay between it and its twin lasts: it does not stop."""
+    delays, t = comparison.delays, comparison.delays.transfers
+    shared = np.flatnonzero(during[t.step] & np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)))
+    if not len(shared):
+        return False
+    new = np.nan_to_num(delays.new[0, shared])
+    last, waited = delays.at[0, shared[np.argmax(new)]], float(new.max())
+    own = np.isin(t.lane, np.setdiff1d(one.lanes, other.lanes))
+    begun = delays.at[0, own]
+    return bool(((begun > last - (1 - SOON_OF_TRANSFER) * waited) & (begun < last - SOON_OF_TRANSFER * waited)).any())
+
+
+def _late_share(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float | None:
+    """Late time of a candidate's sends to others as a share of that expected from those to its twin; None if noise hides it."""
+    t = comparison.delays.transfers
+    shared = np.intersect1d(one.sends, other.receives)
+    alone = np.setdiff1d(one.sends, other.lanes)
+    seen, rested = _own_work(comparison, shared)
+    late, usual = _own_work(comparison, alone)
+    ratio = float(seen[during].sum() / max(rested[during].sum(), 1.0))
+    foreseen = ratio * usual
+    model = [step for step in comparison.delays.model.tolist() if not during[step]]
+    calm = late[model] if model else np.zeros(t.steps)
+    noise = spread(calm, floor=0.0)
+    mean = float(np.mean(foreseen[during]))
+    if mean <= max(c.CLEAR * noise, 1.0):
+        return None
+    return float((late[during].mean() - calm.mean()) / mean)
+
+
+def _own_work(comparison: Comparison, lanes: Ints) -> tuple[Floats, Floats]:
+    """Late time before some lanes' transfers that the sender's work may explain, and its usual work, ns by step."""
+    delays, t = comparison.delays, comparison.delays.transfers
+    rested = delays.rested[0]
+    own = np.flatnonzero(np.isin(t.lane, lanes) & np.isfinite(rested) & (rested > 0) & np.isfinite(delays.new[0]))
+    late, usual = (np.bincount(t.step[own], part[own], t.steps) for part in (comparison.gone.each[1], rested))
+    return late, usual
