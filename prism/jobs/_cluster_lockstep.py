@@ -86,13 +86,13 @@ class _Judge:
         if self._owner is not None and min(self._owner[i], self._owner[j]) >= 0:
             if self._owner[i] != self._owner[j]:
                 return False
-            return min(one.quality, other.quality) < c.VAGUE_MARKS or in_step(one, other)
+            return min(one.regularity, other.regularity) < c.VAGUE_MARKS or in_step(one, other)
         return in_step(one, other)
 
 
 def _among_all(rhythms: Sequence[ClusterRhythm], same_job: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
     """Compare each cluster with the first cluster of each job found so far."""
-    period = np.array([float(np.median(np.diff(b.marks))) if len(b.marks) > 1 else np.inf for b in rhythms])
+    period = np.array([own.period or np.inf for own in rhythms])
     firsts: list[int] = []
     for i in sorted(range(len(rhythms)), key=lambda i: (-rhythms[i].regularity, i)):
         distance = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}

@@ -24,7 +24,7 @@ from prism.loops.arrays.pair_volumes import Carried
 
 def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], steady: Carried) -> bool:
     """Check whether the clusters of one candidate exchange messages and never sum them."""
-    largest = max(range(len(clusters)), key=lambda i: (len(clusters[i]), rhythms[i].quality))
+    largest = max(range(len(clusters)), key=lambda i: len(clusters[i]))
     rhythm, members = rhythms[largest], clusters[largest]
     if len(members) <= c.MIN_STEPS + 1 or not _exchanges_once(rhythm):
         return False

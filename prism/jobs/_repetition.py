@@ -54,9 +54,3 @@ def offsets(shape: Floats) -> Floats:
     curve = before - 2 * peak + after
     shift = np.where(curve < 0, (before - after) / (2 * np.where(curve < 0, curve, -1)), 0)
     return np.asarray(((best + shift) / bins + 0.5) % 1 - 0.5)
-
-
-def parts_of(marks: Ints, other: Ints) -> int:
-    """Number of parts of a step, a power of two, that resolves the steps of the other traffic: 32 to 2048."""
-    ratio = float(np.median(np.diff(marks)) / max(np.median(np.diff(other)), 1.0)) if len(other) > 1 else 1.0
-    return int(2 ** np.clip(np.ceil(np.log2(c.BINS * ratio)), np.log2(c.BINS), np.log2(c.MOST_BINS)))

@@ -68,9 +68,9 @@ def _fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> float:
     A ring takes n − 1 rounds, or n if a library also sends the own block; an exchange with both neighbours takes n / 2.
     """
     fits, rounds = 0, {max(ranks - 1, 1), ranks, max(ranks // 2, 1)}
-    for rhythm in rhythms:
-        for edge in rhythm.edges if len(rhythm.marks) > c.MIN_STEPS else ():
-            for part in parts_by_size(edge) or [edge]:
-                usual = int(np.median(np.diff(np.searchsorted(part.start, rhythm.marks))))
-                fits += usual > 0 and any(usual % own == 0 for own in rounds)
+    marks = next((rhythm.marks for rhythm in rhythms if rhythm.period), np.zeros(0, np.int64))
+    for edge in (edge for rhythm in rhythms for edge in rhythm.edges if len(marks)):
+        for part in parts_by_size(edge) or [edge]:
+            usual = int(np.median(np.diff(np.searchsorted(part.start, marks))))
+            fits += usual > 0 and any(usual % own == 0 for own in rounds)
     return fits * max(float(np.log(ranks / len(rounds))), 0.0)

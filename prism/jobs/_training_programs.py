@@ -90,8 +90,11 @@ def _is_bipartite(src: Ints, dst: Ints, volume: Floats) -> bool:
 
 def constant_share(rhythms: Sequence[ClusterRhythm]) -> float:
     """Share of the sampled octets on edges with equal octets in each step, for the best marks of any cluster."""
-    edges = [edge for rhythm in rhythms for edge in rhythm.edges]
-    marked = [rhythm for rhythm in rhythms if len(rhythm.marks) > c.MIN_STEPS]
     if len(rhythms) == 1:
-        return max((rhythm.constant for rhythm in marked), default=0.0)
-    return max((constant(edges, rhythm.marks) for rhythm in marked), default=0.0)
+        return rhythms[0].constant
+    edges = [edge for rhythm in rhythms for edge in rhythm.edges]
+    best = 0.0
+    for rhythm in rhythms:
+        if best < c.CONSTANT and rhythm.period:
+            best = max(best, constant(edges, rhythm.marks))
+    return best

@@ -1,73 +1,69 @@
-"""Estimate the rhythm of a cluster: a sample of its traffic, and marks at the ends of its steps."""
+"""Estimate the rhythm of a cluster: a sample of its traffic, and marks at the bounds of its steps."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from collectors.columns.record import Mask
+from collectors.columns.record import Flows, Mask
 from prism.evidence.step_period import steps_of
-from prism.evidence.streams import Stream
+from prism.evidence.streams import streams_of
 from prism.jobs import constants as c
-from prism.jobs._repetition import Floats, Ints, consistency, offsets, parts_of, shapes
+from prism.jobs._repetition import Floats, Ints, consistency, offsets, shapes
 from prism.loops.arrays.edges import Edge
-from prism.loops.periods.stream_rhythm import Rhythm, choices, rhythm
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterRhythm:
-    """Sampled `edges` of a cluster; `times` of their records, ns; `weight`: share of each record in its edge's octets.
+    """The sampled `edges` of a cluster, and all records. Steps are searched at first use: few clusters need their own marks."""
 
-    `marks`: ends of steps, ns, empty if none were found. `regularity`: consistency of the traffic between marks, 0 ... 1, times
-    the share of traffic between the first and the last. `constant`: share of the octets on edges with equal octets in each
-    step.
-    """
-
+    flows: Flows
     edges: tuple[Edge, ...]
-    times: Ints
-    weight: Floats
-    marks: Ints
-    regularity: float = 0.0
-    constant: float = 0.0
 
-    @property
-    def quality(self) -> float:
-        """Quality of the marks, 0 ... 1: traffic of varying volume may still be regular."""
-        return self.regularity * (1 + self.constant) / 2
+    @cached_property
+    def times(self) -> Ints:
+        """Start of each record, ns."""
+        return np.concatenate([edge.start for edge in self.edges])
+
+    @cached_property
+    def weight(self) -> Floats:
+        """Share of each record in its edge's octets."""
+        return np.concatenate([edge.octets / max(edge.volume, 1) for edge in self.edges])
+
+    @cached_property
+    def marks(self) -> Ints:
+        """Bounds of steps, ns; empty if none were found."""
+        some = self.edges[:: -(-len(self.edges) // c.SAMPLED_PAIRS)]
+        rows = np.sort(np.concatenate([edge.rows for edge in some]))
+        ends = sorted({end for edge in some for end in (edge.src, edge.dst)})
+        origin = int(self.times.min())
+        streams = streams_of(self.flows.take(rows), tuple(self.flows.endpoints[end] for end in ends), origin=origin)
+        steps = steps_of(streams) if streams else None
+        return np.zeros(0, np.int64) if steps is None else steps.bounds.astype(np.int64) + origin
+
+    @cached_property
+    def period(self) -> float:
+        """Median duration of a step, ns; 0 without steps."""
+        return float(np.median(np.diff(self.marks))) if len(self.marks) > c.MIN_STEPS else 0.0
+
+    @cached_property
+    def regularity(self) -> float:
+        """Consistency of the traffic between marks, 0 ... 1."""
+        return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
+
+    @cached_property
+    def constant(self) -> float:
+        """Share of the octets on edges with equal octets in each step."""
+        return 0.0 if not self.period or _are_rounds(self.edges, self.marks) else constant(self.edges, self.marks)
 
 
-def cluster_rhythm(edges: Sequence[Edge]) -> ClusterRhythm:
+def cluster_rhythm(flows: Flows, edges: Sequence[Edge]) -> ClusterRhythm:
     """Estimate the rhythm of a cluster from at least one of its edges."""
-    edges = tuple(sorted(edges, key=lambda edge: -edge.volume))
-    times = np.concatenate([edge.start for edge in edges])
-    weight = np.concatenate([edge.octets / max(edge.volume, 1) for edge in edges])
-    best = ClusterRhythm(edges, times, weight, np.zeros(0, np.int64))
-    for enough, marks_of in (
-        (c.CLEAR_MARKS, _first_marks),
-        (c.VAGUE_MARKS, _marks_of_levels),
-        (c.VAGUE_MARKS, _periodic_marks),
-    ):
-        if best.quality >= enough:
-            break
-        for by, marks in marks_of(edges):
-            best = max(best, _with_marks(best, by, marks), key=lambda one: one.quality)
-            if best.quality >= c.CLEAR_MARKS:
-                break
-    return best
-
-
-def _with_marks(best: ClusterRhythm, by: int, marks: Ints) -> ClusterRhythm:
-    """Evaluate other marks, which edge number `by` shows."""
-    spanned = best.weight[(best.times >= marks[0]) & (best.times < marks[-1])].sum() / best.weight.sum()
-    shape = shapes(marks, best.times, best.weight, 2 * c.BINS)
-    regularity = float(spanned) * consistency(shape)  # the rounds of one collective span little of the traffic
-    if regularity <= best.quality:
-        return replace(best, marks=marks, regularity=0.0)
-    rounds = _are_rounds(best.edges, marks)
-    return replace(best, marks=marks, regularity=regularity, constant=0.0 if rounds else constant(best.edges, marks, by))
+    return ClusterRhythm(flows, tuple(sorted(edges, key=lambda edge: -edge.volume)))
 
 
 def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
@@ -79,38 +75,8 @@ def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
     return all(np.ptp(edge.octets) == 0 and np.median(count) == 1 for edge, count in zip(edges, counts, strict=True))
 
 
-def _examined_edges(edges: Sequence[Edge]) -> list[int]:
-    return sorted({0, len(edges) // 3, 2 * len(edges) // 3, len(edges) - 1})
-
-
-def _first_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Yield step ends that some edges show, and the number of the edge: whole edges, then their messages of one size."""
-    for i in _examined_edges(edges):
-        yield from _ends(i, [rhythm(*edges[i].moved)])
-    for i in _examined_edges(edges):
-        for part in parts_by_size(edges[i]):
-            yield from _ends(i, [rhythm(*part.moved)])
-
-
-def _marks_of_levels(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Yield step ends of every level of the edges' rhythms."""
-    for i in _examined_edges(edges):
-        for part in (edges[i], *parts_by_size(edges[i])):
-            yield from _ends(i, choices(*part.moved))
-
-
-def _periodic_marks(edges: Sequence[Edge]) -> Iterator[tuple[int, Ints]]:
-    """Yield step bounds at the period at which most edges repeat; none of a single edge, whose levels show as much."""
-    if len(edges) == 1:
-        return
-    origin = int(min(edge.start[0] for edge in edges))
-    steps = steps_of([_stream(part, origin) for edge in edges for part in parts_by_size(edge) or [edge]])
-    if steps is not None and len(steps.bounds) > c.MIN_STEPS + 1:
-        yield -1, steps.bounds[1:-1].astype(np.int64) + origin
-
-
-def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
-    """Share of the octets on edges with equal octets in each step, without the edge that shows the marks.
+def constant(edges: Sequence[Edge], marks: Ints) -> float:
+    """Share of the octets on edges with equal octets in each step.
 
     0 if these carry less than half of the octets and touch less than half of the endpoints: a few are equal by chance.
     """
@@ -122,8 +88,7 @@ def constant(edges: Sequence[Edge], marks: Ints, marked_by: int = -1) -> float:
         same = _equal([part for _, part in parts], marks)
         np.add.at(equal, [i for i, _ in parts], np.where(same, [part.volume for _, part in parts], 0))
     ends = np.array([(edge.src, edge.dst) for edge in edges])
-    others = np.arange(len(edges)) != marked_by
-    share = float(equal[others].sum() / max(volume[others].sum(), 1))
+    share = float(equal.sum() / max(volume.sum(), 1))
     return share if share > c.MOSTLY or len(np.unique(ends[equal > 0])) > c.MOSTLY * len(np.unique(ends)) else 0.0
 
 
@@ -140,10 +105,6 @@ def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
     return np.asarray((usual > 0) & (differ <= c.EQUAL * usual))
 
 
-def _ends(by: int, found: Iterable[Rhythm]) -> Iterator[tuple[int, Ints]]:
-    yield from ((by, one.quiet[:, 0]) for one in found if len(one.quiet) > c.MIN_STEPS)
-
-
 def parts_by_size(edge: Edge) -> list[Edge]:
     """Split an edge by message size, for the sizes with most octets. Each size belongs to one collective."""
     sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
@@ -154,23 +115,17 @@ def parts_by_size(edge: Edge) -> list[Edge]:
     return [edge.only(number == k) for k in frequent.tolist()]
 
 
-def _stream(edge: Edge, low: int) -> Stream:
-    start, end, octets = (edge.start - low).astype(np.float64), (edge.end - low).astype(np.float64), edge.octets.astype(float)
-    equal = bool(np.ptp(octets) == 0)
-    return Stream(edge.src, edge.dst, edge.rows, start, end, octets, equal, bursts=not equal)
-
-
 def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
     """Check whether two clusters run in lockstep.
 
     Traffic of one repeats at the steps of the other without drift, or equal messages of both begin together in all steps. Parts
     of one job begin, or end, in the same step.
     """
-    period = max((float(np.median(np.diff(own.marks))) for own in (one, other) if len(own.marks) > 1), default=0.0)
-    begin, end = (float(pick(one.times) - pick(other.times)) / max(period, 1.0) for pick in (np.min, np.max))
+    period = max(one.period or other.period, 1.0)
+    begin, end = (float(pick(one.times) - pick(other.times)) / period for pick in (np.min, np.max))
     if min(abs(begin), abs(end)) > c.SAME_STEP and (begin > 0) == (end > 0):
         return False
-    return _follows(one, other) or _follows(other, one) or _coincide(one, other, c.TOGETHER * period)
+    return _follows(one, other) or _coincide(one, other, c.TOGETHER * period) or _follows(other, one)
 
 
 def _coincide(one: ClusterRhythm, other: ClusterRhythm, near: float) -> bool:
@@ -194,14 +149,13 @@ def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
 
 
 def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
-    if len(leader.marks) <= c.MIN_STEPS or leader.regularity <= 0:
+    if leader.regularity <= 0:
         return False
-    bins = parts_of(leader.marks, follower.marks)
-    own = consistency(shapes(leader.marks, leader.times, leader.weight, bins))
-    theirs = consistency(shapes(leader.marks, follower.times, follower.weight, bins))
+    own = consistency(shapes(leader.marks, leader.times, leader.weight, c.BINS))
+    theirs = consistency(shapes(leader.marks, follower.times, follower.weight, c.BINS))
     if theirs < c.LOCKED * max(own, c.CONSTANT):
         return False
-    shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * bins))
+    shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
     return drift <= c.MOST_DRIFT or _alike(leader.marks, follower.marks)
 

@@ -19,8 +19,7 @@ LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the rev
 OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host
 SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to parameter servers
 MOSTLY = 0.5  # share of the octets, or of the endpoints: fewer edges of equal volumes are equal by chance
-CLEAR_MARKS = 0.9  # quality of step marks, 0 to 1, at which the search for better ones stops; 1 is the maximum
-VAGUE_MARKS = 0.7  # quality of step marks below which every level of rhythm is tried
+VAGUE_MARKS = 0.7  # regularity of step marks, 0 to 1, below which a hint joins clusters though their steps do not agree
 SIZES_OF_A_PAIR = 3  # message sizes of one pair that are examined: reduction, gather and one more carry most octets
 RECURRENT_RECORDS = 3  # records of a pair that recurs: as many as repetitions that are not by chance (`MIN_STEPS`)
 FOLLOWED_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
@@ -28,7 +27,6 @@ SHORT_RECORDS = 20  # records per observed time in which steps can repeat; as ma
 FLAT = 1 - 1e-6  # similarity by chance, 0 to 1, above which traffic is spread too evenly over the step to have a shape
 # Weights of the bins one and two away from the middle: a Gaussian with a deviation of one bin, e^-0.5 and e^-2.
 NEIGHBOUR_WEIGHTS = (0.6, 0.14)
-MOST_BINS = 2048  # parts of a step in which other traffic is compared: 64 of its steps in one, each in `BINS` parts
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
 SMALL_GROUP = 3  # endpoints: of three, one that exchanges with the others is the middle of a chain, not a server
 COMPLETE = 0.8  # share of all pairs of the two sides that exchange octets: workers use every parameter server

@@ -62,7 +62,7 @@ def recognize(
     clusters = [members for members in by_job_id(flows, clusters) if len(members) > 1]
     if not clusters:
         return ()
-    rhythms = [cluster_rhythm(edges) for edges in sampled_edges(flows, steady, clusters)]
+    rhythms = [cluster_rhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     host = _hosts(flows, topology) if topology is not None else None
     known = through_hosts(clusters, steady, host) if host is not None else []
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}

@@ -3,13 +3,8 @@
 Files with compiled functions have theirs beside them.
 """
 
-# Volumes and rhythm.
+# Volumes.
 EQUAL = 0.01  # relative difference of equal volumes: retransmissions, one message at the ends of the observed time
-TOLERANCE = 0.02  # relative difference of equal volumes per step
-REPETITIONS = 3  # equal volumes, or idle times: two may be by chance
-NEARLY_AS_MUCH = 0.9  # share of the best explanation that a coarser rhythm must reach
-PAUSE = 2.5  # ratio to the longest usual silence: a longer one is no part of periodic work
-AS_OFTEN = 2.5  # ratio of numbers of sends: a dimension of halving sends once or twice in a step
 
 # Groups and rings.
 TRIANGLE = 3  # members, or ranks: of fewer there is no ring and no odd one out

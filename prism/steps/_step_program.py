@@ -83,7 +83,7 @@ def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
     found = np.array([own for i in range(len(traffic.scales)) for own in _lags(traffic, pace_power, i)], np.float64).reshape(
         -1, 4
     )
-    found = found[found[:, 0] * clock.records >= clock.parts]  # a step holds a record of each sequence
+    found = found[(found[:, 0] + 1) * clock.records >= clock.parts]  # a step holds a record of each sequence; lags are rounded
     if not len(found):
         return None
     periods, sequences, pace, weight = found.T

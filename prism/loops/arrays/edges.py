@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from collectors.columns.record import Flows, Mask
 from collectors.compilation.compiled import compiled
 from prism.loops.arrays.group_sums import numbered
-from prism.loops.arrays.intervals import Floats, Ints, Union, active, weighted_median
+from prism.loops.arrays.intervals import Floats, Ints, Union, active
 from prism.loops.arrays.medians import in_order
 from prism.loops.arrays.pair_volumes import BINS, widths
 
@@ -50,7 +50,6 @@ class Edge:
     low: int
     high: int
     _active: Union | None = None
-    _pace_ns: float | None = None
 
     @property
     def key(self) -> Pair:
@@ -81,12 +80,6 @@ class Edge:
     def moved(self) -> tuple[Ints, Ints, Ints]:
         """Start, end and octets of its records."""
         return self.start, self.end, self.octets
-
-    def pace_ns(self) -> float:
-        """Duration of the record with the median octet, ns: shorter gaps do not count at this edge's scale."""
-        if self._pace_ns is None:
-            self._pace_ns = weighted_median(self.end - self.start, self.octets)
-        return self._pace_ns
 
     def activity(self) -> Union:
         """Intervals in which the edge is busy; gaps of at most a quarter of its typical record are closed."""

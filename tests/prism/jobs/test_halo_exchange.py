@@ -10,7 +10,7 @@ def judged(wire, ranks):
     flows, topology = wire.flows(), placed(ranks)
     _, steady = pair_volumes(flows, topology)
     clusters = clusters_of(steady, len(flows.endpoints))
-    rhythms = [cluster_rhythm(edges) for edges in sampled_edges(flows, steady, clusters)]
+    rhythms = [cluster_rhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     return only_exchanges(flows, clusters, rhythms, steady)
 
 

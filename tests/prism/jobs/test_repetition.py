@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.jobs._repetition import consistency, offsets, parts_of, shapes
+from prism.jobs._repetition import consistency, offsets, shapes
 from tests.prism.jobs.made import MS, steps
 
 
@@ -43,11 +43,3 @@ def test_offsets_tell_a_drift():
     later = times + np.repeat(np.arange(10) * 0.5, 3)  # half a millisecond more in each step
     shift = offsets(shape_of(later, begins, 256))
     assert np.polyfit(np.arange(len(shift)), shift, 1)[0] > 0.003
-
-
-def test_a_step_is_cut_so_finely_that_steps_of_the_other_show():
-    slow, fast = np.arange(0, 1000, 100), np.arange(0, 1000, 10)
-    assert parts_of(slow, slow) == 32
-    assert parts_of(slow, fast) == 512
-    assert parts_of(fast, slow) == 32
-    assert parts_of(slow, fast[:1]) == 32

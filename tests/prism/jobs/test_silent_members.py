@@ -1,9 +1,8 @@
 import numpy as np
 
 from prism.jobs._silent_members import silent_members
-from prism.jobs.cluster_periods import cluster_rhythm
 from prism.topology import Endpoint, Topology
-from tests.prism.jobs.made import MS, carried, edge
+from tests.prism.jobs.made import MS, carried, edge, rhythm
 
 NAMES = tuple(f"e{k}" for k in range(16))
 
@@ -40,9 +39,9 @@ def test_a_ring_through_hosts_has_as_many_ranks_as_its_rounds_tell():
     hops = [(4 * h + 3, (4 * h + 4) % 16) for h in range(4)]  # enters a host at its first, leaves it at its last
     ring = carried(*((s, d, 10**6) for s, d in hops))
     members = frozenset(end for hop in hops for end in hop)
-    whole = silent_members(NAMES, members, [cluster_rhythm(messages(15, hops))], ring, places(4), set())
+    whole = silent_members(NAMES, members, [rhythm(messages(15, hops))], ring, places(4), set())
     assert sorted(whole) == sorted(f"e{4 * h + k}" for h in range(4) for k in (1, 2))
-    assert silent_members(NAMES, members, [cluster_rhythm(messages(14, hops))], ring, places(4), set()) == ()
+    assert silent_members(NAMES, members, [rhythm(messages(14, hops))], ring, places(4), set()) == ()
 
 
 def test_rounds_are_counted_by_size():
@@ -57,4 +56,4 @@ def test_rounds_are_counted_by_size():
         order = np.argsort(start)
         both.append(edge(reduced.src, reduced.dst, start[order] / MS, sizes[order], lasts_ms=0.1))
     members = frozenset(end for hop in hops for end in hop)
-    assert len(silent_members(NAMES, members, [cluster_rhythm(both)], ring, places(4), set())) == 8
+    assert len(silent_members(NAMES, members, [rhythm(both)], ring, places(4), set())) == 8

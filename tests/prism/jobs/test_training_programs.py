@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from prism.jobs._training_programs import classify, constant_share, lopsided
-from prism.jobs.cluster_periods import cluster_rhythm
-from tests.prism.jobs.made import carried, edge
+from tests.prism.jobs.made import carried, edge, rhythm
 from tests.prism.jobs.test_cluster_periods import beat
 
 RING = carried(*((k, (k + 1) % 4, 10**6) for k in range(4)))
@@ -20,7 +19,7 @@ def test_a_ring_with_steps_trains():
 
 
 def test_without_repetitions_nobody_knows():
-    few = cluster_rhythm([edge(0, 1, [0, 5, 100, 105])])
+    few = rhythm([edge(0, 1, [0, 5, 100, 105])])
     assert classify(FOUR, [few], RING, np.arange(4), 4) == "unknown"
     assert constant_share([few]) == 0
 
