@@ -107,15 +107,23 @@ class Scored:
 
         return self._known(find, "shared", id(one), id(other))
 
-    def hypothesis(self, endpoints: int) -> Hypothesis:
-        """Compute the layout and all features; `endpoints`: members of a host."""
+    def hypothesis(self, endpoints: int, least: float = -np.inf) -> Hypothesis | None:
+        """Compute the layout and all features; None if its score is below `least` already with part of them.
+
+        `endpoints`: members of a host. The other features hardly raise a score: most of them are penalties.
+        """
+        self.features["unjoined"] = self.apart
+        if self._so_far() < least:
+            return None
         (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
         self.features["uneven"] = a + b + d
-        self.features["unjoined"] = self.apart
         self._grid(dp, tp, pp)
-        self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
+        self.features |= {"misplaced": self._misplaced(), "open": self._open()}
+        if self._so_far() < least:
+            return None
         lockstep = self._lockstep() if self.scattered else self._known(self._lockstep, "lockstep")
-        self.features |= {"lockstep": lockstep, **self._known(lambda: dict(self._paces()), "paces")}
+        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep}
+        self.features |= self._known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -126,6 +134,10 @@ class Scored:
         members = self._known(lambda: frozenset(np.flatnonzero(self.present).tolist()), "members")
         groups = tuple(chain.from_iterable(self._groups(sub, apart)))
         return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
+
+    def _so_far(self) -> float:
+        used = (c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(self.kinds))
+        return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + sum(used)
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
         """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
