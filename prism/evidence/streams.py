@@ -83,7 +83,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
             parts = (_by_connection if summed else _by_turn_and_size)(table, np.arange(low, high))
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
-            out.append(Stream(*divmod(pair, n), *own, equal, bool(table.bursts[part][0])))
+            out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
     return _separated(out)
 
 

@@ -395,7 +395,7 @@ class Scored:
 
     def _in_order(self, own: Members) -> list[int]:
         members = np.array(sorted(own))
-        return members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist()
+        return list(members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist())
 
     def _sets(self, kind: Kind, parts: Parts) -> tuple[tuple[Kind, Members], ...]:
         """Groups of two members or more of one kind; in order of their first members."""
