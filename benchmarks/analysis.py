@@ -4,12 +4,12 @@
         [--only LAYOUT]... [--whole] [--profile]
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
-hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. With `--whole` it runs one
-job of N GPUs. Every layout and size is simulated once, some with a slow rank, step by step until each GPU has about `--records`
-of its own (5,000) and the job `--steps` steps, so that a million a second come from 10,000 GPUs. Twins of a job are the same
+hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. With `--whole` all are
+one job. Every layout and size is simulated once, some with a slow rank, step by step until each GPU has about `--records` of
+its own (5,000) and the job `--steps` steps, so that a million a second come from 10,000 GPUs. Twins of a job are the same
 records at other endpoints, a little later, since simulating takes longer than analysing. All are stretched to one minute, put
-in order of time and kept in `--cache`, as a collector would hand them over. The clock starts when they are in memory and stops
-when the report is text; records/s and ns/record are of CPU time, so that others on the machine do not count. Of several
+in order of time and kept in `--cache`, as a collector would hand them over. The clock starts when they are in memory and
+stops when the report is text; records/s and ns/record are of CPU time, so that others on the machine do not count. Of several
 `--rounds` in one process the first loads compiled loops and has memory from the kernel; what comes after it is what a service
 takes that goes on.
 
