@@ -4,14 +4,14 @@
         [--only LAYOUT]... [--whole] [--profile]
 
 A cluster of N GPUs runs jobs of all layouts of benchmarks.grid: one of a quarter of the GPUs with tensor parallelism inside
-hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. Every layout and size is
-simulated once, some with a slow rank, step by step until each GPU has about `--records` of its own (5,000) and the job
-`--steps` steps, so that a million a second come from 10,000 GPUs. `--whole`
-simulates one job instead. Twins of a job are the same records at other endpoints, a
-little later, since simulating takes longer than analysing. All are stretched to one minute, put in order of time and kept in
-`--cache`, as a collector would hand them over. The clock starts when they are in memory and stops when the report is text;
-records/s and ns/record are of CPU time, so that others on the machine do not count. Of several `--rounds` in one process the
-first loads compiled loops and has memory from the kernel; what comes after it is what a service takes that goes on.
+hosts, one of an eighth with experts (of no more than 4,096 GPUs), the others of 64, some of 128 GPUs. With `--whole` all are
+one job. Every layout and size is simulated once, some with a slow rank, step by step until each GPU has about `--records` of
+its own (5,000) and the job `--steps` steps, so that a million a second come from 10,000 GPUs. Twins of a job are the same
+records at other endpoints, a little later, since simulating takes longer than analysing. All are stretched to one minute, put
+in order of time and kept in `--cache`, as a collector would hand them over. The clock starts when they are in memory and
+stops when the report is text; records/s and ns/record are of CPU time, so that others on the machine do not count. Of several
+`--rounds` in one process the first loads compiled loops and has memory from the kernel; what comes after it is what a service
+takes that goes on.
 
 Beside it, of the same records in the same process: `sort` is how many times as long the analysis takes as NumPy to sort their
 starts, `sums` as ClickHouse (chdb, one thread) to sum them up by pair of endpoints.
@@ -124,11 +124,11 @@ def built(gpus: int, records: int, only: Sequence[str], folder: Path, least: int
     order = np.argsort(start, kind="stable")
     constant: dict[str, int] = {}
     for column in COLUMNS:
-        whole = np.concatenate([_column(one, column.name, first, later) for one, first, later in parts])
-        if len(whole) and (whole == whole[0]).all():
-            constant[column.name] = int(whole[0])
+        values = np.concatenate([_column(one, column.name, first, later) for one, first, later in parts])
+        if len(values) and (values == values[0]).all():
+            constant[column.name] = int(values[0])
         else:
-            np.save(folder / f"{column.name}.npy", whole[order])
+            np.save(folder / f"{column.name}.npy", values[order])
     (folder / "cluster.json").write_text(json.dumps({"records": len(order), "constant": constant, "places": places}))
 
 

@@ -94,4 +94,4 @@ def _longest_pause(busy: NDArray[np.bool_]) -> Floats:
     begins = np.searchsorted(rows, np.arange(len(busy)))
     following = np.append(place[1:], 0)
     following[last] = place[begins] + busy.shape[1]
-    return (np.maximum.reduceat(following - place, begins) - 1) / busy.shape[1]
+    return np.asarray((np.maximum.reduceat(following - place, begins) - 1) / busy.shape[1])

@@ -8,7 +8,7 @@ conversation: the connections of a pair with similar bursts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -71,13 +71,19 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
     table = _table(flows, members, origin)
     out: list[Stream] = []
     n = len(members)
-    cuts = np.flatnonzero(np.diff(table.pair)) + 1
-    for rows in np.split(np.arange(len(table.pair)), cuts) if len(table.pair) else ():
-        src, dst = divmod(int(table.pair[rows[0]]), n)
-        parts = _by_connection(table, rows) if table.bursts[rows].mean() > c.HALF else _by_turn_and_size(table, rows)
+    begins = np.flatnonzero(np.diff(table.pair, prepend=-1))
+    ends = np.append(begins[1:], len(table.pair))
+    bursts = np.diff(np.append(0, np.cumsum(table.bursts))[np.append(begins, len(table.pair))]) > c.HALF * (ends - begins)
+    renewed = np.maximum.reduceat(table.lane, begins) > np.minimum.reduceat(table.lane, begins) if len(begins) else bursts
+    for pair, low, high, summed, several in zip(
+        *(column.tolist() for column in (table.pair[begins], begins, ends, bursts, renewed)), strict=True
+    ):
+        parts: Iterable[tuple[Rows | slice, bool]] = [(slice(low, high), False)]
+        if several or not summed:
+            parts = (_by_connection if summed else _by_turn_and_size)(table, np.arange(low, high))
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
-            out.append(Stream(src, dst, *own, equal, bool(table.bursts[part[0]])))
+            out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
     return _separated(out)
 
 

@@ -54,15 +54,28 @@ class Comparison:
         For the best candidates: the mean of this share and of the share that a replay without them saves, if this mean is
         larger.
         """
+        return self.replayed(self.shares(during), during)
+
+    def shares(self, during: Mask) -> Floats:
+        """Share of the delays of the steps `during` that each candidate explains, without a replay; float64[candidates]."""
         if not during.any():
             return np.zeros(len(self.which))
         out: Floats = np.median(self.share[:, during], axis=1)
-        if self.always:
-            return out
-        if during.sum() > 2:  # of two steps the median is the mean
+        if during.sum() > 2 and not self.always:  # of two steps the median is the mean
             out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
+        return out
+
+    def best(self, shares: Floats) -> list[int]:
+        """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""
+        return list(np.argsort(-shares, kind="stable")[: c.MANY].tolist())
+
+    def replayed(self, shares: Floats, during: Mask) -> Floats:
+        """Raise the `shares` of the best candidates to the mean with what a replay without them saves; see `explained`."""
+        if self.always or not during.any():
+            return shares
+        out = shares.copy()
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
-        for k in np.argsort(-out, kind="stable")[: c.MANY].tolist():
+        for k in self.best(shares):
             one = self.which[k]
             saved = float(self.delays.saved(one.gone(self.delays.transfers, during), during)[during].sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)

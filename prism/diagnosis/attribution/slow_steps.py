@@ -88,18 +88,30 @@ def _same_cause(one: Verdict, other: Verdict) -> bool:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    mine = comparison.explained(during)
+    shares = comparison.shares(during)
+    chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
+    if all(chance is None for chance in chances.values()):  # replays take long
+        return None
+    mine = comparison.replayed(shares, during)
     top = int(np.argmax(mine))
-    best = comparison.which[top]
-    if best.cause == "work" and (best.subject == "group" or hidden(view)):
-        return None  # of a pipeline with slow stages on several hosts the data may be longer
-    alone = best.cause == "network" and best.subject in ("endpoint", "host")
-    chance = 0.0 if alone else chance_of(comparison, top, one.start, one.stop)
-    if not alone and (min(one.chance, chance) > c.RARE or not _exceeds_scatter(view, comparison, top, during)):
+    chance = chances[top]
+    if chance is None:
         return None
     found = _verdict(view, comparison, mine, one, during)
     found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
-    return found if found.share >= c.ENOUGH - c.FEWER * best.larger else None
+    return found if found.share >= c.ENOUGH - c.FEWER * comparison.which[top].larger else None
+
+
+def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
+    """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
+    best = comparison.which[top]
+    if best.cause == "work" and (best.subject == "group" or hidden(view)):
+        return None  # of a pipeline with slow stages on several hosts the data may be longer
+    if best.cause == "network" and best.subject in ("endpoint", "host"):
+        return 0.0
+    chance = chance_of(comparison, top, one.start, one.stop)
+    possible = min(one.chance, chance) <= c.RARE and _exceeds_scatter(view, comparison, top, during)
+    return chance if possible else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:

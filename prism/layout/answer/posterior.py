@@ -46,7 +46,8 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     def hinted(one: Hypothesis) -> Hypothesis:
         return one if prior is None else replace(one, features={**one.features, "hints": prior(one.layout)})
 
-    seen = _best(map(hinted, hypotheses(problem)))[: c.MOST_LAYOUTS]
+    hopeless = c.HOPELESS if prior is None else np.inf
+    seen = _best(map(hinted, hypotheses(problem, hopeless)))[: c.MOST_LAYOUTS]
     ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden())])
     if not ranked:
         return []

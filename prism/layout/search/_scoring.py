@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, combinations
-from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +18,10 @@ from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit
 from prism.layout.features.rhythm_contrasts import rhythms_differ
 from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
-from prism.layout.search.complete_layout import Hypothesis, Members
+from prism.layout.search._member_groups import Division, Groups, Parts
+from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
-
-Value = TypeVar("Value")
-Parts = NDArray[np.int64]  # the number of each member's group
 
 
 class Scored:
@@ -42,16 +39,19 @@ class Scored:
     ) -> None:
         self.within = within  # whether inner dimensions of the plane continue inside hosts
         self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
+        self.division = Division(placing, present)
         self.n = int(present.sum())
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
-        self.scattered = self._known(self._is_scattered, "scattered")
+        self.scattered = self.division.known(self._is_scattered, "scattered")
         self.apart = 0.0
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
             self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
         else:  # coordinates are those of the whole job: they define the groups
-            self.plane, self.tp, self.pp = groups = self._known(self._coordinate_groups, "groups")
-            self.apart = self._known(lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart")
+            self.plane, self.tp, self.pp = groups = self.division.known(self._coordinate_groups, "groups")
+            self.apart = self.division.known(
+                lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
+            )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
         self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
 
@@ -60,13 +60,6 @@ class Scored:
 
     def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
         return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
-
-    def _known(self, find: Callable[[], Value], *key: object) -> Value:
-        """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
-        known = self.placing.known
-        if key not in known:
-            known[key] = find()
-        return cast(Value, known[key])
 
     def _of(self, *kinds: Kind) -> tuple[int, ...]:
         """Indices of the families of some kinds."""
@@ -79,43 +72,28 @@ class Scored:
     def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
         def find() -> Parts:
             pairs = [self.found[i].joins for i in places]
-            inside = [self._known(partial(self.placing.links, axis), "links", axis)] if axis else []
+            inside = [self.division.known(partial(self.placing.links, axis), "links", axis)] if axis else []
             return connected(len(self.present), np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
 
-        return self._known(find, "parts", places, axis)
+        return self.division.known(find, "parts", places, axis)
 
-    def sized(self, parts: Parts) -> tuple[int, float]:
-        """Return the size of most members' groups, and the share of members in groups of another size.
+    def hypothesis(self, endpoints: int, least: float = -np.inf) -> Hypothesis | None:
+        """Compute the layout and all features; None if its score is below `least` already with part of them.
 
-        Parts are arrays that `_known` keeps, so their identity is a key.
+        `endpoints`: members of a host. The other features hardly raise a score: most of them are penalties.
         """
-
-        def find() -> tuple[int, float]:
-            sizes = np.bincount(parts[self.present])
-            held = np.bincount(sizes, weights=sizes)
-            size = int(np.argmax(held))
-            return size, 1 - float(held[size]) / self.n
-
-        return self._known(find, "sized", id(parts))
-
-    def _shared(self, one: Parts, other: Parts) -> float:
-        """Share of the members in two groups, one of each division, that share another member."""
-
-        def find() -> float:
-            cells = np.unique(one[self.present] * len(self.present) + other[self.present], return_counts=True)[1]
-            return float(cells[cells > 1].sum()) / self.n
-
-        return self._known(find, "shared", id(one), id(other))
-
-    def hypothesis(self, endpoints: int) -> Hypothesis:
-        """Compute the layout and all features; `endpoints`: members of a host."""
-        (dp, a), (tp, b), (pp, d) = self.sized(self.plane), self.sized(self.tp), self.sized(self.pp)
-        self.features["uneven"] = a + b + d
         self.features["unjoined"] = self.apart
+        if self._so_far() < least:
+            return None
+        (dp, a), (tp, b), (pp, d) = self.division.sized(self.plane), self.division.sized(self.tp), self.division.sized(self.pp)
+        self.features["uneven"] = a + b + d
         self._grid(dp, tp, pp)
-        self.features |= {"misplaced": self._misplaced(), "open": self._open(), "rounds": self._rounds(dp, tp)}
-        lockstep = self._lockstep() if self.scattered else self._known(self._lockstep, "lockstep")
-        self.features |= {"lockstep": lockstep, **self._known(lambda: dict(self._paces()), "paces")}
+        self.features |= {"misplaced": self._misplaced(), "open": self._open()}
+        if self._so_far() < least:
+            return None
+        lockstep = self._lockstep() if self.scattered else self.division.known(self._lockstep, "lockstep")
+        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep}
+        self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -123,9 +101,13 @@ class Scored:
             self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
-        members = self._known(lambda: frozenset(np.flatnonzero(self.present).tolist()), "members")
+        members = self.division.known(lambda: frozenset(np.flatnonzero(self.present).tolist()), "members")
         groups = tuple(chain.from_iterable(self._groups(sub, apart)))
         return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
+
+    def _so_far(self) -> float:
+        used = (c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(self.kinds))
+        return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + sum(used)
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
         """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
@@ -133,7 +115,7 @@ class Scored:
         self.features["product"] += abs(float(np.log(whole / self.n)))
         self.features["no_grid"] += whole != self.n
         for one, other in combinations((self.plane, self.tp, self.pp), 2):
-            self.features["uneven"] += self._shared(one, other)
+            self.features["uneven"] += self.division.shared(one, other)
         if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
             piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
             ends = np.unique(piped)
@@ -155,7 +137,7 @@ class Scored:
             volume += family.octets
             if kind != "none":
                 axes = own.get(kind, (1, 3))
-                apart += self._known(partial(self._between, family, axes), "between", i, axes)
+                apart += self.division.known(partial(self._between, family, axes), "between", i, axes)
         return apart / volume
 
     def _between(self, family: Family, axes: tuple[int, ...]) -> float:
@@ -172,7 +154,7 @@ class Scored:
                 here = family.imbalance
                 if here > c.CLOSED:
                     axes = (0, 2, 3) if kind == "tp" else (0, 1, 3)
-                    here = self._known(partial(self._stays, family, axes), "stays", i, axes)
+                    here = self.division.known(partial(self._stays, family, axes), "stays", i, axes)
                 open_octets += here * family.octets
         return open_octets / volume
 
@@ -208,7 +190,7 @@ class Scored:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
         if self.scattered or max(self.placing.cut[:2]) < 2:
             return
-        likeliest = self._known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
+        likeliest = self.division.known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
         handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
         reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
         if handed:
@@ -228,7 +210,7 @@ class Scored:
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
-                size, uneven = self.sized(self._joined((kind,), self._going_on(kind)))
+                size, uneven = self.division.sized(self._joined((kind,), self._going_on(kind)))
                 sub[kind] = size
                 add["uneven"] += uneven
                 add["not_nested"] += dp % size > 0
@@ -237,7 +219,7 @@ class Scored:
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._joined(("edp",), self._going_on("edp"))
-            cells = self._neighbours(sub["ep"]) * len(self.present) + reduced
+            cells = self.division.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
             add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
             add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
         add["odd_context"], add["wide_context"] = (
@@ -257,7 +239,7 @@ class Scored:
         If an inner dimension has a reduction of its own, its replicas may reduce separately.
         """
         reductions = self._of("dp")
-        together = self._known(partial(collectives, self.found, reductions), "collectives", reductions)
+        together = self.division.known(partial(collectives, self.found, reductions), "collectives", reductions)
         self.features["rounds_apart"] = len(together) < len(reductions)
         reach = [self._reach(own) for own in together]
         self._short = short = sum(one != dp for one in reach)
@@ -271,7 +253,7 @@ class Scored:
     def _exchanges(self, experts: int) -> bool:
         """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
         own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
-        return any(self.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
+        return any(self.division.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
 
     def _reach(self, places: tuple[int, ...]) -> int:
         """The size of most groups among the members that some families touch."""
@@ -284,7 +266,7 @@ class Scored:
             sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
             return int(np.bincount(sizes).argmax()) if len(sizes) else 0
 
-        return self._known(find, "reach", places)
+        return self.division.known(find, "reach", places)
 
     def _going_on(self, kind: Kind) -> int:
         """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
@@ -308,7 +290,7 @@ class Scored:
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             if tensor > 1 and (data == 1 or not self.problem.opened):
                 differ = partial(self._twins_differ, self._of("dp", "edp"))
-                yield "twins_differ", min(self._known(differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
+                yield "twins_differ", min(self.division.known(differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
@@ -330,7 +312,7 @@ class Scored:
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
         reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self.problem.hosts)]
-        return max([1.0, *(self._known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
+        return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
     def _ways(self, family: Family) -> float:
         place = self.placing.alike((0, 1, 3))
@@ -340,60 +322,18 @@ class Scored:
     def _twins_differ(self, places: tuple[int, ...]) -> float:
         return twins_differ([self.found[i] for i in places], self.placing.alike((0, 2, 3)), self.present)
 
-    def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[tuple[tuple[Kind, Members], ...]]:
+    def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[Groups]:
         """Yield the groups of each dimension; members that share a group are in order."""
-        yield self._sets("tp", self.tp)
-        yield self._sets("pp", self.pp)
+        yield self.division.sets("tp", self.tp)
+        yield self.division.sets("pp", self.pp)
         if not apart:
-            yield self._sets("dp", self.plane)
+            yield self.division.sets("dp", self.plane)
         if sub["cp"] > 1:
-            yield self._sets("cp", self._joined(("cp",), self._going_on("cp")))
+            yield self.division.sets("cp", self._joined(("cp",), self._going_on("cp")))
         if sub["ep"] > 1:
             if "edp" in self.kinds:
-                yield self._within_planes(self._joined(("edp",), self._going_on("edp")))
+                yield self.division.within(self.plane, self._joined(("edp",), self._going_on("edp")))
             elif "ep" in self.kinds:
-                yield self._replicas(self._joined(("ep",), self._going_on("ep")))
+                yield self.division.replicas(self.plane, self._joined(("ep",), self._going_on("ep")))
             else:
-                yield self._replicas(self._neighbours(sub["ep"]))
-
-    def _neighbours(self, size: int) -> Parts:
-        return self._known(partial(self.placing.neighbours, self.plane, size), "neighbours", id(self.plane), size)
-
-    def _by_plane(self, parts: Parts) -> Mapping[int, list[Members]]:
-        """Sort the groups that lie within one data-parallel plane by the number of the plane."""
-        by: dict[int, list[Members]] = defaultdict(list)
-        for _, own in self._sets("dp", parts):
-            planes = set(self.plane[list(own)].tolist())
-            if len(planes) == 1:
-                by[planes.pop()].append(own)
-        return by
-
-    def _within_planes(self, parts: Parts) -> tuple[tuple[Kind, Members], ...]:
-        def find() -> tuple[tuple[Kind, Members], ...]:
-            return tuple(("dp", own) for inner in self._by_plane(parts).values() for own in inner)
-
-        return self._known(find, "within", id(parts), id(self.plane))
-
-    def _replicas(self, experts: Parts) -> tuple[tuple[Kind, Members], ...]:
-        """Groups of ranks that hold the same experts: one of each group of experts of a plane."""
-
-        def find() -> tuple[tuple[Kind, Members], ...]:
-            alike = (inner for inner in self._by_plane(experts).values() if len(inner) > 1 and len(set(map(len, inner))) == 1)
-            return tuple(("dp", frozenset(own)) for inner in alike for own in zip(*map(self._in_order, inner), strict=True))
-
-        return self._known(find, "replicas", id(experts), id(self.plane))
-
-    def _in_order(self, own: Members) -> list[int]:
-        members = np.array(sorted(own))
-        return members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist()
-
-    def _sets(self, kind: Kind, parts: Parts) -> tuple[tuple[Kind, Members], ...]:
-        """Groups of two members or more of one kind; in order of their first members."""
-
-        def find() -> tuple[tuple[Kind, Members], ...]:
-            by: dict[int, list[int]] = defaultdict(list)
-            for member, part in zip(np.flatnonzero(self.present).tolist(), parts[self.present].tolist(), strict=True):
-                by[part].append(member)
-            return tuple((kind, frozenset(own)) for own in by.values() if len(own) > 1)
-
-        return self._known(find, "sets", kind, id(parts))
+                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"]))

@@ -23,8 +23,12 @@ from prism.layout.search.placement import Placing, cuts, in_order, place, scatte
 from prism.layout.search.problem import Problem, per_host
 
 
-def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
-    """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families."""
+def hypotheses(problem: Problem, hopeless: float = c.HOPELESS) -> Iterator[Hypothesis]:
+    """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families.
+
+    Those whose score is lower than that of the best one before them by `hopeless` or more are left out.
+    """
+    best = -np.inf
     usual = _assignments(problem.families, problem)
     presences = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
     for present in presences:
@@ -33,7 +37,11 @@ def hypotheses(problem: Problem) -> Iterator[Hypothesis]:
             found = problem.through(placing)
             for kinds, fits in usual if found is problem.families else _assignments(found, problem):
                 for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
-                    yield Scored(problem, present, placing, found, kinds, fits, within).hypothesis(endpoints)
+                    scored = Scored(problem, present, placing, found, kinds, fits, within)
+                    one = scored.hypothesis(endpoints, best - hopeless)
+                    if one is not None:
+                        best = max(best, one.score)
+                        yield one
 
 
 def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> Iterator[Placing]:

@@ -113,8 +113,8 @@ class Problem:
             return self.families
         closed = [one for one in self.found if not one.opened]
         open_streams = [s for one in self.found if one.opened for s in one.streams]
-        links = placing.links(2)
-        links = [(a, b) for a, b in links[self.speaking[links].all(axis=1)].tolist()]
+        inside = placing.links(2)
+        links = [(a, b) for a, b in inside[self.speaking[inside].all(axis=1)].tolist()]
         joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 

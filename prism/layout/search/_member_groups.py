@@ -1,0 +1,102 @@
+"""Divide the members of a job into groups, in one placing. Values that do not depend on the kinds of traffic are kept."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.layout.constants import Kind
+from prism.layout.search.complete_layout import Members
+from prism.layout.search.placement import Placing
+
+Value = TypeVar("Value")
+Parts = NDArray[np.int64]  # the number of each member's group
+Groups = tuple[tuple[Kind, Members], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Groups of the members that are `present`. Parts are arrays that `known` keeps, so their identity is a key."""
+
+    placing: Placing
+    present: NDArray[np.bool_]
+
+    def known(self, find: Callable[[], Value], *key: object) -> Value:
+        """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
+        known = self.placing.known
+        if key not in known:
+            known[key] = find()
+        return cast(Value, known[key])
+
+    def sized(self, parts: Parts) -> tuple[int, float]:
+        """Return the size of most members' groups, and the share of members in groups of another size."""
+
+        def find() -> tuple[int, float]:
+            sizes = np.bincount(parts[self.present])
+            held = np.bincount(sizes, weights=sizes)
+            size = int(np.argmax(held))
+            return size, 1 - float(held[size]) / int(self.present.sum())
+
+        return self.known(find, "sized", id(parts))
+
+    def shared(self, one: Parts, other: Parts) -> float:
+        """Share of the members in two groups, one of each division, that share another member."""
+
+        def find() -> float:
+            cells = np.unique(one[self.present] * len(self.present) + other[self.present], return_counts=True)[1]
+            return float(cells[cells > 1].sum()) / int(self.present.sum())
+
+        return self.known(find, "shared", id(one), id(other))
+
+    def sets(self, kind: Kind, parts: Parts) -> Groups:
+        """Groups of two members or more, of one kind, in order of their first members."""
+
+        def find() -> Groups:
+            by: dict[int, list[int]] = defaultdict(list)
+            for member, part in zip(np.flatnonzero(self.present).tolist(), parts[self.present].tolist(), strict=True):
+                by[part].append(member)
+            return tuple((kind, frozenset(own)) for own in by.values() if len(own) > 1)
+
+        return self.known(find, "sets", kind, id(parts))
+
+    def neighbours(self, plane: Parts, size: int) -> Parts:
+        """Groups of `size` neighbours of one data-parallel plane in one host."""
+        return self.known(partial(self.placing.neighbours, plane, size), "neighbours", id(plane), size)
+
+    def within(self, plane: Parts, parts: Parts) -> Groups:
+        """Groups that lie within one data-parallel plane."""
+
+        def find() -> Groups:
+            return tuple(("dp", own) for inner in self._by_plane(plane, parts).values() for own in inner)
+
+        return self.known(find, "within", id(plane), id(parts))
+
+    def replicas(self, plane: Parts, experts: Parts) -> Groups:
+        """Groups of ranks that hold the same experts: one rank of each group of experts of a plane."""
+
+        def find() -> Groups:
+            several = (inner for inner in self._by_plane(plane, experts).values() if len(inner) > 1)
+            alike = (inner for inner in several if len(set(map(len, inner))) == 1)
+            return tuple(("dp", frozenset(own)) for inner in alike for own in zip(*map(self._in_order, inner), strict=True))
+
+        return self.known(find, "replicas", id(plane), id(experts))
+
+    def _by_plane(self, plane: Parts, parts: Parts) -> Mapping[int, list[Members]]:
+        """Sort the groups that lie within one data-parallel plane by the number of the plane."""
+        by: dict[int, list[Members]] = defaultdict(list)
+        for _, own in self.sets("dp", parts):
+            planes = set(plane[list(own)].tolist())
+            if len(planes) == 1:
+                by[planes.pop()].append(own)
+        return by
+
+    def _in_order(self, own: Members) -> list[int]:
+        """Order members by their coordinates."""
+        members = np.array(sorted(own))
+        return list(members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist())
