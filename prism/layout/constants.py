@@ -97,7 +97,6 @@ WEIGHTS = {
     "hierarchy": -1.6,  # a reduction in several stages (shards and replicas)
     "more_stages": -0.77,  # per stage beyond two
     "partly": -3.6,  # part of the plane reduces in addition to the whole plane: rather another dimension
-    "rounds_apart": -0.22,  # families that may be rounds of one collective
     "separately": -2.6,  # gradients that replicas of an inner dimension reduce separately
     "spans_less": -6.1,  # gradients that are not reduced over the whole plane
     "odd_context": -0.33,  # size is no power of two

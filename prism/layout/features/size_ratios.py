@@ -28,28 +28,6 @@ def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
     )
 
 
-def collectives(found: Sequence[Family], places: Sequence[int]) -> list[tuple[int, ...]]:
-    """Group families that may be rounds of one collective: message sizes differ by powers of two, their number hardly.
-
-    Returns places in `found`.
-    """
-    out: list[list[int]] = []
-    for i in places:
-        for own in out:
-            if any(_are_rounds(found[i], found[k]) for k in own):
-                own.append(i)
-                break
-        else:
-            out.append([i])
-    return [tuple(own) for own in out]
-
-
-def _are_rounds(one: Family, other: Family) -> bool:
-    size, number = (abs(float(np.log2(a / b))) for a, b in ((one.size, other.size), (one.messages, other.messages)))
-    doubled = abs(size - round(size)) < c.SAME_RATIO and round(size) > 0
-    return one[0].equal and other[0].equal and doubled and number < 1 + c.SAME_RATIO
-
-
 def may_halve(family: Family, hosts: Sequence[int]) -> bool:
     """Check whether a family may be levels of halving between hosts: a cube, or the pairs or squares of few hosts."""
     form, n = family[0].form, len(set(hosts))

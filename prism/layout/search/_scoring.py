@@ -17,7 +17,7 @@ from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit
 from prism.layout.features.rhythm_contrasts import rhythms_differ
-from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
+from prism.layout.features.size_ratios import algorithms_differ, may_halve, related, twins_differ
 from prism.layout.search.complete_layout import Hypothesis, Members
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem, is_open
@@ -234,9 +234,7 @@ class Scored:
         If an inner dimension has a reduction of its own, its replicas may reduce separately.
         """
         reductions = self._of("dp")
-        together = self._known(partial(collectives, self.found, reductions), "collectives", reductions)
-        self.features["rounds_apart"] = len(together) < len(reductions)
-        reach = [self._reach(own) for own in together]
+        reach = [self._reach((own,)) for own in reductions]
         self._short = short = sum(one != dp for one in reach)
         if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
             self.features["separately"] = 1
