@@ -1,8 +1,8 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
-Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration`: last to 369
-jobs of 12 origins, near the weights of 629 jobs of 16 origins. `benchmarks/sensitivity.py` shows how far each number can move
-before results change.
+Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration`: last to
+369 jobs of 12 origins, near the weights of 629 jobs of 16 origins. `benchmarks/sensitivity.py` shows how far each number can
+move before results change.
 """
 
 from __future__ import annotations
