@@ -163,7 +163,9 @@ def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> l
             continue
         groups = components([one for family in own for one in family], len(hosts))
         whole = [joined(group, steps, hosts) for group in groups]
-        out.append(Family(replace(one, way="two", shape="cube") if one.shape in ("other", "tree", "path") else one for one in whole))
+        out.append(
+            Family(replace(one, way="two", shape="cube") if one.shape in ("other", "tree", "path") else one for one in whole)
+        )
     return out
 
 

@@ -14,7 +14,7 @@ from prism.layout.search.hypotheses import hypotheses
 from prism.layout.search.problem import Problem
 
 STRUCTURE = (
-    "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "more_stages", "partly", "separately",
+    "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "partly", "separately",
     "spans_less", "context_alone", "never_reduced", "unjoined",
 )  # fmt: skip
 

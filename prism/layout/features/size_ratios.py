@@ -6,9 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -28,28 +25,6 @@ def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
     )
 
 
-def collectives(found: Sequence[Family], places: Sequence[int]) -> list[tuple[int, ...]]:
-    """Group families that may be rounds of one collective: message sizes differ by powers of two, their number hardly.
-
-    Returns places in `found`.
-    """
-    out: list[list[int]] = []
-    for i in places:
-        for own in out:
-            if any(_are_rounds(found[i], found[k]) for k in own):
-                own.append(i)
-                break
-        else:
-            out.append([i])
-    return [tuple(own) for own in out]
-
-
-def _are_rounds(one: Family, other: Family) -> bool:
-    size, number = (abs(float(np.log2(a / b))) for a, b in ((one.size, other.size), (one.messages, other.messages)))
-    doubled = abs(size - round(size)) < c.SAME_RATIO and round(size) > 0
-    return one[0].equal and other[0].equal and doubled and number < 1 + c.SAME_RATIO
-
-
 def may_halve(family: Family, hosts: Sequence[int]) -> bool:
     """Check whether a family may be levels of halving between hosts: a cube, or the pairs or squares of few hosts."""
     form, n = family[0].form, len(set(hosts))
@@ -66,22 +41,3 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
         if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
             (direct if family[0].form == "two clique" else others).update(one.members for one in family)
     return bool(others) and (bool(direct - others) or bool(direct and others - direct))
-
-
-def twins_differ(reducing: Sequence[Family], twin: NDArray[np.int64], present: NDArray[np.bool_]) -> float:
-    """Relative difference of gradient octets between tensor-parallel twins, which reduce the same amounts.
-
-    `twin` numbers the members: twins have the same number.
-    """
-    moved = np.zeros(len(present))
-    for family in reducing:
-        for (u, v), octets in family.edges.items():
-            moved[u] += octets
-            moved[v] += octets
-    own = twin[present]
-    low, high = np.full(own.max() + 1, np.inf), np.zeros(own.max() + 1)
-    np.minimum.at(low, own, moved[present])
-    np.maximum.at(high, own, moved[present])
-    seen = high > 0
-    differ = float(np.median((high - low)[seen] / high[seen])) if seen.any() else 0.0
-    return differ if differ > c.TWINS_NEAR else 0.0

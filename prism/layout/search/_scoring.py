@@ -17,7 +17,7 @@ from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit
 from prism.layout.features.rhythm_contrasts import rhythms_differ
-from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related, twins_differ
+from prism.layout.features.size_ratios import algorithms_differ, may_halve, related
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -222,10 +222,7 @@ class Scored:
             cells = self.division.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
             add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
             add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
-        add["odd_context"], add["wide_context"] = (
-            sub["cp"] & (sub["cp"] - 1) > 0,
-            max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0),
-        )
+        add["wide_context"] = max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0)
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         self._spans(dp, sub)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
@@ -239,15 +236,12 @@ class Scored:
         If an inner dimension has a reduction of its own, its replicas may reduce separately.
         """
         reductions = self._of("dp")
-        together = self.division.known(partial(collectives, self.found, reductions), "collectives", reductions)
-        self.features["rounds_apart"] = len(together) < len(reductions)
-        reach = [self._reach(own) for own in together]
+        reach = [self._reach((own,)) for own in reductions]
         self._short = short = sum(one != dp for one in reach)
         if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
             self.features["separately"] = 1
             return
         self.features["hierarchy" if short == len(reach) else "partly"] = short > 0
-        self.features["more_stages"] = max(short - 2, 0)
         self.features["spans_less"] = bool(reductions) and self._reach(reductions) != dp
 
     def _exchanges(self, experts: int) -> bool:
@@ -279,25 +273,19 @@ class Scored:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
-        cliques = sum(family[0].form == "two clique" and len(family[0].members) > c.TRIANGLE for family in reduced)
         inner, reducing = ([self.found[i] for i in self._of(*kinds)] for kinds in (("tp", "cp", "ep"), ("dp", "edp")))
         yield "related_sizes", related(inner, reducing)
-        yield "direct_twice", max(cliques - 1, 0)  # ranks that gather directly also reduce directly
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
             yield "halving", data > 1 and data & (data - 1) == 0 and any(may_halve(f, self.problem.hosts) for f in reduced)
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
-            if tensor > 1 and (data == 1 or not self.problem.opened):
-                differ = partial(self._twins_differ, self._of("dp", "edp"))
-                yield "twins_differ", min(self.division.known(differ, "twins", self._of("dp", "edp")) / c.TWINS_FAR, 1)
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
         else:  # the order decides which members share a host
             yield "irregular", 1
         yield "scattered", self.scattered
-        yield "odd_tensor", tp & (tp - 1) > 0
         if not self.problem.speaking.all():  # members without payload, or left out of the layout
             whole = bool(self.present.all())
             yield "silent", whole
@@ -306,8 +294,6 @@ class Scored:
         yield "tensor_across", tp > tensor
         yield "wide_tensor", tp > c.USUAL_HOST
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
-        yield "only_stages", pp == self.n > 2
-        yield "deep", max(float(np.log2(pp / c.USUAL_STAGES)), 0.0)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
@@ -318,9 +304,6 @@ class Scored:
         place = self.placing.alike((0, 1, 3))
         distinct = np.unique(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
         return len(family.ends) / len(distinct)
-
-    def _twins_differ(self, places: tuple[int, ...]) -> float:
-        return twins_differ([self.found[i] for i in places], self.placing.alike((0, 2, 3)), self.present)
 
     def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[Groups]:
         """Yield the groups of each dimension; members that share a group are in order."""

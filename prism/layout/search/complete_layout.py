@@ -36,8 +36,9 @@ class Hypothesis:
         return self.placing.cut
 
     def hidden(self) -> Iterator[Hypothesis]:
-        """Yield variants in which part of the data-parallel ranks of a host are context parallel; that traffic stays inside
-        hosts.
+        """Yield variants in which ranks of a host are context parallel; that traffic stays inside hosts.
+
+        They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
         """
         if self.layout["cp"] > 1 or not self.placing.regular:
             return
@@ -49,6 +50,15 @@ class Hypothesis:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for part in parts]
                 less = {**self.layout, "dp": self.layout["dp"] // size, "cp": size}
                 yield replace(self, layout=less, groups=(*self.groups, *own), features={**self.features, "hidden_context": 1.0})
+        size = self.layout["tp"]
+        if size == self.cut[0] > 1 and not {"dp", "edp", "tp"} & set(self.kinds):
+            plane = {member: own for kind, own in self.groups if kind == "dp" for member in own}
+            twins = [own for kind, own in self.groups if kind == "tp"]
+            whole = dict.fromkeys(frozenset(m for twin in own for m in plane.get(twin, (twin,))) for own in twins)
+            groups = [(kind, own) for kind, own in self.groups if kind not in ("dp", "tp")]
+            groups += [("dp", own) for own in whole] + [("cp", own) for own in twins]
+            less = {**self.layout, "tp": 1, "cp": size}
+            yield replace(self, layout=less, groups=tuple(groups), features={**self.features, "hidden_context": 1.0})
 
     @property
     def score(self) -> float:

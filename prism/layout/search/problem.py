@@ -75,7 +75,7 @@ class Problem:
         Hand-overs count only if there is nothing else: collectives bind their members more closely.
         """
         weighty = [family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets]
-        collective = [family for family in weighty if self.likeliest(family) != "pp"]
+        collective = [family for family in weighty if self.likeliest(family) not in ("pp", "tied")]
         return lockstep_of([one for family in collective or weighty for one in family], self.hosts, self.steps.period)
 
     @cached_property

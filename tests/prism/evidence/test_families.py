@@ -19,3 +19,23 @@ def test_a_family_knows_its_edges_joins_and_rounds():
     assert list(family.counts) == [4]
     assert family.imbalance == 0
     assert (family.size, family.messages) == (4_000_000, 4)
+
+
+def test_rounds_among_ranks_that_are_no_power_of_two_are_one_collective():
+    """Six ranks halve: two of them first hand all to a neighbour, four halve twice, and the two get the result back."""
+    wire = Wire([f"a{i}" for i in range(6)])
+    for step in range(8):
+        at = step * 100.0
+        for k, (pairs, octets) in enumerate(
+            [([(0, 1), (2, 3)], 8), ([(1, 3), (4, 5)], 4), ([(1, 4), (3, 5)], 2), ([(1, 4), (3, 5)], 2), ([(1, 3), (4, 5)], 4)]
+        ):
+            for a, b in pairs:
+                wire.send(a, b, at + 2 * k, octets * 1_000_000, long=1.9)
+                if k:
+                    wire.send(b, a, at + 2 * k, octets * 1_000_000, long=1.9)
+        for a, b in ((1, 0), (3, 2)):
+            wire.send(a, b, at + 10, 8_000_000, long=1.9)
+    _, _, _, (family,) = evidence(wire)
+    (whole,) = family
+    assert whole.form == "two cube"
+    assert whole.members == frozenset(range(6))

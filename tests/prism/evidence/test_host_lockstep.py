@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import lockstep_of
@@ -34,15 +33,6 @@ def test_the_offset_of_a_stage_is_a_share_of_the_step():
     assert seen[0, 2][0] == pytest.approx(0.05, rel=0.1)
 
 
-def test_neighbours_in_a_ring_are_peers():
-    wire = Wire([f"h{i}" for i in range(4)])
-    for step in range(8):
-        wire.ring(list(range(4)), step * 100 + 10 + float(wire.rng.normal(0, 0.01)), 1_000_000)
-    _, steps, found, _ = evidence(wire)
-    assert lockstep_of(found, range(4), steps.period).peers == pytest.approx(0, abs=1e-6)
-
-
 def test_nothing_comparable_is_no_evidence():
     seen = lockstep_of([], [0, 0], 1.0)
     assert not len(seen.first)
-    assert np.isnan(seen.peers)

@@ -8,7 +8,7 @@ from prism.layout.features.handover_paces import paces
 def lockstep(pairs):
     first, second, apart = zip(*pairs, strict=True) if pairs else ((), (), ())
     values = np.array(apart, np.float64)
-    return Lockstep(np.array(first, np.int64), np.array(second, np.int64), values, values, np.nan)
+    return Lockstep(np.array(first, np.int64), np.array(second, np.int64), values, values)
 
 
 def seen(inside, tensor):

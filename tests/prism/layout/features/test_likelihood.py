@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
+from prism.evidence.host_lockstep import Lockstep
 from prism.layout.constants import KIND_SCORES, SCORED
-from prism.layout.features.likelihood import fit, rounds_fit, traits
+from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, traits
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
 
 
@@ -33,3 +35,24 @@ def test_the_number_of_messages_tells_the_size_of_the_ring(ranks):
     _, _, _, (family,) = evidence(data_parallel(hosts=ranks))
     assert rounds_fit(family, ranks) > 0
     assert rounds_fit(family, ranks) > max(rounds_fit(family, other) for other in OTHERS[ranks])
+
+
+def offsets(offset, jitter, pairs=4):
+    first = np.arange(pairs)
+    return Lockstep(first, first + 1, np.full(pairs, offset), np.full(pairs, jitter))
+
+
+def fitting_best(seen, uneven=True):
+    fits = {relation: lockstep_fit(np.full(len(seen.first), relation), seen, uneven, 2.0) for relation in (1, 2, 3)}
+    return max(fits, key=fits.get)
+
+
+def test_members_that_always_start_at_one_instant_are_replicas_unless_nothing_varies():
+    bound = offsets(0.0, 0.0)
+    assert fitting_best(bound) == 2
+    assert fitting_best(bound, uneven=False) == 1
+
+
+def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():
+    assert fitting_best(offsets(0.08, 0.001)) == 3
+    assert fitting_best(offsets(1e-4, 2e-4)) == 1

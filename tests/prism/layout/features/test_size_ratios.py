@@ -1,4 +1,4 @@
-from prism.layout.features.size_ratios import algorithms_differ, collectives, may_halve, related
+from prism.layout.features.size_ratios import algorithms_differ, may_halve, related
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -14,11 +14,6 @@ def test_simple_ratios_relate_shards_to_replicas():
     assert related([family(4_000_000)], [family(1_000_000)])
     assert not related([family(4_000_000)], [family(930_000)])
     assert not related([], [family(1_000_000)])
-
-
-def test_rounds_of_one_collective_double_their_size():
-    found = [family(4_000_000), family(2_000_000), family(900_000), family(1_000_000, messages=16)]
-    assert collectives(found, (0, 1, 2, 3)) == [(0, 1), (2,), (3,)]
 
 
 def test_groups_that_reduce_in_rings_and_all_with_all_use_two_algorithms():
