@@ -12,6 +12,7 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
+from prism.diagnosis.attribution.lane_rates import rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
@@ -159,11 +160,17 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
+    fit = rate_fit(view, comparison, during)
+    nics = (fit >= c.ALWAYS) & np.array([one.subject == "endpoint" for one in comparison.which])
+    if nics.any():  # slow transfers show more than late ones: these may wait for them
+        mine = np.where(nics, mine, np.minimum(mine, mine[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
     whole = best.subject == "host" and best.cause == "work" and not comparison.beside
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole) or compared.mean() < c.ENOUGH:
+    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole):
+        return []
+    if compared.mean() < c.ENOUGH and not nics[top]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
@@ -191,6 +198,8 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
+    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
+        sure = c.RATES * sure / (c.RATES * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
     second = others[0] if others and others[0][1] / mass >= tied else None
     if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
