@@ -51,7 +51,8 @@ def verdicts(case: Case) -> list[Verdict]:
         out = _slower_than_usual(case.view, own)
         out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
     for comparison in case.versus_peers:
-        out = out or _always_slower(case.view, comparison)
+        if not any(one.slowdown >= 1 + c.WORTH for one in out):
+            out += _always_slower(case.view, comparison)
     return out
 
 
@@ -168,7 +169,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     best = comparison.which[top]
     whole = best.subject == "host" and best.cause == "work" and not comparison.beside
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole):
+    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or not (best.subject == "endpoint" or whole):
         return []
     if compared.mean() < c.ENOUGH and not nics[top]:
         return []  # lanes without peers allow no conclusion
