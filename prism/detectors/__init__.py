@@ -20,7 +20,7 @@ Detector = Callable[[View], list[Finding]]
 DETECTORS: tuple[Detector, ...] = (
     crash,
     hang,
-    slow_link,
-    lossy_link,
-    queued_link,
+
+
+
 )

@@ -29,6 +29,7 @@ LISTED = 5  # candidates that a finding lists
 BEST = 64  # candidates that get a probability; later ones explain nothing
 LOSSY = 4.0  # ratio of retransmission shares, affected over other lanes, that shows loss; healthy jobs retransmit some packets
 SLOW_LANE = 0.26  # natural logarithm: lanes that lose this much of their rate (1.3 times) are slow; healthy ones vary by 0.1
+BROKEN = 2.0  # ratio of the usual rate to the present one: a part this slow is reported even if no step is longer
 RATES = 10.0  # odds ratio for a part of the network if the slow lanes are those that use it
 QUEUED = 10.0  # odds ratio for a link or switch where packets queue
 ROUGH = 0.02  # share of a usual step: largest error of a replay without new delays

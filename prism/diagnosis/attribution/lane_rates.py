@@ -12,6 +12,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
+from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Floats
@@ -23,7 +24,7 @@ def rate_fit(view: View, comparison: Comparison, during: Mask) -> Floats:
     0 for candidates of own work, and if no lane is slow. Lanes that are neither slow nor as fast as usual do not count.
     float64[candidates].
     """
-    rise = _lost_rate(view, comparison, during)
+    rise = lost_rate(view, comparison, during)
     most = float(np.nanmax(rise, initial=0.0))
     slow, fast = rise >= max(c.SLOW_LANE, most / 2), rise < c.SLOW_LANE / 2
     known = slow | fast
@@ -32,24 +33,28 @@ def rate_fit(view: View, comparison: Comparison, during: Mask) -> Floats:
     return np.array([_fit(one, slow, known) for one in comparison.which])
 
 
+def paces(t: Transfers) -> Floats:
+    """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
+    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
+    octets, busy = (np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) for each in (t.octets, t.busy))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.where((octets > 0) & (busy > 0), busy / octets, np.nan)), np.float64)
+
+
 def _fit(one: Candidate, slow: Mask, known: Mask) -> float:
     own = one.lanes[known[one.lanes]] if one.cause == "network" else one.lanes[:0]
     return 2 * float(slow[own].sum()) / max(float(slow.sum()) + len(own), 1.0)
 
 
-def _lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
+def lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
     """Natural logarithm of the usual rate of each lane over its rate in some steps; NaN if unknown.
 
     Usual is the rate in the steps that define what is usual; against peers, that of most lanes of the same kind of traffic.
     """
     t = comparison.delays.transfers
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
-    octets, busy = (np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) for each in (t.octets, t.busy))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        pace = np.log(np.where((octets > 0) & (busy > 0), busy / octets, np.nan))
-    now = middle(pace[:, during], axis=1)[:, 0]
+    now = middle(paces(t)[:, during], axis=1)[:, 0]
     if not comparison.always:
-        return np.asarray(now - middle(pace[:, comparison.delays.model], axis=1)[:, 0], np.float64)
+        return np.asarray(now - middle(paces(t)[:, comparison.delays.model], axis=1)[:, 0], np.float64)
     out = np.full(len(now), np.nan)
     codes = view.codes
     kinds = np.array([view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()])

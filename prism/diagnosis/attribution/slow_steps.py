@@ -90,7 +90,9 @@ def _same_cause(one: Verdict, other: Verdict) -> bool:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    mine = comparison.explained(during)
+    mine, fit = comparison.explained(during), rate_fit(view, comparison, during)
+    if one.chance <= c.RARE:
+        mine = np.where(fit >= c.ALWAYS, np.maximum(mine, fit), mine)
     top = int(np.argmax(mine))
     best = comparison.which[top]
     if best.cause == "work" and (best.subject == "group" or hidden(view)):
