@@ -52,9 +52,12 @@ def lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
     Usual is the rate in the steps that define what is usual; against peers, that of most lanes of the same kind of traffic.
     """
     t = comparison.delays.transfers
-    now = middle(paces(t)[:, during], axis=1)[:, 0]
+    pace = paces(t)
+    now = middle(pace[:, during], axis=1)[:, 0]
     if not comparison.always:
-        return np.asarray(now - middle(paces(t)[:, comparison.delays.model], axis=1)[:, 0], np.float64)
+        lasting = np.sort(pace[:, during], axis=1)  # in nearly all of the steps; NaN last
+        now = lasting[:, int((1 - c.OFTEN) * lasting.shape[1])]
+        return np.asarray(now - middle(pace[:, comparison.delays.model], axis=1)[:, 0], np.float64)
     out = np.full(len(now), np.nan)
     codes = view.codes
     kinds = np.array([view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()])
