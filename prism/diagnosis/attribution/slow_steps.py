@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.detectors.constants import STEP_BORDER
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
@@ -14,6 +13,7 @@ from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
+from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
@@ -123,7 +123,9 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger or not _within_step(view, comparison, best, step):
+        if best.cause != "work" or best.subject == "group" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
+            continue
+        if not _within_step(view, comparison, best, step):
             continue
         one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
         found = _verdict(view, comparison, mine, one, during)
@@ -205,22 +207,29 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
         sure = c.RATES * sure / (c.RATES * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
     second = others[0] if others and others[0][1] / mass >= tied else None
-    if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
-        if _shared_delay(comparison, best, second[0], during) >= c.ENOUGH:  # else each explains delays that the other does not
-            tables = tables_of([both], len(comparison.gone.moved))
-            together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-            guilty = guilty_twin(comparison, best, second[0], during)
-            sure, others = (1 + second[1]) / mass, others[1:]
-            if guilty is None:
-                best = both
-            else:
-                best, sure = (best, second[0])[guilty], sure * c.TWIN
-            share = max(share, together) if sure >= c.ALWAYS and not which[top].larger else share
+    if second is not None and (pair := _pair(comparison, best, second[0], during)) is not None:
+        both, guilty, together = pair
+        sure, others = (1 + second[1]) / mass, others[1:]
+        share = max(share, together) if sure >= c.ALWAYS and not best.larger else share
+        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * c.TWIN)
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
+
+
+def _pair(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> tuple[Candidate, int | None, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, which of both is late, and what it explains.
+
+    None if each of them explains delays that the other does not.
+    """
+    both = _joined(one, other, comparison.always)
+    if both is None or _shared_delay(comparison, one, other, during) < c.ENOUGH:
+        return None
+    tables = tables_of([both], len(comparison.gone.moved))
+    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+    return both, guilty_twin(comparison, one, other, during), together
 
 
 def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:

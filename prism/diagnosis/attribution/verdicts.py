@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from prism.detectors.switch_queues import Hop, queues, waiting
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, peers_known
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Mask
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
 from prism.diagnosis.attribution.slow_steps import Verdict, verdicts
+from prism.diagnosis.switch_evidence.switch_losses import likeliest
+from prism.diagnosis.switch_evidence.switch_queues import Hop, queues, waiting
 from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
@@ -105,7 +106,10 @@ def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dic
     Also the hops with queues and the delay at each, ns.
     """
     who = one.candidate
-    if who.subject not in ("link", "switch") or set(who.ids) <= set(view.job.endpoints):
+    if who.subject == "link" and set(who.ids) <= set(view.job.endpoints):  # one of two NICs
+        lossiest = likeliest(view, [(name,) for name in who.ids], *view.during(one.start, one.stop))
+        return (who.subject, who.ids, {}) if lossiest is None else ("endpoint", (who.ids[lossiest],), {})
+    if who.subject not in ("link", "switch"):
         return who.subject, who.ids, {}
     queued = queues(view, one.start, one.stop)
     shared = set.intersection(*map(set, queued)) if queued else set()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from prism.detectors.switch_queues import BEHIND
 from prism.diagnosis.assessment.root_causes import merge_by_cause, overlap
+from prism.diagnosis.switch_evidence.switch_queues import BEHIND
 from prism.model import Event, Finding, Severity
 
 INFO, WARNING, CRITICAL = Severity

@@ -5,7 +5,7 @@ import pytest
 
 from collectors.columns.record import Transits
 from prism.detectors.slow_link import slow_link
-from prism.detectors.switch_queues import queued_link, queues
+from prism.diagnosis.switch_evidence.switch_queues import queued_link, queues
 from prism.graph.job_view import View
 from prism.model import Severity
 from tests.prism.faults import BAD

@@ -6,11 +6,11 @@ import pytest
 from collectors.columns.losses import DISCARDS, ERRORS, Losses
 from collectors.columns.record import Transits
 from prism.detectors import DETECTORS
-from prism.detectors.observations.switch_losses import with_switch_losses
 from prism.detectors.slow_link import slow_link
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.finding_assessment import assess_findings
+from prism.diagnosis.switch_evidence.switch_losses import with_switch_losses
 from prism.model import Severity
 from tests.prism.faults import BAD, FAULTS, NIC, TOPOLOGY, case
 from tests.prism.traffic import address, seen, training
