@@ -204,14 +204,14 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
-        sure = c.RATES * sure / (c.RATES * sure + 1 - sure)
+        sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
     second = others[0] if others and others[0][1] / mass >= tied else None
     if second is not None and (pair := _pair(comparison, best, second[0], during)) is not None:
         both, guilty, together = pair
         sure, others = (1 + second[1]) / mass, others[1:]
         share = max(share, together) if sure >= c.ALWAYS and not best.larger else share
-        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * c.TWIN)
+        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * (1 - c.RARE))
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
