@@ -23,10 +23,9 @@ The life of a flow:
 6. infer        hypotheses of the layout are weighed against all evidence                 `evidence`, `layout`
 7. reconstruct  one timeline per job: steps and phases, per rank                          `steps`
 8. diagnose     new delays in the event graph, and the candidate that explains them best  `graph`, `diagnosis`
-                detectors: hangs, crashes, and the claims that the graph has to confirm   `detectors`
 9. report       JSON, tables, traces, pages, alerts                                       `report`, `views`, `alerts`
 
-Read on in `model` (the words), `analysis` (the order of the stages), one folder of a stage, one detector. `recordings` does
+Read on in `model` (the words), `analysis` (the order of the stages), one folder of a stage. `recordings` does
 1–3 and 5–8 for files, `live` for records that come in; `cli` is the command line; `public` has the functions above.
 docs/architecture.md lists all folders; imports go down that list.
 """

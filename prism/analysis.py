@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Transits
-from prism.detectors import DETECTORS
 from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.assessment.root_causes import merge_by_cause
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.confirmation import combine_findings
 from prism.diagnosis.attribution.finding_assessment import assess_findings
+from prism.diagnosis.stops.crash import crash
+from prism.diagnosis.stops.hang import hang
 from prism.diagnosis.uneven_work.job_findings import job_findings
 from prism.findings.advice import first_names
 from prism.findings.titles import title
@@ -153,7 +154,7 @@ def diagnose_job(
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
     steady = spread < UNEVEN
-    raw = [finding for detect in DETECTORS for finding in detect(view)] if steady else []
+    raw = [*crash(view), *hang(view)] if steady else []
     happened = events(view, raw, window)
     seen = completeness(view)
     case = Case(view)
@@ -162,7 +163,7 @@ def diagnose_job(
     def quote(finding: Finding) -> str:
         return f"{title(finding, topology)}: {finding.message}"
 
-    findings = after_pauses(view, assess_findings(case, merge_by_cause(raw, happened, quote=quote), seen))
+    findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
     findings += job_findings(view, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)

@@ -20,10 +20,7 @@ GROUPS = {
     "live": ["tests/prism/exporters", "tests/prism/live", "tests/prism/recordings", "tests/prism/tracking"],
     "pages": ["tests/prism/api", "tests/prism/web"],
     "commands": ["tests/prism/cli", "tests/prism/past"],
-    "analysis": [
-        f"tests/prism/{folder}"
-        for folder in ("detectors", "diagnosis", "evidence", "graph", "jobs", "layout", "loops", "steps")
-    ],
+    "analysis": [f"tests/prism/{folder}" for folder in ("diagnosis", "evidence", "graph", "jobs", "layout", "loops", "steps")],
     "packets": ["tests/collectors/aggregation", "tests/collectors/compilation", "tests/collectors/packets"],
     "benchmarks": ["tests/benchmarks"],
 }

@@ -18,7 +18,6 @@ ANALYSIS = (
     "steps",
     "graph",
     "diagnosis",
-    "detectors",
     "loops",
 )  # folders whose numbers are in tables
 PLAIN = {0, 0.5, 1, 2, 1e3, 1e6, 1e9, 8e9}  # a half, pairs, and units: ns, ms, octets per ns in bits per second

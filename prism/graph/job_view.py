@@ -1,4 +1,4 @@
-"""Describe one job for detectors: by step and edge (`job_steps`), which records show work, and its pauses."""
+"""Describe one job: by step and edge (`job_steps`), which records show work, and its pauses."""
 
 from __future__ import annotations
 

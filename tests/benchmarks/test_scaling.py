@@ -3,8 +3,8 @@ from types import ModuleType
 import pytest
 
 from benchmarks.scaling import constants, defaults, modules, reading, scaled, times
-from prism.detectors.observations import constants as observations
-from prism.detectors.observations.switch_losses import with_switch_losses
+from prism.diagnosis.switch_evidence import constants as observations
+from prism.diagnosis.switch_evidence.switch_losses import with_switch_losses
 from prism.layout import constants as c
 
 

@@ -1,8 +1,13 @@
-"""One job of twelve ranks over three leaves with one thing wrong, for every thing a detector looks for."""
+"""One job of twelve ranks over three leaves with one thing wrong, for every thing that the diagnosis looks for."""
 
 from collections.abc import Callable
 from functools import cache
 
+from prism.diagnosis.assessment.confidence import completeness
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.confirmation import combine_findings
+from prism.diagnosis.stops.crash import crash
+from prism.diagnosis.stops.hang import hang
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
 from tests.prism.traffic import Wire, closed, placed, seen, training
@@ -45,10 +50,20 @@ FAULTS: dict[str, Callable[[Wire], Wire]] = {
 
 @cache
 def case(name: str, *, tcp: bool = True) -> View:
-    """What a detector sees of a fault."""
+    """What the diagnosis sees of a fault."""
     return seen(FAULTS[name](Wire(tcp=tcp)).flows(TOPOLOGY), TOPOLOGY)
 
 
 def named(findings: list[Finding]) -> list[tuple[str, ...]]:
     """Whom the findings claim to be at fault."""
     return [f.ids for f in findings if f.severity is not Severity.INFO]
+
+
+def found_in(view: View) -> list[Finding]:
+    """All findings of a job: those on slow steps, and on stops."""
+    return combine_findings(Case(view), [*crash(view), *hang(view)], completeness(view))
+
+
+def claims_of(view: View) -> list[Finding]:
+    """Findings of a job that claim a fault."""
+    return [finding for finding in found_in(view) if finding.severity is not Severity.INFO]

@@ -8,7 +8,6 @@ import numpy as np
 
 from collectors.columns.record import Flows, Ints
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.finding_scope import covers_all_steps, steps_of
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
@@ -106,22 +105,12 @@ def _varies(view: View) -> float:
 
 
 def confidence(view: View, finding: Finding, seen: Completeness) -> float:
-    """Compute the expected share of such claims that are right; each possible error reduces it.
+    """Compute the expected share of such claims about a stop that are right; each possible error reduces it.
 
-    A low score or few steps may be chance. A cause that does not fit its evidence, or another cause that fits as well, lowers
-    the confidence. Slowness in all steps is no surer than the peers are known.
+    A low score may be chance, and another rank may be due.
     """
-    first, stop = steps_of(view, finding)
     chance = float(np.exp(-max(finding.score, 0.0) / c.CHANCE))
-    if finding.kind not in ("hang", "crash"):
-        chance = max(chance, 0.5 ** max(stop - first + 1, 1))
-    fit = 1.0
-    if {"explains", "exclusive"} <= finding.evidence.keys():
-        fit = float(np.sqrt(finding.evidence["explains"] * finding.evidence["exclusive"]))
-    sure = seen.share * (1 - chance) * fit * named(view, finding)
-    if finding.kind not in ("hang", "crash") and covers_all_steps(view, finding):
-        sure = min(sure, peers_known(view, network=finding.kind != "slow_rank"))
-    return round(float(np.clip(sure, 0.0, 1.0)), 3)
+    return round(float(np.clip(seen.share * (1 - chance) * named(view, finding), 0.0, 1.0)), 3)
 
 
 def peers_known(view: View, *, network: bool) -> float:
@@ -137,14 +126,12 @@ def peers_known(view: View, *, network: bool) -> float:
 
 
 def named(view: View, finding: Finding) -> float:
-    """Probability of the parts that a finding names; 1 if there are no alternatives."""
+    """Probability of the parts that a finding on a stop names; 1 if there are no alternatives."""
     if finding.subject == "job":
         return 1.0
     due = finding.evidence.get("due_first")  # of a hang: several ranks of one host may have been due
     if due:
         return (1 - c.NO_SUSPECT) * min(float(sum(due.get(rank, 0.0) for rank in finding.evidence["ranks"])), 1.0)
-    parts = set(finding.ids)
-    if view.topology is not None:
-        parts |= {host for a in finding.ids if (host := view.topology.host(a)) is not None}
+    parts = set(finding.ids) | {view.host(address) for address in finding.ids}
     mine = sum(p for ids, p in finding.isolate.alternatives if parts & set(ids))
     return mine if finding.isolate.alternatives else 1.0

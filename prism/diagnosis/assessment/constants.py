@@ -8,6 +8,5 @@ CHANCE = 4  # score, robust standard deviations: one this much higher is e times
 ISOLATED = 0.9  # probability that the isolated hosts contain the cause
 LISTED_HOSTS = 8  # alternatives that a finding lists
 NO_SUSPECT = 0.02  # probability that the cause is none of the suspects: traffic outside the network misled the evidence
-CLEAR_EDGE = 5.0  # log-likelihood of one edge at most: a suspect may be wrong about one edge of many
 LEAST_TIME = 1e-6  # ms: least distance of closes
 SHARED_TIME = 0.25  # share of the shorter of two findings in which they overlap

@@ -1,25 +1,9 @@
-"""List the steps that a finding covers, and the ranks that it blames."""
+"""List the ranks that a finding blames."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from prism.graph.job_view import View
 from prism.model import Finding
-
-
-def steps_of(view: View, finding: Finding) -> tuple[int, int]:
-    """First step of a finding, and the step after its last."""
-    if not len(view.ends):
-        return 0, 0
-    first = int(np.argmin(np.abs(view.begins - finding.start_ns)))
-    return first, max(int(np.argmin(np.abs(view.ends - finding.end_ns))) + 1, first + 1)
-
-
-def covers_all_steps(view: View, finding: Finding) -> bool:
-    """Whether a finding covers all steps of a job, so that only peers show what is usual; the first step may be missing."""
-    start, stop = steps_of(view, finding)
-    return stop - start >= len(view.ends) - 1
 
 
 def ranks_of(view: View, finding: Finding) -> list[int]:

@@ -10,11 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from prism.detectors.observations.switch_losses import likeliest
 from prism.diagnosis.assessment import constants as c
 from prism.diagnosis.assessment.finding_scope import ranks_of
 from prism.graph.job_view import View
-from prism.loops.detection.suspect_edges import seen_to_queue, verdicts
 from prism.model import Finding, Isolation
 
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
@@ -48,9 +46,7 @@ def isolation(
     Isolation
         Hosts or parts, the probability that they contain the cause, and alternatives.
     """
-    if finding.kind in ("slow_link", "slow_switch"):
-        weights = _by_edges(view, finding)
-    elif finding.detector == "hang":
+    if finding.detector == "hang":
         weights = _by_silence(finding)
     elif finding.kind == "crash":
         weights = _by_connection_end(finding)
@@ -97,43 +93,12 @@ def _hosts(view: View, weights: Weights) -> Weights:
 
 
 def _group(view: View, finding: Finding) -> tuple[str, ...]:
-    """Hosts of the smallest group with traffic that contains the cause; for a switch or link the hosts of its bad edges."""
-    ends = {end for edge in finding.evidence.get("edges", ()) for end in edge}
+    """Hosts of the smallest group with traffic that contains the cause."""
     own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
     groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
-    members = min(groups, key=len, default=()) if own else tuple(sorted(ends))
+    members = min(groups, key=len, default=())
     hosts = [view.host(m) for m in members]
     return tuple(dict.fromkeys(hosts))
-
-
-def _by_edges(view: View, finding: Finding) -> Weights:
-    """Log-likelihood of suspects by the number of edges that each leaves unexplained or accuses wrongly; clearer edges count
-    more.
-
-    Of equally good suspects, one where packets are lost is likelier.
-    """
-    bad = {(view.code[a], view.code[b]) for a, b in finding.evidence.get("edges", ())}
-    good = set(view.edges) - bad
-    if not bad:
-        return {tuple(finding.ids): 0.0}
-    each = float(np.clip(finding.score / c.CHANCE, 1.0, c.CLEAR_EDGE))
-    out: dict[tuple[str, ...], float] = {}
-    hops = [tuple(hop.split(" > ")) for hop in finding.evidence.get("queues_ms", {})]
-    queued = [set(hop) for hop in hops]
-    between = finding.subject in ("link", "switch") and not set(finding.ids) <= set(view.job.endpoints)
-    for verdict in (seen_to_queue(v, hops) for v in verdicts(bad, good, view.paths)):
-        names = tuple(view.flows.endpoints[w] if isinstance(w, int) else w for w in verdict.suspect.what)
-        if verdict.suspect.kind != "endpoint" and not between:
-            continue
-        hits = verdict.coverage * len(bad)
-        wrong = len(bad) - hits + hits / verdict.precision - hits
-        several = verdict.suspect.kind == "switch" and any(hop != queued[0] for hop in queued)
-        at_switch = several and all(names[0] in hop for hop in queued)
-        out[names] = -each * wrong + each * (set(names) in queued or at_switch)
-    most = max(out.values(), default=0.0)
-    first = [names for names, weight in out.items() if weight == most]
-    lossy = likeliest(view, first, finding.start_ns, finding.end_ns) if len(first) > 1 else None
-    return out if lossy is None else out | {first[lossy]: out[first[lossy]] + each}
 
 
 def _by_silence(finding: Finding) -> Weights:

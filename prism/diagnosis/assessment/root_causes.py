@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from prism.detectors.switch_queues import BEHIND
 from prism.diagnosis.assessment import constants as c
 from prism.findings.advice import IMBALANCES
 from prism.model import Event, Finding, Severity
@@ -37,14 +36,13 @@ def merge_by_cause(
         Claims, then information. A claim explains claims with a later kind in `RANK` that name its subject, or a link of it, in
         the same time. Information about the time of a claim becomes evidence of this claim.
     """
-    order = sorted(findings, key=lambda f: (RANK.index(f.kind), f.detector == BEHIND, -f.score))
+    order = sorted(findings, key=lambda f: (RANK.index(f.kind), -f.score))
     claims: list[Finding] = []
     notes: list[Finding] = []
     for finding in order:
         if finding.severity is Severity.INFO:
             notes.append(finding)
         elif any(_explains(claim, finding) or _exceeds(claim, finding) for claim in claims):
-            claims = [_since(claim, finding) for claim in claims]
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
@@ -59,20 +57,10 @@ def merge_by_cause(
     return sorted(out, key=lambda f: -f.score) + rest
 
 
-def _since(claim: Finding, other: Finding) -> Finding:
-    """A claim with an earlier start if packets began to wait earlier at the part it names: senders may slow down only later."""
-    sooner = other.detector == BEHIND and claim.ids == other.ids and overlap(claim, other) and other.start_ns < claim.start_ns
-    if not sooner:
-        return claim
-    steps = {"steps": [other.evidence["steps"][0], *claim.evidence["steps"][1:]]} if "steps" in claim.evidence else {}
-    return replace(claim, start_ns=other.start_ns, evidence={**claim.evidence, **steps})
-
-
 def _explains(claim: Finding, other: Finding) -> bool:
-    """Whether a claim explains another finding: it stops the job, names the same parts, or packets only queue behind it."""
+    """Whether a claim explains another finding: it stops the job, or names the same parts."""
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", ()) for end in edge}
-    whatever = claim.kind in ("crash", "hang") or other.detector == BEHIND
-    return overlap(claim, other) and (whatever or bool(named & set(other.ids)))
+    return overlap(claim, other) and (claim.kind in ("crash", "hang") or bool(named & set(other.ids)))
 
 
 def _exceeds(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:

@@ -9,10 +9,11 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
+from prism.diagnosis.attribution.lane_rates import paces
 from prism.diagnosis.attribution.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import Shift, by_chance, even, held, shifts, spread, standing_out, unbroken
+from prism.loops.arrays.change_points import Shift, by_chance, even, held, middle, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -42,7 +43,7 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     out = []
     typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
     typical[:, ~np.isfinite(view.durations)] = np.nan
-    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
+    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical, _by_lane(delays)):
         out += _spans_of_rows(rows, view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
@@ -62,6 +63,12 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
     unknown = ~np.isfinite(view.durations)  # the begin of the first step may not be in the records
     work[:, unknown] = network[:, unknown] = np.nan
     return work, network
+
+
+def _by_lane(delays: Delays) -> Floats:
+    """Lost rate of each lane, scaled so that a slow lane loses as much as the smallest loss that counts."""
+    pace = paces(delays.transfers)
+    return np.asarray((pace - middle(pace[:, delays.model], axis=1)) * (c.LOST / c.SLOW_LANE), np.float64)
 
 
 def _steps(view: View, delays: Delays, usual: float) -> Floats:

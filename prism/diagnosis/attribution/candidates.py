@@ -94,7 +94,7 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
 
 
 def _replicas(view: Steps, transfers: Transfers) -> list[Candidate]:
-    """List the work of each pipeline with its stages on several hosts: its data, if several stages work longer at the same time.
+    """List the work of each pipeline on several hosts: its data are longer if several stages work longer at the same time.
 
     None if the job has one pipeline.
     """

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prism.detectors.constants import STEP_BORDER
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
+from prism.diagnosis.attribution.lane_rates import rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
+from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
@@ -50,7 +51,8 @@ def verdicts(case: Case) -> list[Verdict]:
         out = _slower_than_usual(case.view, own)
         out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
     for comparison in case.versus_peers:
-        out = out or _always_slower(case.view, comparison)
+        if not any(one.slowdown >= 1 + c.WORTH for one in out):
+            out += _always_slower(case.view, comparison)
     return out
 
 
@@ -88,7 +90,9 @@ def _same_cause(one: Verdict, other: Verdict) -> bool:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    shares = comparison.shares(during)
+    shares, fit = comparison.shares(during), rate_fit(view, comparison, during)
+    if one.chance <= c.RARE:
+        shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
     if all(chance is None for chance in chances.values()):  # replays take long
         return None
@@ -131,7 +135,9 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger or not _within_step(view, comparison, best, step):
+        if best.cause != "work" or best.subject == "group" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
+            continue
+        if not _within_step(view, comparison, best, step):
             continue
         one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
         found = _verdict(view, comparison, mine, one, during)
@@ -171,11 +177,17 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
+    fit = rate_fit(view, comparison, during)
+    nics = (fit >= c.ALWAYS) & np.array([one.subject == "endpoint" for one in comparison.which])
+    if nics.any():  # slow transfers show more than late ones: these may wait for them
+        mine = np.where(nics, mine, np.minimum(mine, mine[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
     whole = best.subject == "host" and best.cause == "work" and not comparison.beside
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < c.ALWAYS or not (best.subject == "endpoint" or whole) or compared.mean() < c.ENOUGH:
+    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or not (best.subject == "endpoint" or whole):
+        return []
+    if compared.mean() < c.ENOUGH and not nics[top]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
@@ -203,24 +215,33 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
+    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
+        sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
     second = others[0] if others and others[0][1] / mass >= tied else None
-    if second is not None and (both := _joined(best, second[0], comparison.always)) is not None:
-        if _shared_delay(comparison, best, second[0], during) >= c.ENOUGH:  # else each explains delays that the other does not
-            tables = tables_of([both], len(comparison.gone.moved))
-            together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-            guilty = guilty_twin(comparison, best, second[0], during)
-            sure, others = (1 + second[1]) / mass, others[1:]
-            if guilty is None:
-                best = both
-            else:
-                best, sure = (best, second[0])[guilty], sure * c.TWIN
-            share = max(share, together) if sure >= c.ALWAYS and not which[top].larger else share
+    if second is not None and (pair := _pair(comparison, best, second[0], during)) is not None:
+        both, guilty, together = pair
+        sure, others = (1 + second[1]) / mass, others[1:]
+        share = max(share, together) if sure >= c.ALWAYS and not best.larger else share
+        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * (1 - c.RARE))
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
         tuple(share for _, _, share in others[:4]),
     )  # fmt: skip
+
+
+def _pair(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> tuple[Candidate, int | None, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, which of both is late, and what it explains.
+
+    None if each of them explains delays that the other does not.
+    """
+    both = _joined(one, other, comparison.always)
+    if both is None or _shared_delay(comparison, one, other, during) < c.ENOUGH:
+        return None
+    tables = tables_of([both], len(comparison.gone.moved))
+    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+    return both, guilty_twin(comparison, one, other, during), together
 
 
 def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:

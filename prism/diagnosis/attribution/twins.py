@@ -36,7 +36,7 @@ def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during
 
 
 def _begins_others(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> bool:
-    """Whether a candidate begins transfers with others while the longest delay between it and its twin lasts: it does not stop."""
+    """Whether a candidate begins transfers with others during the longest delay between it and its twin: then it works."""
     delays, t = comparison.delays, comparison.delays.transfers
     shared = np.flatnonzero(during[t.step] & np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)))
     if not len(shared):
@@ -71,5 +71,6 @@ def _own_work(comparison: Comparison, lanes: Ints) -> tuple[Floats, Floats]:
     delays, t = comparison.delays, comparison.delays.transfers
     rested = delays.rested[0]
     own = np.flatnonzero(np.isin(t.lane, lanes) & np.isfinite(rested) & (rested > 0) & np.isfinite(delays.new[0]))
-    late, usual = (np.bincount(t.step[own], part[own], t.steps) for part in (comparison.gone.each[1], rested))
+    parts = (comparison.gone.each[1], rested)
+    late, usual = (np.asarray(np.bincount(t.step[own], part[own], t.steps), np.float64) for part in parts)
     return late, usual

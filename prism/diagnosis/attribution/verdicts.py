@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from prism.detectors.switch_queues import Hop, queues, waiting
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, peers_known
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Mask
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
 from prism.diagnosis.attribution.slow_steps import Verdict, verdicts
+from prism.diagnosis.switch_evidence.switch_losses import likeliest
+from prism.diagnosis.switch_evidence.switch_queues import Hop, queues, waiting
 from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
+from prism.loops.arrays.change_points import middle
 from prism.model import Finding, Isolation, Severity, SubjectType
 
 GRAPH = "event_graph"
@@ -48,7 +51,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
     if queued:
-        likely = c.QUEUED * likely / (c.QUEUED * likely + 1 - likely)
+        likely = c.MEASURED * likely / (c.MEASURED * likely + 1 - likely)
         hop = max(queued, key=lambda h: queued[h])
         texts += f"; {waiting(queued, hop)}"
         numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
@@ -56,13 +59,15 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
+    broken = numbers.get("factor", 1.0) >= 2 and rate_fit(view, one.comparison, one.during).max() >= c.ALWAYS
+    weak = one.slowdown < 1 + c.WORTH and not broken
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
         detector=GRAPH,
         kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
         job=view.job.id,
-        severity=Severity.INFO if sure < c.CERTAIN or one.slowdown < 1 + c.WORTH else severity,
+        severity=Severity.INFO if sure < c.CERTAIN or weak else severity,
         subject=subject,
         ids=ids,
         start_ns=start,
@@ -101,7 +106,10 @@ def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dic
     Also the hops with queues and the delay at each, ns.
     """
     who = one.candidate
-    if who.subject not in ("link", "switch") or set(who.ids) <= set(view.job.endpoints):
+    if who.subject == "link" and set(who.ids) <= set(view.job.endpoints):  # one of two NICs
+        lossiest = likeliest(view, [(name,) for name in who.ids], *view.during(one.start, one.stop))
+        return (who.subject, who.ids, {}) if lossiest is None else ("endpoint", (who.ids[lossiest],), {})
+    if who.subject not in ("link", "switch"):
         return who.subject, who.ids, {}
     queued = queues(view, one.start, one.stop)
     shared = set.intersection(*map(set, queued)) if queued else set()
@@ -170,11 +178,14 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
     comparison = one.comparison
     t = comparison.delays.transfers
-    slowed = comparison.slowed(one.candidate, one.during)
+    slowed, lost = comparison.slowed(one.candidate, one.during), lost_rate(view, comparison, one.during)
+    slowed = slowed if len(slowed) else one.candidate.lanes
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
     now = octets * 8e9 / max(busy, 1.0)
     usual = octets * 8e9 / max(busy - float(comparison.delays.slower[inside].sum()), 1.0)
+    by_rate = float(np.nan_to_num(np.exp(middle(lost[slowed]))))
+    usual = usual if usual > now else now * by_rate
     than = "on comparable connections" if one.always else "usually"
     text = (
         f"the {len(slowed)} connections that use it move octets at {beside(rate(now), rate(usual), now / usual, than=than)}, "
@@ -187,7 +198,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     edges = [[names[a], names[b]] for a, b in t.lanes[slowed].tolist()]
     return text, {
         "edges": edges, "gbit_s": round(now / 1e9, 4), "usual_gbit_s": round(usual / 1e9, 4),
-        "retransmit_share": round(again, 6),
+        "retransmit_share": round(again, 6), "factor": round(by_rate, 3),
     }  # fmt: skip
 
 

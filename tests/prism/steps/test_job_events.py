@@ -1,10 +1,10 @@
 import pytest
 
 from collectors.columns.record import SYN
-from prism.detectors.hang import hang
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.verdicts import findings
+from prism.diagnosis.stops.hang import hang
 from prism.steps.job_events import after_pauses, events, uneven
 from tests.prism.traffic import MS, T0, Wire, closed, placed, seen, training
 

@@ -1,13 +1,10 @@
-"""Test which steps a finding covers, and which ranks it blames."""
+"""Test which ranks a finding blames."""
 
-from prism.detectors.slow_link import slow_link
-from prism.diagnosis.assessment.finding_scope import covers_all_steps, ranks_of, steps_of
-from tests.prism.faults import NIC, case
+from prism.diagnosis.assessment.finding_scope import ranks_of
+from tests.prism.faults import NIC, case, claims_of
 
 
-def test_steps_and_ranks_of_a_finding():
+def test_ranks_of_a_finding():
     view = case("slow NIC")
-    (claim,) = slow_link(view)
-    assert steps_of(view, claim) == tuple(claim.evidence["steps"])
+    (claim,) = claims_of(view)
     assert ranks_of(view, claim) == [view.job.endpoints.index(f"10.0.{NIC}.1")]
-    assert not covers_all_steps(view, claim)

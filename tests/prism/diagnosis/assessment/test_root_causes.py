@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from prism.detectors.switch_queues import BEHIND
 from prism.diagnosis.assessment.root_causes import merge_by_cause, overlap
 from prism.model import Event, Finding, Severity
 
@@ -71,24 +70,6 @@ def test_what_was_given_is_not_changed():
     merge_by_cause([link, finding("slow_rank", ("a",))], [])
     assert "symptoms" not in link.evidence
     assert merge_by_cause([], []) == []
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_a_link_on_which_packets_waited_before_its_senders_slowed_down_was_slow_then(known):
-    steps = {"steps": [5, 9]} if known else {}
-    link = finding("slow_link", ("leaf1", "spine0"), start=40, score=60, **steps)
-    waited = finding("slow_link", ("leaf1", "spine0"), start=10, score=20, steps=[3, 9])
-    waited = replace(waited, detector=BEHIND, message="packets waited")
-    (one,) = merge_by_cause([waited, link], [])
-    assert (one.detector, one.start_ns, one.evidence["symptoms"]) == ("slow_link", 10, ["packets waited"])
-    assert one.evidence.get("steps") == ([3, 9] if known else None)
-    (other,) = merge_by_cause([replace(waited, ids=("leaf1", "spine1")), link], [])
-    assert other.start_ns == 40
-
-
-def test_packets_that_only_queue_are_explained_by_any_clearer_claim():
-    link = replace(finding("slow_link", ("leaf0", "spine0"), score=20), detector=BEHIND)
-    assert loud(merge_by_cause([link, finding("slow_link", ("b",), score=15)], [])) == [("slow_link", ("b",))]
 
 
 def test_findings_overlap_by_their_share_of_the_shorter():

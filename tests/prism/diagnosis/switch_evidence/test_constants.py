@@ -1,6 +1,6 @@
 """Test the constants of the observations."""
 
-from prism.detectors.observations import constants
+from prism.diagnosis.switch_evidence import constants
 
 
 def test_numbers_are_positive_and_few():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.losses import DISCARDS, ERRORS, Losses
 from collectors.exports.evidence import REASONS
-from prism.detectors.observations import constants as c
+from prism.diagnosis.switch_evidence import constants as c
 from prism.graph.job_view import View
 from prism.model import Finding
 
@@ -76,7 +76,7 @@ def with_switch_losses(view: View, finding: Finding, *, most: int = c.LISTED_LOS
         return finding
     clear = [one for one in found if one.stands_out]
     damaged = [one for one in clear if one.reason in DAMAGED]
-    lossy = finding.detector == "slow_link" and finding.kind == "slow_link" and damaged
+    lossy = finding.kind == "slow_link" and damaged
     return replace(
         finding,
         detector="lossy_link" if lossy else finding.detector,

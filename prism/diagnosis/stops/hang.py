@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import UDP
-from prism.detectors import constants as c
+from prism.diagnosis.stops import constants as c
 from prism.findings.message_values import duration, step_range
 from prism.graph.job_view import View
 from prism.loops.arrays.connection_lanes import connections, renewals
@@ -54,7 +54,7 @@ def hang(
     A silence before any rank began the step is a pause; after all data of the step it is the step's end. Silences at the `same`
     position of several steps, or a few of equal length, are a habit: a checkpoint if the due rank writes meanwhile. If all
     connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job silent for four step
-    times. A hung rank closes nothing: if members closed connections the job has ended or crashed (`detectors.crash`). Nothing
+    times. A hung rank closes nothing: if members closed connections the job has ended or crashed (`crash`). Nothing
     moves during a hang: if the step lacks octets, or has more, the job continued invisibly. Needs `least` steps of usual
     duration; with the first step, while the silence lasts, `known`.
     """
@@ -152,7 +152,7 @@ def _silences(view: View, rows: np.ndarray, spoken: Union, least: float) -> list
         if not step:
             continue
         closing = np.searchsorted(closed, [min(end[i] - view.period, view.ends[step - 1]), after[i]])
-        if closing[0] < closing[1] and (anew[i] or not over):  # a crash: see `detectors.crash`
+        if closing[0] < closing[1] and (anew[i] or not over):  # a crash: see `crash`
             continue
         woke = np.flatnonzero(begin[1 : i + 1] - end[:i] >= view.period)
         since = max(int(begin[woke[-1] + 1]) if len(woke) else 0, int(view.ends[step - 1]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import FIN, SYN
-from prism.detectors.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
+from prism.diagnosis.stops.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
 from prism.model import Severity
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate

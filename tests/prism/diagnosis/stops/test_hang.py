@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.detectors.crash import crash
-from prism.detectors.hang import _guilty, _usual, hang, near_step_border
+from prism.diagnosis.stops.crash import crash
+from prism.diagnosis.stops.hang import _guilty, _usual, hang, near_step_border
 from prism.loops.arrays.record_merging import bursts
 from prism.loops.detection.overdue_rank import Cut
 from prism.model import Severity
@@ -203,7 +203,7 @@ def test_silences_of_one_place_or_one_length_are_usual():
 
 @pytest.mark.parametrize("rank", [2, 5])
 def test_a_job_whose_members_closed_connections_and_that_was_started_again_is_told_of_once(rank):
-    """A silence until all connections are new follows a crash; detectors.crash names the rank that closed first."""
+    """A silence until all connections are new follows a crash; `crash` names the rank that closed first."""
     job = Job(
         dp=8, transport="tcp", steps=20, buckets=8, overlap=True, forward_ms=24.0, backward_ms=48.0, gradient_octets=1_600_000,
         world_reduce=True,

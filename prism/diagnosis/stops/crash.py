@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import SYN
-from prism.detectors import constants as c
+from prism.diagnosis.stops import constants as c
 from prism.findings.message_values import duration
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.edges import Pair

@@ -1,0 +1,38 @@
+"""Test which parts match the lanes that lost rate."""
+
+import numpy as np
+import pytest
+
+from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.lane_rates import lost_rate, paces, rate_fit
+from tests.prism.faults import BAD, NIC, case
+from tests.prism.traffic import address
+
+
+def compared(name):
+    view = case(name)
+    whole = Case(view)
+    always = name.startswith("NIC always")
+    comparison = whole.versus_peers[0] if always else whole.versus_own_steps
+    return view, comparison, comparison.during(*((0, len(view.ends)) if always else (BAD.start, BAD.stop)))
+
+
+@pytest.mark.parametrize("name", ["slow NIC", "NIC always slow"])
+def test_the_slow_nic_matches_best(name):
+    view, comparison, during = compared(name)
+    fit = rate_fit(view, comparison, during)
+    best = comparison.which[int(np.argmax(fit))]
+    assert (best.cause, best.ids, fit.max()) == ("network", (address(NIC),), 1.0)
+    assert np.nanmax(lost_rate(view, comparison, during)) == pytest.approx(np.log(10 / 3), rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["slow rank", "nothing"])
+def test_without_slow_lanes_nothing_matches(name):
+    assert not rate_fit(*compared(name)).any()
+
+
+def test_paces_are_times_per_octet():
+    _, comparison, _ = compared("nothing")
+    t = comparison.delays.transfers
+    mine = (t.lane == 0) & (t.step == 2)
+    assert paces(t)[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))
