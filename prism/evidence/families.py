@@ -113,8 +113,7 @@ def _alike(own: list[Communicator]) -> list[Family]:
     for i in range(1, len(own)):
         distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
         near = (distance < c.LIKE_MESSAGES) & (size_distance < c.MAGNITUDE) & (turn[:i] == turn[i])
-        is_halved = np.abs(size_distance - np.log(2) * np.maximum(np.round(size_distance / np.log(2)), 1)) < c.ONE_CLASS_SIZE
-        near |= (distance < c.EQUAL_VOLUME) & ((size_distance < c.ONE_CLASS_SIZE) | is_halved)  # equal, or rounds of halving
+        near |= (distance < c.EQUAL_VOLUME) & (size_distance < c.ONE_CLASS_SIZE)
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
