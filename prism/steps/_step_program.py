@@ -93,7 +93,11 @@ def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
     best = float(common.max())
     if best < c.LEAST:
         return None
-    at = int(np.argmin(np.where(common >= c.NEAR_BEST * best, periods, np.inf)))
+    near = common >= c.NEAR_BEST * best
+    one_record = (periods - 1) * clock.records <= clock.parts  # records of one size repeat one by one: only the pace differs
+    if np.any(near & one_record) and pace[near].max() >= c.LEAST:
+        near &= pace >= c.NEAR_BEST * pace[near].max()
+    at = int(np.argmin(np.where(near, periods, np.inf)))
     power = np.concatenate([traffic.power, pace_power[None]])
     return Period(_sharpened(power, float(periods[at]), float(weight[at])), float(common[periods == periods[at]].max()))
 
