@@ -29,9 +29,10 @@ from prism.detectors.observations.switch_losses import likeliest
 from prism.detectors.switch_queues import queues, waiting
 from prism.findings.message_values import beside, percent, rate
 from prism.graph.job_view import Floats, View
-from prism.loops.arrays.change_points import RARE, middle, usual
+from prism.loops.arrays.change_points import middle, usual
 from prism.loops.arrays.edges import Pair
 from prism.loops.arrays.intervals import weighted_median
+from prism.loops.constants import RARE
 from prism.loops.detection.suspect_edges import Suspect, Verdict, seen_to_queue, verdicts
 from prism.model import Finding, Severity, SubjectType
 

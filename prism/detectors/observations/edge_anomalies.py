@@ -10,8 +10,9 @@ import numpy as np
 
 from prism.detectors.observations import constants as c
 from prism.graph.job_view import Floats, View
-from prism.loops.arrays.change_points import RARE, Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
+from prism.loops.arrays.change_points import Shift, by_chance, even, may_shift, middle, shift, spread, trimmed, usual
 from prism.loops.arrays.edges import Pair
+from prism.loops.constants import RARE
 
 
 class Incident(NamedTuple):
