@@ -46,12 +46,11 @@ def test_the_numbers_of_the_analysis_are_in_tables():
 
     Numbers count as thresholds if they are fractions or factors (floats), are compared with something, or are the value of a
     constant, a field or a parameter. Other whole numbers are structure: shapes, decimals, halves and quarters, bits of a key.
-    Files with compiled functions keep their numbers beside them.
     """
     found = [
         f"{path}:{number.lineno}: {number.value}"
         for path, tree in TREES.items()
-        if path.parts[0] == "prism" and path.parts[1] in ANALYSIS and path.stem != "constants" and not _is_compiled(path, tree)
+        if path.parts[0] == "prism" and path.parts[1] in ANALYSIS and path.stem != "constants"
         for number in _thresholds(tree)
     ]
     assert found == []
@@ -95,13 +94,6 @@ def _shared():
     here = {key: defined[key][0].parent for key in names}
     apart = {(module, name) for module, name, folder in imported if (module, name) in names and here[module, name] != folder}
     return [defined[key] for key in sorted(apart)]
-
-
-def _is_compiled(path, tree):
-    """Whether a file of `prism.loops` has compiled functions."""
-    return path.parts[1] == "loops" and any(
-        isinstance(node, ast.ImportFrom) and node.module == "collectors.compilation.compiled" for node in tree.body
-    )
 
 
 def _thresholds(tree):

@@ -14,7 +14,7 @@ from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.group_sums import latest
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import in_order
+from prism.loops.arrays.orders import in_order
 from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))  # no new delays are removed, because none is known yet

@@ -18,7 +18,6 @@ from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import Members
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import median
 from prism.loops.arrays.pair_volumes import Carried
 
 
@@ -38,7 +37,7 @@ def _exchanges_once(rhythm: ClusterRhythm) -> bool:
     """Check whether steps follow each other without gaps and hold one message of most edges."""
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
-    counts = [median(np.diff(np.searchsorted(edge.start, rhythm.marks))) for edge in rhythm.edges]
+    counts = [float(np.median(np.diff(np.searchsorted(edge.start, rhythm.marks)))) for edge in rhythm.edges]
     duration = float(np.median(np.diff(rhythm.marks))) * len(rhythm.marks)
     return float(np.median(counts)) <= 1 and max(counts) <= 2 and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.loops.arrays.edges import sending
-from prism.loops.arrays.medians import in_order
+from prism.loops.arrays.orders import in_order
 from prism.model import Job
 
 

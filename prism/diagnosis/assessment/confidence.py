@@ -11,7 +11,7 @@ from prism.diagnosis.assessment import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
-from prism.loops.arrays.medians import MAD_TO_SIGMA
+from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.record_density import weights
 from prism.loops.detection.volume_evenness import varied
 from prism.model import Finding

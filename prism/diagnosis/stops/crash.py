@@ -13,7 +13,7 @@ from prism.findings.message_values import duration
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.edges import Pair
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import MAD_TO_SIGMA
+from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity
 

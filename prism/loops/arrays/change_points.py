@@ -9,16 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.medians import arrange, median, quantile
+from prism.loops import constants as c
 
 Floats = NDArray[np.float64]
-
-
-OFTEN = 0.8  # share of an interval's steps in which a lasting level shows; single spikes occur at any time
-RARE = 0.05  # number of similar intervals in a window that chance may cause
-TURNS = 4  # number of searches for an interval with holes
-# Percentile that shows an intermittent level in full: of two ranks that wait for each other, either may seem to work.
-HIGH = 80.0
 
 
 class Shift(NamedTuple):
@@ -41,27 +34,26 @@ def middle(values: Floats, axis: int) -> Floats: ...
 def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
     """Median of known values, NaN if there are none; the axis is kept, for subtraction."""
     if axis is None:
-        there = values[~np.isnan(values)]
-        return np.float64(median(there) if len(there) else np.nan)
+        return np.float64(_quantiles(values.reshape(1, -1), 0.5)[0])
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
     along = values.swapaxes(axis, -1)
-    rows = np.ascontiguousarray(along, dtype=np.float64).reshape(-1, along.shape[-1])
-    return np.ascontiguousarray(_middles(rows).reshape(*along.shape[:-1], 1).swapaxes(axis, -1))
+    middles = _quantiles(along.reshape(-1, along.shape[-1]), 0.5)
+    return np.ascontiguousarray(middles.reshape(*along.shape[:-1], 1).swapaxes(axis, -1))
 
 
-@compiled
-def _middles(rows: Floats) -> Floats:
-    """Compute `middle` of each row."""
-    out, known = np.empty(len(rows)), np.empty(rows.shape[1])
-    for i in range(len(rows)):
-        n = 0
-        for value in rows[i]:
-            if not np.isnan(value):
-                known[n] = value
-                n += 1
-        out[i] = median(known[:n]) if n else np.nan
-    return out
+def _quantiles(rows: Floats, share: float) -> Floats:
+    """Quantile of the known values of each row with linear interpolation, NaN if there are none."""
+    if not rows.size:
+        return np.full(len(rows), np.nan)
+    ordered, last = np.sort(rows, axis=1), np.count_nonzero(~np.isnan(rows), axis=1) - 1  # NaN comes last
+    at, row = last * share, np.arange(len(rows))
+    place = np.maximum(at.astype(np.intp), 0)
+    low, high = ordered[row, place], ordered[row, np.clip(place + 1, 0, np.maximum(last, 0))]
+    part = at - place
+    with np.errstate(invalid="ignore"):  # infinite values
+        between = np.where((part > 0) & (high != low), low * (1 - part) + high * part, low)
+    return np.where(last < 0, np.nan, between)
 
 
 def held(level: Floats, one: Shift, least: float) -> float:
@@ -71,7 +63,7 @@ def held(level: Floats, one: Shift, least: float) -> float:
     return float(np.mean(known >= least)) if len(known) else 0.0
 
 
-def even(level: Floats, one: Shift, noise: float, *, short: int = 4, sigmas: float = 4.0) -> bool:
+def even(level: Floats, one: Shift, noise: float, *, short: int = c.FEW_STEPS, sigmas: float = c.WITHIN_NOISE) -> bool:
     """Check whether a level stays within half the height of a shift, or within its noise; shifts longer than `short` steps
     pass.
 
@@ -106,34 +98,18 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
 
 
-def usual(values: Floats, *, share: float = 30.0) -> Floats:
-    """Usual value of each row: the percentile `share` of known values, so that a row may be high most of the time."""
-    return _usual(values, share / 100)
+def usual(values: Floats) -> Floats:
+    """Usual value of each row: a low quantile of known values, so that a row may be high most of the time."""
+    return _quantiles(values, c.USUAL)[:, None]
 
 
-@compiled
-def _usual(values: Floats, share: float) -> Floats:
-    out = np.full((len(values), 1), np.nan)
-    for i in range(len(values)):
-        known = values[i][~np.isnan(values[i])]
-        if len(known):
-            arrange(known)
-            out[i, 0] = quantile(known, share)
-    return out
-
-
-def spread(values: Floats, *, floor: float = 0.01) -> float:
-    """Robust standard deviation: 1.4826 times the median absolute deviation (Rousseeuw & Croux 1993), at least `floor`."""
-    return _spread(values.ravel(), floor)
-
-
-@compiled
-def _spread(values: Floats, floor: float) -> float:
+def spread(values: Floats, *, floor: float = c.NOISE) -> float:
+    """Robust standard deviation from the median absolute deviation (Rousseeuw & Croux 1993), at least `floor`."""
     known = values[np.isfinite(values)]
-    return max(1.4826 * median(np.abs(known - median(known))), floor)
+    return max(c.MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known)))), floor) if len(known) else floor
 
 
-def shift(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, most: int = 512) -> Shift | None:
+def shift(series: Floats, sigma: float, *, least: int, height: float, most: int = c.PIECE_STEPS) -> Shift | None:
     """Find the interval of at least `least` steps in which a series is highest beyond chance; None if its median is below
     `height`.
 
@@ -153,50 +129,33 @@ def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift |
     """Find the interval with the highest score; if it has holes, its high values define the level that each of its parts
     must reach.
     """
-    found, start, stop, middle, score = _outstanding(series, sigma, least, height)
-    return Shift(start, stop, middle, score) if found else None
-
-
-@compiled
-def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tuple[bool, int, int, float, float]:
-    """Return whether `_highest` finds an interval, and the interval."""
     low = height / 2
-    for _ in range(TURNS):
+    for _ in range(c.TURNS):
         start, stop = _scanned(series, least, low, 4 * max(height, sigma))
-        known, middle, high = _within(series[start:stop], low)
-        if known >= least and high >= 0.75 * known:
-            start, stop = trimmed(series, start, stop, least, middle / 2)
-            return middle >= height, start, stop, middle, middle * np.sqrt(known) / max(sigma, 1e-9)
-        inside = series[start:stop]
-        above = inside[inside >= low]
-        if known < least or len(above) < least or median(above) / 2 <= low:
-            break
-        low = median(above) / 2
-    return False, 0, 0, 0.0, 0.0
+        known = series[start:stop][np.isfinite(series[start:stop])]
+        above = known[known >= low]
+        if len(known) < least:
+            return None
+        if len(above) >= c.FULL * len(known):
+            level = float(np.median(known))
+            score = level * float(np.sqrt(len(known))) / max(sigma, 1e-9)
+            return Shift(*trimmed(series, start, stop, least, level / 2), level, score) if level >= height else None
+        if len(above) < least or np.median(above) / 2 <= low:
+            return None
+        low = float(np.median(above)) / 2
+    return None
 
 
-@compiled
 def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
     """Remove values below `low` at both ends of an interval; unchanged if fewer than `least` steps remained."""
-    first, last = start, stop
-    for i in range(start, stop):
-        if series[i] >= low:
-            break
-        if series[i] < low:
-            first = i + 1
-    for i in range(stop - 1, first - 1, -1):
-        if series[i] >= low:
-            break
-        if series[i] < low:
-            last = i
+    inside = series[start:stop]
+    high, below = np.flatnonzero(inside >= low), np.flatnonzero(inside < low)
+    if not len(high):
+        high = np.array([len(inside)])
+    before, after = below[below < high[0]], below[below > high[-1]]
+    first = start + int(before[-1]) + 1 if len(before) else start
+    last = start + int(after[0]) if len(after) else stop
     return (first, last) if last - first >= least else (start, stop)
-
-
-@compiled
-def _within(series: Floats, least: float) -> tuple[int, float, int]:
-    """Return the number of known values, their median, and the number of values of at least `least`."""
-    known = series[np.isfinite(series)]
-    return len(known), median(known), int((known >= least).sum())
 
 
 @compiled
@@ -220,7 +179,7 @@ def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int,
     return start, stop
 
 
-def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> list[Shift]:
+def unbroken(series: Floats, one: Shift, sigma: float, *, least: int) -> list[Shift]:
     """Split a shift where it is below half its height, into intervals of at least `least` steps; empty if it is not.
 
     The level before a hole may have another cause than the level after it.
@@ -235,37 +194,30 @@ def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> lis
     return out
 
 
-def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
+def may_shift(rows: Floats, *, least: int, height: float) -> list[int]:
     """Select rows in which `shifts` may find an interval: at least half of `least` steps reach `height`."""
     return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
 
 
-def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
+def shifts(series: Floats, sigma: float, *, least: int, height: float, score: float) -> list[Shift]:
     """Find all intervals with a score of at least `score`, the strongest first."""
     rest = series.copy()
     found: list[Shift] = []
-    while (one := shift(rest, sigma, least=least, height=height)) is not None and one.score >= score and len(found) < 16:
+    while len(found) < c.MOST_SHIFTS:
+        one = shift(rest, sigma, least=least, height=height)
+        if one is None or one.score < score:
+            break
         found.append(one)
         rest[one.start : one.stop] = np.nan
     return found
 
 
-def standing_out(rows: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> dict[int, float]:
+def standing_out(rows: Floats, sigma: float, *, least: int, height: float, score: float) -> dict[int, float]:
     """Return the rows in which `shifts` finds an interval, and the noise of each: `sigma`, or its own if larger."""
-    noises = _noises(np.ascontiguousarray(rows), sigma, least, height, score, 512)
-    return {row: float(noises[row]) for row in np.flatnonzero(noises).tolist()}
-
-
-@compiled
-def _noises(rows: Floats, sigma: float, least: int, height: float, score: float, most: int) -> Floats:
-    """Noise of each row in which `shifts` finds an interval, else 0; rows longer than `most` are processed as in `shift`."""
-    out = np.zeros(len(rows))
-    for k in range(len(rows)):
-        if 2 * (rows[k] >= height).sum() < least:
-            continue
-        noise = max(sigma, _spread(rows[k][1:] - rows[k][:-1], 0.01) / np.sqrt(2))
-        for at in range(0, len(rows[k]), most):
-            found = _outstanding(rows[k][at : at + most], noise, least, height)
-            if found[0] and found[4] >= score:
-                out[k] = noise
-    return out
+    found = {}
+    for row in may_shift(rows, least=least, height=height):
+        noise = max(sigma, spread(np.diff(rows[row])) / float(np.sqrt(2)))
+        one = shift(rows[row], noise, least=least, height=height)
+        if one is not None and one.score >= score:
+            found[row] = noise
+    return found

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import Codes, Flows, Mask
-from collectors.compilation.compiled import compiled
+from collectors.columns.record import Flows, Mask
+from prism.loops import constants as c
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.intervals import Ints, union
 from prism.loops.arrays.pair_volumes import summed
@@ -56,24 +56,14 @@ def connections(flows: Flows, rows: Rows) -> Connections:
     """Number the connections of the given rows. If all have queue pairs, the source port is ignored: in RoCEv2 it is
     entropy.
     """
-    ends, ports, queue = (flows.src, flows.dst), (flows.src_port, flows.dst_port), flows.dst_qp.take(rows)
-    keys = _keys(ends[0].take(rows), ends[1].take(rows), ports[0].take(rows), ports[1].take(rows), queue)
-    return Connections(rows, *numbered(*keys))
+    src, dst, port, queue = (side.take(rows) for side in (flows.src, flows.dst, flows.dst_port, flows.dst_qp))
+    line = queue.astype(np.int64) << 32 | port.astype(np.int64) << 16
+    if not queue.all():
+        line |= flows.src_port.take(rows)
+    return Connections(rows, *numbered(src.astype(np.int64) << 32 | dst, line))
 
 
-@compiled
-def _keys(
-    src: Codes, dst: Codes, src_port: NDArray[np.uint16], dst_port: NDArray[np.uint16], queue: NDArray[np.uint32]
-) -> tuple[Ints, Ints]:
-    """Combine sender and receiver, and ports and queue pair, of each record to one number each."""
-    pair, line, told = np.empty(len(src), np.int64), np.empty(len(src), np.int64), queue.all()
-    for i in range(len(src)):
-        pair[i] = np.int64(src[i]) << 32 | np.int64(dst[i])
-        line[i] = np.int64(queue[i]) << 32 | np.int64(dst_port[i]) << 16 | (0 if told else np.int64(src_port[i]))
-    return pair, line
-
-
-def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: int = 64) -> Ints:
+def lanes(flows: Flows, known: Connections, *, tolerance: float = c.ALIKE, most: int = c.MOST_CONNECTIONS) -> Ints:
     """Number the lane of each row within its pair from 0, from its connection; equal numbers in both directions.
 
     A pair with more than `most` connections (storage clients), or without ports and queue pairs, is one lane.
@@ -88,7 +78,7 @@ def lanes(flows: Flows, known: Connections, *, tolerance: float = 0.25, most: in
     return out
 
 
-def renewals(flows: Flows, known: Connections, *, most: int = 8, least: float = 1e-3) -> Ints:
+def renewals(flows: Flows, known: Connections, *, most: int = c.MOST_RESTARTS, least: float = c.RENDEZVOUS) -> Ints:
     """Return times, ns, from which all rows use other connections than before: the job restarted.
 
     More than `most` such times are no restarts. Connections with less than `least` of the octets of the heaviest one belong to
@@ -130,7 +120,7 @@ def _by_pair(flows: Flows, known: Connections, most: int) -> list[list[_Line]]:
     messages = np.bincount(number, flows.messages[rows], len(by)).astype(np.int64)
     parts = np.where(messages > 0, messages, np.diff(begins))
     pairs: dict[tuple[int, int], list[_Line]] = defaultdict(list)
-    columns = zip(*(c.tolist() for c in (low, high, there, port, first, last, moved, parts)), strict=True)
+    columns = zip(*(column.tolist() for column in (low, high, there, port, first, last, moved, parts)), strict=True)
     known_lines = zip(columns, pairwise(begins.tolist()), strict=True)
     for (lower, higher, way, own, begin, end, octets, many), (a, b) in compress(known_lines, asked):
         pairs[lower, higher].append(_Line(way, own, begin, end, octets, many, order[a:b]))

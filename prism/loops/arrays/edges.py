@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Mask
 from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import Floats, Ints, Union, active
-from prism.loops.arrays.medians import in_order
-from prism.loops.arrays.pair_volumes import BINS, widths
+from prism.loops.arrays.orders import in_order
+from prism.loops.arrays.pair_volumes import widths
 
 Rows = NDArray[np.intp]
 Pair = tuple[int, ...]  # sender, receiver, and lane if lanes are distinguished
@@ -89,22 +90,13 @@ class Edge:
 
     def bursts(self) -> Floats:
         """Octets in each interval of its activity."""
-        return bursts_of(self.activity()[0], self.start, self.octets)
+        before = np.append(np.searchsorted(self.start, self.activity()[0]), self.high - self.low)
+        sums = np.concatenate([[0], np.cumsum(self.octets)])
+        return np.asarray(np.diff(sums[before]), np.float64)
 
     def only(self, kept: Mask) -> Edge:
         """Return the edge with a selection of its records."""
         return edge_from(self.key, self.rows[kept], self.start[kept], self.end[kept], self.octets[kept])
-
-
-@compiled
-def bursts_of(begin: Ints, start: Ints, octets: Ints) -> Floats:
-    """Octets from each of the `begin` times to the next; records in order of `start`."""
-    burst, k = np.zeros(len(begin)), 0
-    for i in range(len(start)):
-        while k + 1 < len(begin) and begin[k + 1] <= start[i]:
-            k += 1
-        burst[k] += octets[i]
-    return burst
 
 
 def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
@@ -176,7 +168,7 @@ def _laid_out(
     return out, starts, ends, sizes, begins, moved
 
 
-def spread(edge: Edge, life: tuple[int, int], *, bins: int = BINS) -> float:
+def spread(edge: Edge, life: tuple[int, int], *, bins: int = c.BINS) -> float:
     """Number of the `bins` equal parts of `life` over which an edge's octets spread: the inverse of their summed squared
     shares.
     """

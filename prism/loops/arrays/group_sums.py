@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
-from prism.loops.arrays.medians import in_order
+from prism.loops import constants as c
+from prism.loops.arrays.orders import in_order
 
 Places = NDArray[np.intp]
 
@@ -32,10 +33,15 @@ def counted(keys: NDArray[Any], n: int, order: Places) -> tuple[Places, Places]:
     return out, begins
 
 
+def by_group(group: NDArray[Any], n: int, values: Ints) -> tuple[Places, Places]:
+    """Order records by group (0 … n − 1) and within it by value, stable; also return where each group begins, [n + 1]."""
+    return counted(group, n, in_order(values))
+
+
 @compiled
 def _numbered(one: NDArray[Any], other: NDArray[Any], most: int) -> tuple[NDArray[np.int32], Places, int]:
     """Compute `numbered` for at most `most` keys; the third result is the number of keys, −1 if more."""
-    size = 4
+    size = 1
     while size < 4 * most:
         size *= 2
     table, mask = np.full(size, -1, np.int32), np.uint64(size - 1)
@@ -75,7 +81,7 @@ def _looked_up(one: NDArray[Any], other: NDArray[Any], width: int, size: int) ->
     return out, first[:n].copy()
 
 
-def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = 1 << 12) -> tuple[NDArray[np.int32], Places]:
+def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = c.KEYS) -> tuple[NDArray[np.int32], Places]:
     """Number the key (two integers) of each record from 0 in order of appearance; also return the first record of each key."""
     if len(one) and one.min() >= 0 and other.min() >= 0:
         height, width = int(one.max()) + 1, int(other.max()) + 1
@@ -102,36 +108,23 @@ def distinct(values: Ints) -> Ints:
 
 def latest(groups: Ints, times: Ints, asked: Ints, at: Ints) -> Ints:
     """Last time of a group up to each of the `at` moments; −1 if there is none. int64[len(asked)]."""
-    return _lasts(groups, times, asked, at, True, -1)
-
-
-def _lasts(groups: Ints, times: Ints, asked: Ints, at: Ints, same: bool, none: int) -> Ints:
-    """Last time of a group before each moment, or at it if `same`; `none` if there is none."""
     every = np.concatenate([groups, asked])
     number, first = numbered(every, every)
-    by_time = in_order(times)
-    order, begins = counted(number[: len(groups)], len(first), by_time)
-    return _last(np.asarray(times)[order], begins, number[len(groups) :], at, same, none)
-
-
-@compiled
-def _last(times: Ints, begins: Places, asked: NDArray[np.int32], at: Ints, same: bool, none: int) -> Ints:
-    """Last time of each requested group; requests for a group are mostly in order of time."""
-    out, cursor = np.empty(len(asked), np.int64), begins.copy()
-    for i in range(len(asked)):
-        place, low, high, moment = cursor[asked[i]], begins[asked[i]], begins[asked[i] + 1], at[i] + same
-        while place < high and times[place] < moment:
-            place += 1
-        while place > low and times[place - 1] >= moment:
-            place -= 1
-        cursor[asked[i]] = place
-        out[i] = times[place - 1] if place > low else none
-    return out
+    order, begins = by_group(number[: len(groups)], len(first), times)
+    own, sought = np.asarray(times)[order], number[len(groups) :].astype(np.intp)
+    place = places_from(own, begins, sought, at + 1)
+    return np.append(own, -1)[np.where(place > begins[sought], place - 1, -1)]
 
 
 def places_in(rows: Sequence[Ints], which: Ints, times: Ints) -> Ints:
     """Count the sorted times of a row before each time; `which` selects the row. int64[len(times)]."""
-    return _places(*on_end(rows), which, times)
+    flat, begins = on_end(rows)
+    return places_from(flat, begins, which, times) - begins[which]
+
+
+def preceding(places: Ints, moments: Ints, same: bool) -> Ints:
+    """Count the ascending places before each of the mostly ascending moments, including equal ones if `same`."""
+    return places_from(places, np.array([0, len(places)]), np.zeros(len(moments), np.intp), moments + same)
 
 
 def on_end(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -140,32 +133,18 @@ def on_end(rows: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 @compiled
-def _places(flat: Ints, begins: Ints, which: Ints, times: Ints) -> Ints:
-    out, cursor = np.empty(len(times), np.int64), begins.copy()  # times of a row are mostly in order
-    for i in range(len(times)):
-        row, time = which[i], times[i]
-        place, low, high = cursor[row], begins[row], begins[row + 1]
-        while place < high and flat[place] < time:
-            place += 1
-        while place > low and flat[place - 1] >= time:
-            place -= 1
-        cursor[row] = place
-        out[i] = place - low
-    return out
+def places_from(flat: NDArray[Any], begins: Places, which: Places, goals: NDArray[Any]) -> Places:
+    """Find the first of the ascending numbers of a row that is at least each goal, or the row's end; `which` selects the row.
 
-
-@compiled
-def preceding(places: Ints, moments: Ints, same: bool) -> Ints:
-    """Count the ascending places before each of the moments, including equal ones if `same`.
-
-    For mostly ascending moments: one pass over both instead of a search for each.
+    Row k is `flat[begins[k]:begins[k + 1]]`. Goals in a row are mostly ascending: one pass instead of a search for each.
     """
-    out, n = np.empty(len(moments), np.int64), 0
-    for i in range(len(moments)):
-        moment = moments[i] + same
-        while n < len(places) and places[n] < moment:
-            n += 1
-        while n > 0 and places[n - 1] >= moment:
-            n -= 1
-        out[i] = n
+    out, cursor = np.empty(len(goals), np.intp), begins.copy()
+    for i in range(len(goals)):
+        row, goal = which[i], goals[i]
+        place, low, high = cursor[row], begins[row], begins[row + 1]
+        while place < high and flat[place] < goal:
+            place += 1
+        while place > low and flat[place - 1] >= goal:
+            place -= 1
+        out[i] = cursor[row] = place
     return out

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.orders import in_order
 
 NOTHING = -1
 Bytes = NDArray[np.int8]
@@ -102,36 +104,13 @@ def painted(begin: Ints, end: Ints, names: Ints, colours: Painted) -> Painted:
     return first[:n], last[:n], slot[:n], colour[:n]
 
 
-@compiled
 def unpainted(paint: Painted) -> tuple[Ints, Ints, Ints]:
     """Return the intervals of `painted` without a colour: begin, end, slot."""
-    room, n = 0, 0
-    for one in paint[3]:
-        room += one == NOTHING
-    begin, end, slot = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
-    for i in range(len(paint[3])):
-        if paint[3][i] == NOTHING:
-            begin[n], end[n], slot[n] = paint[0][i], paint[1][i], paint[2][i]
-            n += 1
-    return begin, end, slot
+    begin, end, slot, colour = paint
+    none = np.flatnonzero(colour == NOTHING)
+    return begin[none], end[none], slot[none]
 
 
-@compiled
-def _laid(out: tuple[Ints, Ints, Ints, Bytes], n: int, begin: int, end: int, slot: int, colour: int) -> int:
-    """Append an interval after the `n` of `out` and return their number; empty ones are skipped, neighbours of one colour
-    merged.
-    """
-    first, last, of, seen = out
-    if end <= begin:
-        return n
-    if n and of[n - 1] == slot and seen[n - 1] == colour and last[n - 1] == begin:
-        last[n - 1] = end
-        return n
-    first[n], last[n], of[n], seen[n] = begin, end, slot, colour
-    return n + 1
-
-
-@compiled
 def filled(
     paint: Painted, begin: Ints, end: Ints, cut: Ints, before: Bytes, label: Bytes, shift: Ints
 ) -> tuple[Ints, Ints, Ints, Bytes]:
@@ -140,19 +119,15 @@ def filled(
     `begin` and `end` are the gaps, in order. Returns begin and end, ns, slot, colour, in order; neighbours of one slot and
     colour are merged. `shift`: difference between the places of each slot and its times, ns.
     """
-    opens, closes, slot, colour = paint
-    room = (colour != NOTHING).sum() + (cut > begin).sum() + (end > cut).sum()
-    out = (np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8))
-    n, k = 0, 0
-    for i in range(len(slot)):
-        if colour[i] != NOTHING:
-            n = _laid(out, n, opens[i], closes[i], slot[i], colour[i])
-            continue
-        while k < len(cut) and end[k] <= closes[i]:
-            n = _laid(out, n, begin[k], cut[k], slot[i], before[k])
-            n = _laid(out, n, cut[k], end[k], slot[i], label[k])
-            k += 1
-    first, last, of, seen = out
-    for i in range(n):
-        first[i], last[i] = first[i] - shift[of[i]], last[i] - shift[of[i]]
-    return first[:n], last[:n], of[:n], seen[:n]
+    opens, closes, of, colour = paint
+    own, slot = np.flatnonzero(colour != NOTHING), of[preceding(opens, begin, True) - 1]
+    first, last = np.concatenate([opens[own], begin, cut]), np.concatenate([closes[own], cut, end])
+    slots, seen = np.concatenate([of[own], slot, slot]), np.concatenate([colour[own].astype(np.int8), before, label])
+    some = np.flatnonzero(last > first)
+    order = some[in_order(first[some])]
+    first, last, slots, seen = first[order], last[order], slots[order], seen[order]
+    alike = (slots[1:] == slots[:-1]) & (seen[1:] == seen[:-1]) & (first[1:] == last[:-1])
+    heads, tails = np.ones(len(order), np.bool_), np.ones(len(order), np.bool_)
+    heads[1:], tails[:-1] = ~alike, ~alike
+    slots = slots[heads]
+    return first[heads] - shift[slots], last[tails] - shift[slots], slots, seen[heads]

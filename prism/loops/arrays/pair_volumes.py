@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Ints, Mask
 from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.group_sums import Places, numbered
 from prism.loops.arrays.intervals import Floats
 
-BINS = 20  # parts of the observed time over which octets spread
 Numbers = NDArray[np.int32]
 
 
@@ -80,36 +80,29 @@ def summed(number: Numbers, n: int, start: Ints, end: Ints, octets: Ints) -> tup
     return records[:n], first[:n], last[:n], volume[:n]
 
 
-def recurrent(known: Carried, start: Ints, octets: Ints, *, least: int = 3, share: float = 0.25) -> Mask:
+def recurrent(known: Carried, start: Ints, octets: Ints, *, least: int = c.RECURRENT, share: float = c.AS_WIDE) -> Mask:
     """Select pairs with traffic throughout the time of their ends, unlike a broadcast, a checkpoint or a copy.
 
     They have at least `least` records, and spread at least `share` as widely as the heaviest pair at either end, over its time.
     `start` and `octets` are of all records.
     """
     model = _models(known.src, known.dst, known.volume)
-    width = widths(known.number, start, octets, known.first[model], known.last[model], BINS)
+    width = widths(known.number, start, octets, known.first[model], known.last[model], c.BINS)
     own = width
     if (model[model] != model).any():
-        own = widths(known.number, start, octets, known.first, known.last, BINS)
-    out: Mask = (known.records >= least) & (width >= np.maximum(share * own[model], 1.5))
+        own = widths(known.number, start, octets, known.first, known.last, c.BINS)
+    out: Mask = (known.records >= least) & (width >= np.maximum(share * own[model], c.NO_SINGLE))
     return out
 
 
-@compiled
 def _models(src: Ints, dst: Ints, volume: Ints) -> Places:
     """Heaviest pair at either end of each pair; of the two, the lighter one."""
-    n, ends = len(src), 0
-    for k in range(n):
-        ends = max(ends, src[k] + 1, dst[k] + 1)
-    heaviest, out = np.full(ends, -1), np.empty(n, np.intp)
-    for k in range(n):
-        for at in (src[k], dst[k]):
-            if heaviest[at] < 0 or volume[heaviest[at]] < volume[k]:
-                heaviest[at] = k
-    for k in range(n):
-        first, second = heaviest[src[k]], heaviest[dst[k]]
-        out[k] = first if volume[first] <= volume[second] else second
-    return out
+    order = np.argsort(-volume, kind="stable").repeat(2)
+    ends, first = np.unique(np.stack([src, dst], axis=1)[order[::2]], return_index=True)
+    heaviest = np.zeros(int(ends.max(initial=-1)) + 1, np.intp)
+    heaviest[ends] = order[first]
+    one, other = heaviest[src], heaviest[dst]
+    return np.where(volume[one] <= volume[other], one, other)
 
 
 @compiled

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows, Ints
 from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.group_sums import counted
-from prism.loops.arrays.medians import ascending
+from prism.loops.arrays.orders import ascending
 
 Rows = NDArray[np.intp]
 Numbers = NDArray[np.uint16] | NDArray[np.int32]
@@ -21,6 +22,7 @@ LastBursts = NDArray[np.void]
 
 SUMS = ("octets", "packets", "messages", "retransmits", "ecn", "cnp", "busy_ns")
 
+SHORT = np.iinfo(np.uint16).max + 1  # connections whose numbers fit into 16 bits
 _LAST_BURST = np.dtype(  # of a connection: fields that a record updates are adjacent in memory
     [
         ("last_ns", np.int64),  # end of its last record
@@ -68,7 +70,7 @@ class Bursts:
         return order[np.repeat(shift, size) + np.arange(int(size.sum()))]
 
 
-def bursts(flows: Flows, *, most: int = 8, near: float = 0.0, parts: int = 1, of: bool = True) -> Bursts:
+def bursts(flows: Flows, *, most: int = c.BURST, near: float = 0.0, parts: int = 1, of: bool = True) -> Bursts:
     """Merge payload records: up to `most` adjacent or overlapping records of one connection and path become one.
 
     If a connection has more than `parts` such bursts, records no farther apart than `near` times the usual record of the burst
@@ -102,11 +104,11 @@ def _lines(n: int) -> LastBursts:
     return room[begin : begin + n * octets].view(_LAST_BURST)
 
 
-def _connections(flows: Flows, room: int = 1 << 16) -> tuple[Numbers, Ints]:
+def _connections(flows: Flows, room: int = SHORT) -> tuple[Numbers, Ints]:
     """Number the connection of each record from 0 in order of appearance; also return the records per connection."""
     while True:
         # As small as possible: allocating fresh memory takes longer than writing it.
-        number: Numbers = np.empty(len(flows), np.uint16) if room <= 1 << 16 else np.empty(len(flows), np.int32)
+        number: Numbers = np.empty(len(flows), np.uint16) if room <= SHORT else np.empty(len(flows), np.int32)
         count, n = _numbered(flows.src, flows.dst, flows.src_port, flows.dst_port, flows.dst_qp, number, room)
         if n >= 0:
             return number, count[:n]

@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.compilation.compiled import compiled
+from prism.loops.arrays.group_sums import ranges
 from prism.loops.arrays.intervals import Floats, Ints
 
 Numbers = NDArray[np.int32]
 
 
-@compiled
 def numbers_of(rows: NDArray[np.intp], low: Ints, high: Ints, n: int) -> Numbers:
     """Compute the edge number of each of n records, -1 if none; the records of edge k are `rows[low[k]:high[k]]`."""
     out = np.full(n, -1, np.int32)
-    for k in range(len(low)):
-        for i in range(low[k], high[k]):
-            out[rows[i]] = k
+    out[rows[ranges(low, high)]] = np.repeat(np.arange(len(low), dtype=np.int32), high - low)
     return out
 
 

@@ -6,114 +6,69 @@ between two rests are a transfer, its first part, or its remainder.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from collectors.columns.record import Mask
-from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.intervals import Floats, Ints
-from prism.loops.arrays.medians import median
-
-NEAR = 0.005  # relative difference below which sizes are equal
-SHARE = 0.02  # share of a transfer below which a part does not count
-MOST, WHOLLY, WHOLE = (
-    16,
-    0.7,
-    0.05,
-)  # sizes to examine; share of octet counts that must be transfers; tolerance of their number per step
 
 
-@compiled
 def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
     """First record after each time, or after a rest within `reach` ns of it that is twice as long.
 
     The record of the first time begins before `until`.
     """
-    rest, done = np.full(len(begin) + 1, reach), end[0] if len(end) else 0  # longer rests are equivalent
-    for i in range(1, len(begin)):
-        rest[i] = min(begin[i] - done, reach)
-        done = max(done, end[i])
-    out = np.empty(len(times), np.int64)
-    for i in range(len(times)):
-        at = out[i] = np.searchsorted(begin, times[i], "right")
-        high = np.searchsorted(begin, times[i] + int(reach), "right")
-        if i == 0:
-            high = min(high, np.searchsorted(begin, until, "right"))
-        for j in range(np.searchsorted(begin, times[i] - int(reach)), high):
-            if rest[j] > max(2 * rest[at], rest[out[i]]):
-                out[i] = j
+    rest = np.full(len(begin) + 1, reach)  # longer rests are equivalent
+    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
+    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
+    high[:1] = np.minimum(high[:1], np.searchsorted(begin, until, "right"))
+    out = np.searchsorted(begin, times, "right")
+    for i, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        if a < b and rest[a:b].max() > max(2 * rest[out[i]], rest[out[i]]):
+            out[i] = a + int(rest[a:b].argmax())
     return out
 
 
-@compiled
 def rested(begin: Ints, end: Ints) -> Mask:
     """Mask: whether a stream rested before each record for longer than the median duration of one; records sorted by begin."""
     out = np.zeros(len(begin), np.bool_)
-    wide = median(end - begin)
-    done = end[0] if len(end) else 0
-    for i in range(1, len(begin)):
-        out[i] = begin[i] - done > wide
-        done = max(done, end[i])
+    if len(begin):
+        out[1:] = begin[1:] - np.maximum.accumulate(end)[:-1] > np.median(end - begin)
     return out
 
 
-def unit_of(octets: NDArray[Any], rests: Mask, bounds: Ints) -> float:
+def unit_of(octets: Floats, rests: Mask, bounds: Ints) -> float:
     """Compute the octets of one of the equal transfers that steps consist of; 0 if they do not.
 
-    A step is the records between two `bounds`, int64[n, 2]; `rests` marks rests before records. The share `WHOLLY` of the octet
-    counts between rests must be a transfer or one of two unequal parts of one. Of the `MOST` common sizes that divide a step it
-    is the smallest.
+    A step is the records between two `bounds`, int64[n, 2]; `rests` marks rests before records. Most of the octet counts
+    between rests must be a transfer or one of two unequal parts of one. Of the common sizes that divide a step it is the
+    smallest.
     """
-    return _unit(octets, rests, bounds, MOST, WHOLLY, WHOLE)
-
-
-@compiled
-def _unit(octets: NDArray[Any], rests: Mask, bounds: Ints, most: int, share: float, whole: float) -> float:
-    """`unit_of`; numba is slow to see which loop it is where arguments are left out."""
-    runs, totals, n, steps = np.empty(len(octets) + len(bounds)), np.empty(len(bounds)), 0, 0
-    for k in range(len(bounds)):
-        first, last = bounds[k]
-        if last - first < 2:
-            continue
-        totals[steps] = 0.0
-        for i in range(first, last):
-            if i == first or rests[i]:
-                runs[n] = 0.0
-                n += 1
-            runs[n - 1] += octets[i]
-            totals[steps] += octets[i]
-        steps += 1
-    if n == 0:
+    steps = [(first, last) for first, last in bounds.tolist() if last - first > 1]
+    if not steps:
         return 0.0
-    total, runs = median(totals[:steps]), np.sort(runs[:n])
-    sizes = _common(runs, most)
-    for size in sizes:
-        times = total / max(size, 1.0)
-        if round(times) < 2 or abs(times - round(times)) > whole:
+    cuts = [first + np.append(0, 1 + np.flatnonzero(rests[first + 1 : last])) for first, last in steps]
+    runs = np.sort(np.concatenate([np.add.reduceat(octets[:last], at) for at, (_, last) in zip(cuts, steps, strict=True)]))
+    total = float(np.median([octets[first:last].sum() for first, last in steps]))
+    sizes = _common(runs)
+    for size in sizes.tolist():
+        times, other = total / max(size, 1.0), size - runs
+        if round(times) < 2 or abs(times - round(times)) > c.WHOLE:
             continue
-        fit = 0
-        for run in runs:
-            other, alike = size - run, abs(size - run) <= NEAR * size
-            for part in sizes:
-                alike = alike or (abs(other - part) <= NEAR * size and abs(other - run) > NEAR * size)
-            fit += alike
-        if fit >= share * n:
+        near = c.SAME_SIZE * size
+        parts = (np.abs(other[:, None] - sizes) <= near).any(axis=1) & (np.abs(other - runs) > near)
+        if np.mean((np.abs(other) <= near) | parts) >= c.WHOLLY:
             return float(total / round(times))
     return 0.0
 
 
-@compiled
-def _common(ordered: Floats, most: int) -> Floats:
-    """The `most` common of ascending sizes, ascending; similar sizes count as their median."""
-    size, count, n, first = np.empty(len(ordered)), np.empty(len(ordered), np.int64), 0, 0
-    for i in range(1, len(ordered) + 1):
-        if i == len(ordered) or ordered[i] > ordered[first] * (1 + NEAR):
-            size[n], count[n] = median(ordered[first:i]), i - first
-            n += 1
-            first = i
-    if n <= most:
-        return size[:n].copy()
-    often = count[:n] >= np.sort(count[:n])[n - most]
-    return np.asarray(size[:n][often])
+def _common(ordered: Floats) -> Floats:
+    """The most common of ascending sizes, ascending; similar sizes count as their median."""
+    sizes, counts, first = list[float](), list[int](), 0
+    while first < len(ordered):
+        last = int(np.searchsorted(ordered, ordered[first] * (1 + c.SAME_SIZE), "right"))
+        sizes.append(float(np.median(ordered[first:last])))
+        counts.append(last - first)
+        first = last
+    least = sorted(counts)[-c.SIZES] if len(counts) > c.SIZES else 0
+    return np.array([size for size, count in zip(sizes, counts, strict=True) if count >= least])

@@ -7,15 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
+from prism.loops.arrays.group_sums import by_group, places_from
 from prism.loops.arrays.intervals import Floats, Ints
-from prism.loops.arrays.record_groups import by_group
 
 Mask = NDArray[np.bool_]
 Bytes = NDArray[np.int8]
 Places = NDArray[np.intp]
 UNKNOWN = -1
-SLACK = 0.1  # share of a piece: octets of headers, a lost record
 
 
 class Moved(NamedTuple):
@@ -26,29 +25,19 @@ class Moved(NamedTuple):
     octets: Ints
 
 
-@compiled
 def piped(pipe: Mask, way: Bytes, slot: Ints, sends: Mask, end: Ints, ready: Ints, octets: Ints) -> tuple[Moved, Places, Moved]:
     """Select received pipeline data with known slot and direction, the places of hand-overs, and the hand-overs.
 
     The group is twice the slot, plus one down the pipeline. Received data counts at its end, hand-overs when `ready`.
     """
-    n = np.zeros(2, np.int64)
-    for i in range(len(pipe)):
-        if pipe[i] and way[i] != 0 and slot[i] >= 0:
-            n[int(sends[i])] += 1
-    given, time, moved = np.empty(n[0], np.int64), np.empty(n[0], np.int64), np.empty(n[0], np.int64)
-    handed, offered, load = np.empty(n[1], np.int64), np.empty(n[1], np.int64), np.empty(n[1], np.int64)
-    places, g, h = np.empty(n[1], np.intp), 0, 0
-    for i in range(len(pipe)):
-        if pipe[i] and way[i] != 0 and slot[i] >= 0:
-            group = 2 * slot[i] + (way[i] > 0)
-            if sends[i]:
-                handed[h], offered[h], load[h], places[h] = group, ready[i], octets[i], i
-                h += 1
-            else:
-                given[g], time[g], moved[g] = group, end[i], octets[i]
-                g += 1
-    return Moved(given, time, moved), places, Moved(handed, offered, load)
+    known = pipe & (way != 0) & (slot >= 0)
+    given, handed = np.flatnonzero(known & ~sends), np.flatnonzero(known & sends)
+    groups = (2 * slot[some] + (way[some] > 0) for some in (given, handed))
+    return (
+        Moved(next(groups), end[given], octets[given]),
+        handed,
+        Moved(next(groups), ready[handed], octets[handed]),
+    )
 
 
 class Shares(NamedTuple):
@@ -66,7 +55,11 @@ class Shares(NamedTuple):
 def shares_of(moved: Moved) -> Shares:
     """Sort records by group and time and compute their shares. Groups are numbers from 0."""
     order, begins = by_group(moved.group, int(moved.group.max(initial=-1)) + 1, moved.time)
-    return Shares(order, begins, moved.time.take(order), *_shares(moved.octets.take(order), begins))
+    octets, size = moved.octets.take(order), np.diff(begins)
+    so_far = np.concatenate([[0], np.cumsum(octets)])
+    before = so_far[begins]
+    whole = np.maximum(np.diff(before), 1.0).repeat(size)
+    return Shares(order, begins, moved.time.take(order), octets / whole, (so_far[1:] - before[:-1].repeat(size)) / whole)
 
 
 def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int = 0) -> Ints:
@@ -85,38 +78,26 @@ def needed(given: Moved, handed: Moved, asks: Ints, *, turns: Mask, pieces: int 
     np.maximum.at(lead, asks[turns], ahead[turns])
     if pieces:
         lead = np.round(lead * pieces) / pieces
-        share = (np.floor(share * pieces) + 1 - SLACK) / pieces
+        share = (np.floor(share * pieces) + 1 - c.PIECE_SLACK) / pieces
     share -= np.where(turns, lead.take(asks), 0.0)
     return _reached(came, share, asks)
 
 
-@compiled
 def _reached(given: Shares, share: Floats, groups: Ints) -> Ints:
     """Time at which each of some groups had received a share of its octets; `UNKNOWN` for share 0, and for more than
     it ever received.
     """
-    out, last, many, n = np.full(len(groups), UNKNOWN, np.int64), given.begins.copy(), len(given.begins) - 1, len(given.time)
-    for i in range(len(groups)):
-        k = groups[i]
-        if share[i] > 0 and k < many:
-            low, high = given.begins[k], given.begins[k + 1]
-            last[k] = place = _place(given.moved, low, high, last[k], k, share[i])
-            if place < high:
-                out[i] = given.time[place]
-            elif low < high == n:  # for the last group only the last arrival is known
-                out[i] = given.time[n - 1]
-    return out
+    group, begins = _rows(given, groups)
+    moved = 2.0 * np.repeat(np.arange(len(begins) - 1), np.diff(begins)) + given.moved  # ascending: a share is at most 1
+    place, high, n = places_from(moved, begins, group, 2.0 * group + share), begins[group + 1], len(given.time)
+    last = (begins[group] < high) & (high == n)  # for the last group only the last arrival is known
+    out = given.time[np.minimum(place, n - 1)]
+    return np.where((share > 0) & ((place < high) | last), out, UNKNOWN)
 
 
-@compiled
-def _place(moved: Floats, low: int, high: int, place: int, group: int, share: float) -> int:
-    """First record of a group, from `low` to before `high`, at which it had moved a share; searched from `place`."""
-    goal = 2.0 * group + share
-    while place > low and 2.0 * group + moved[place - 1] >= goal:
-        place -= 1
-    while place < high and 2.0 * group + moved[place] < goal:
-        place += 1
-    return place
+def _rows(moved: Shares, groups: Ints) -> tuple[Places, Places]:
+    """Rows of some groups, and the bounds of all rows; groups without records are one more, empty row."""
+    return np.minimum(groups, len(moved.begins) - 1).astype(np.intp), np.append(moved.begins, moved.begins[-1])
 
 
 def first_of(moved: Moved, pieces: int) -> Mask:
@@ -138,19 +119,19 @@ def _first(moved: Moved, order: Ints, share: Floats, pieces: int) -> Mask:
 def completes(moved: Moved, pieces: int) -> Mask:
     """Mask: whether each record is the last of its piece; all are if `pieces` is 0."""
     share, half = share_of(moved)
-    begin, end = (np.floor((share + side) * pieces + SLACK) for side in (-half, half))
+    begin, end = (np.floor((share + side) * pieces + c.PIECE_SLACK) for side in (-half, half))
     return np.asarray(end > begin) | (pieces == 0)
 
 
-def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong: float = 0.05, asked: int = 256) -> int:
+def pieces_of(given: Moved, handed: Moved, asks: Ints, *, wrong: float = c.WRONG) -> int:
     """Estimate the number of pieces in which groups hand over received data: the fewest such that none begins before its data
     arrived.
 
-    Pieces have equal size and consist of whole records; up to the share `wrong` of them may fail either condition. About
-    `asked` groups are examined. 0 if no number fits.
+    Pieces have equal size and consist of whole records; up to the share `wrong` of them may fail either condition. Some of the
+    groups are examined. 0 if no number fits.
     """
     groups = np.flatnonzero(np.bincount(handed.group))
-    few = _of(handed.group, groups[:: max(len(groups) // asked, 1)])
+    few = _of(handed.group, groups[:: max(len(groups) // c.ASKED, 1)])
     handed, asks = Moved(*(column[few] for column in handed)), asks[few]
     near = _of(given.group, asks)
     given = Moved(*(column[near] for column in given))
@@ -158,15 +139,15 @@ def pieces_of(given: Moved, handed: Moved, asks: Ints, *, most: int = 512, wrong
         return 0
     came, goes, count = shares_of(given), shares_of(handed), np.bincount(handed.group)
     share, half = _halves(goes)
-    for pieces in range(1, min(most, int(count.max())) + 1):
+    for pieces in range(1, min(c.MOST_PIECES, int(count.max())) + 1):
         first = _first(handed, goes.order, share, pieces)
         begins = (share - half)[first] * pieces
-        whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, SLACK)
+        whole = np.abs(begins - np.round(begins)) <= np.minimum(half[first] * pieces, c.PIECE_SLACK)
         if first.sum() < (1 - wrong) * pieces * np.count_nonzero(count) or whole.mean() < 1 - wrong:
             continue
         own = Moved(*(column[first] for column in handed))
         come = moved_by(came, asks[first], own.time) * pieces
-        if (come + SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
+        if (come + c.PIECE_SLACK >= np.round(begins) + 1).mean() >= 1 - wrong:
             return pieces
     return 0
 
@@ -180,38 +161,9 @@ def _of(group: Ints, some: Ints) -> NDArray[np.intp]:
 
 def moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
     """Share of its octets that each of some groups had moved by a time, inclusive."""
-    return _moved_by(moved, group, time)
-
-
-@compiled
-def _moved_by(moved: Shares, group: Ints, time: Ints) -> Floats:
-    """`moved_by`; times of a group come mostly in ascending order."""
-    out, last, many = np.zeros(len(group)), moved.begins.copy(), len(moved.begins) - 1
-    for i in range(len(group)):
-        if group[i] < many:
-            place, low, high = last[group[i]], moved.begins[group[i]], moved.begins[group[i] + 1]
-            while place > low and moved.time[place - 1] > time[i]:
-                place -= 1
-            while place < high and moved.time[place] <= time[i]:
-                place += 1
-            last[group[i]] = place
-            out[i] = moved.moved[place - 1] if place > low else 0.0
-    return out
-
-
-@compiled
-def _shares(octets: Ints, begins: Places) -> tuple[Floats, Floats]:
-    """Share of its group's octets of each record, and cumulative share; records by group."""
-    own, moved = np.empty(len(octets)), np.empty(len(octets))
-    for k in range(len(begins) - 1):
-        total = so_far = 0
-        for i in range(begins[k], begins[k + 1]):
-            total += octets[i]
-        whole = max(float(total), 1.0)
-        for i in range(begins[k], begins[k + 1]):
-            so_far += octets[i]
-            own[i], moved[i] = octets[i] / whole, so_far / whole
-    return own, moved
+    row, begins = _rows(moved, group)
+    place = places_from(moved.time, begins, row, time + 1)
+    return np.append(moved.moved, 0.0)[np.where(place > begins[row], place - 1, -1)]
 
 
 def share_of(moved: Moved) -> tuple[Floats, Floats]:
@@ -219,11 +171,9 @@ def share_of(moved: Moved) -> tuple[Floats, Floats]:
     return _halves(shares_of(moved))
 
 
-@compiled
 def _halves(shares: Shares) -> tuple[Floats, Floats]:
     """`share_of`, in the original order of records."""
     share, half = np.empty(len(shares.order)), np.empty(len(shares.order))
-    for i in range(len(shares.order)):
-        half[shares.order[i]] = shares.own[i] / 2
-        share[shares.order[i]] = shares.moved[i] - shares.own[i] / 2
+    half[shares.order] = shares.own / 2
+    share[shares.order] = shares.moved - shares.own / 2
     return share, half

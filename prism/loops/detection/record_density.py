@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from collectors.columns.record import Flows, Mask
-from collectors.compilation.compiled import compiled
-from prism.loops.arrays.intervals import Ints
+from collectors.columns.record import Flows
 
 
 class Weights(NamedTuple):
@@ -24,22 +22,8 @@ def weights(flows: Flows, longest: float, dense: float) -> Weights:
     """Sum the payload in records longer than `longest`, ns, and in records busy for less than the share `dense` of
     their duration.
     """
-    busy = np.ascontiguousarray(flows.busy_ns)
-    return Weights(*_weights(flows.control(), flows.start_ns, flows.end_ns, busy, flows.octets, longest, dense))
-
-
-@compiled
-def _weights(
-    control: Mask, start: Ints, end: Ints, busy: Ints, octets: Ints, longest: float, dense: float
-) -> tuple[int, int, int, int]:
-    whole = long = sent = sparse = 0
-    for i in range(len(start)):
-        if control[i]:
-            continue
-        lasted = end[i] - start[i]
-        whole += octets[i]
-        long += octets[i] * (lasted > longest)
-        if busy[i] > 0 and lasted > 0:
-            sent += octets[i]
-            sparse += octets[i] * (busy[i] / lasted < dense)
-    return whole, long, sent, sparse
+    own = ~flows.control()
+    octets, busy, lasted = flows.octets[own], flows.busy_ns[own], flows.end_ns[own] - flows.start_ns[own]
+    known = (busy > 0) & (lasted > 0)
+    parts = np.ones(len(octets), np.bool_), lasted > longest, known, known & (busy < dense * lasted)
+    return Weights(*(int(octets[part].sum()) for part in parts))

@@ -60,16 +60,15 @@ def usual(
                     same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
                     at[side, i] = same
                     if meets:
-                        insert(known, side, shown[side], start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same]))
+                        known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
                         shown[side] += 1
-                insert(known, 2, n, idle_for[0, at[0, i]])
-                insert(known, 3, n, idle_for[1, at[0, i]])
+                known[2, n], known[3, n] = idle_for[0, at[0, i]], idle_for[1, at[0, i]]
                 n += 1
             for side in range(2):
                 if shown[side]:
                     place = start[k] + parts[side] * (end[k] - start[k])
-                    late[side, k] = place - middle(known, side, shown[side])
-                rested[side, k] = middle(known, 2 + side, n) if n else 0.0
+                    late[side, k] = place - np.median(known[side, : shown[side]])
+                rested[side, k] = np.median(known[2 + side, :n]) if n else 0.0
     return late, rested
 
 
@@ -85,32 +84,11 @@ def counterpart(
     if alike:
         return known[0], part, True
     place = low[one] + part * (high[one] - low[one])
-    same = transfer_at(low, known[1], after, place)
+    same = known[1]
+    while same + 1 < after and low[same + 1] <= place:  # the last transfer that begins there or before
+        same += 1
     way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
     return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
-
-
-@compiled
-def transfer_at(low: Floats, known: int, after: int, place: float) -> int:
-    """Find the last transfer before `after` that begins at `place` or before it; the search starts at a `known` one."""
-    while known + 1 < after and low[known + 1] <= place:
-        known += 1
-    return known
-
-
-@compiled
-def insert(values: Floats, row: int, n: int, value: float) -> None:
-    """Insert a value into the first `n` values of a row, which are ascending. Few values: faster than to sort them."""
-    while n > 0 and values[row, n - 1] > value:
-        values[row, n] = values[row, n - 1]
-        n -= 1
-    values[row, n] = value
-
-
-@compiled
-def middle(values: Floats, row: int, n: int) -> float:
-    """Median of the first `n` values of a row, which are ascending."""
-    return float(values[row, n // 2] if n % 2 else (values[row, n // 2 - 1] + values[row, n // 2]) / 2)
 
 
 @compiled
@@ -132,36 +110,18 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
 
 
 @compiled
-def note_begin(k: int, rank: int, underway: Ints, at: Floats) -> None:
-    """Record that transfer k of a rank begins: `underway` keeps the one that began first and the one that ends last.
+def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
+    """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
-    int64[2, ranks]; -1 for none.
+    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place.
     """
-    if underway[0, rank] < 0:
+    first, last = underway[0, rank], underway[1, rank]
+    if begins and first < 0:
         underway[0, rank] = k
-    elif underway[1, rank] < 0 or at[1, k] > at[1, underway[1, rank]]:
+    elif begins and (last < 0 or at[1, k] > at[1, last]):
         underway[1, rank] = k
-
-
-@compiled
-def note_end(k: int, rank: int, underway: Ints) -> None:
-    """Record that transfer k of a rank ends; the one that ends last becomes the first still underway."""
-    if underway[0, rank] == k:
-        underway[0, rank] = underway[1, rank]
-        underway[1, rank] = -1
-    elif underway[1, rank] == k:
-        underway[1, rank] = -1
-
-
-@compiled
-def part_done(now: float, began: float, ends: float, soon: tuple[float, float], together: bool) -> float:
-    """Share of a transfer that has arrived by `now`, 0 … 1; 0 if that is simultaneous with its begin.
-
-    Simultaneous is within the time `soon[0]`; for a transfer of the same collective (`together`) within the share `soon[1]` of
-    it, if that is less.
-    """
-    lasts = max(ends - began, 1.0)
-    return (now - began) / lasts if now - began > (min(soon[0], soon[1] * lasts) if together else soon[0]) else 0.0
+    elif not begins and k in (first, last):
+        underway[0, rank], underway[1, rank] = last if k == first else first, -1
 
 
 @compiled
@@ -172,7 +132,8 @@ def delay_underway(
     """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
 
     These are transfers that its sender receives, and all transfers of its own collective at either end. `grows`: how
-    much the delay of each transfer grows while it lasts.
+    much the delay of each transfer grows while it lasts. A transfer that began simultaneously gives none: within the time
+    `soon[0]`; within one collective also within the share `soon[1]` of it, if that is less.
     """
     src, dst = ends
     own, most = circle[lane[k]], -np.inf
@@ -180,9 +141,10 @@ def delay_underway(
         if known < 0 or turn[known] != turn[k]:
             continue
         together = own >= 0 and circle[lane[known]] == own
-        done = part_done(at[0, k], at[0, known], at[1, known], soon, together)
-        if done > 0 and (together or dst[known] == src[k]):
-            most = max(most, then[0, known] + done * grows[known])
+        passed, lasts = at[0, k] - at[0, known], max(at[1, known] - at[0, known], 1.0)
+        least = min(soon[0], soon[1] * lasts) if together else soon[0]
+        if passed > max(least, 0.0) and (together or dst[known] == src[k]):
+            most = max(most, then[0, known] + passed / lasts * grows[known])
     return most
 
 
@@ -216,7 +178,7 @@ def inherited_delays(
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
     previous one on its `lane`; transfers that its sender has been receiving for more than `soon[0]`, and may forward already;
-    transfers of the same collective underway at either end (`part_done`); and all that ended in its lane's collective
+    transfers of the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective
     (`circle`, −1 for none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
@@ -243,8 +205,8 @@ def inherited_delays(
             continue
         own = circle[lane[k]]
         if moment >= n:
-            note_end(k, src[k], underway)
-            note_end(k, dst[k], underway)
+            note(k, src[k], underway, at, False)
+            note(k, dst[k], underway, at, False)
             last[0][src[k]] = last[0][dst[k]] = turn[k]
             last[1][src[k]] = last[1][dst[k]] = then[1, k]
             before[lane[k]] = k
@@ -264,8 +226,8 @@ def inherited_delays(
                     last[1][src[k]] = last[1][dst[k]] = then[1, k]
             else:
                 out[0, k], out[1, k] = late[0, k] - most, grows[k]
-        note_begin(k, src[k], underway, at)
-        note_begin(k, dst[k], underway, at)
+        note(k, src[k], underway, at, True)
+        note(k, dst[k], underway, at, True)
     return out
 
 

@@ -14,7 +14,7 @@ from prism.loops import constants as c
 from prism.loops.arrays.connection_lanes import connections, lanes
 from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.equal_transfers import SHARE, borders, rested, unit_of
+from prism.loops.detection.equal_transfers import borders, rested, unit_of
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -157,8 +157,8 @@ def _last_begun(one: Stream, first: int, last: int) -> int:
     if not one.unit:
         return last
     total = np.cumsum(one.octets[first : first + last + 1])
-    whole = np.ceil(total[-1] / one.unit - SHARE) - 1
-    return int(min(np.searchsorted(total, (whole + SHARE) * one.unit, "right"), last))
+    whole = np.ceil(total[-1] / one.unit - c.PART) - 1
+    return int(min(np.searchsorted(total, (whole + c.PART) * one.unit, "right"), last))
 
 
 def _steady(one: Stream, bounds: Ints, slack: float) -> Floats:
@@ -204,4 +204,4 @@ def _reached(size: Floats, done: float, slack: float) -> tuple[int, float]:
 def mid_transfer(one: Stream, k: int) -> bool:
     """Whether a stream fell silent within a transfer: by its unit, else by step `k`."""
     part = one.moved / one.unit % 1.0 if one.unit else 0.5 * one.halfway[k]
-    return bool(SHARE < part < 1 - SHARE)
+    return bool(c.PART < part < 1 - c.PART)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.intervals import Floats, Ints
-from prism.loops.arrays.medians import median
-
-NEXT_TO_NOTHING = 1e-9  # share: rounding error
 
 
 @compiled
@@ -29,21 +27,21 @@ def varied(octets: Floats, begins: Ints) -> tuple[Floats, Floats, Floats, Floats
         first = e
         sums = np.zeros(steps - 1)
         for i in range(begins[k], begins[k + 1]):
-            middle = median(octets[i, 1:steps])
+            middle = np.median(octets[i, 1:steps])
             if middle > 0:
                 parts = octets[i] / middle
                 lacks[1, e] = 1 - parts[:steps].sum() / steps
                 lacks[0, e] = lacks[1, e] - parts[steps] / steps
-                within[e] = 1.4826 * median(np.abs(parts[1:steps] - 1))
+                within[e] = c.MAD_TO_SIGMA * np.median(np.abs(parts[1:steps] - 1))
                 sums += parts[1:steps]
                 e += 1
         if e - first < 2:
             e = first
             continue
         own = lacks[:, first:e]
-        if median(np.abs(own[1] - median(own[1]))) < median(np.abs(own[0] - median(own[0]))) - NEXT_TO_NOTHING:
+        if np.median(np.abs(own[1] - np.median(own[1]))) < np.median(np.abs(own[0] - np.median(own[0]))) - 1e-9:
             own[0] = own[1]
-        between[first:e] = (1 - own[0]) / (1 - median(own[0])) - 1
-        whole[g] = 1.4826 * median(np.abs(sums / median(sums) - 1))
+        between[first:e] = (1 - own[0]) / (1 - np.median(own[0])) - 1
+        whole[g] = c.MAD_TO_SIGMA * np.median(np.abs(sums / np.median(sums) - 1))
         g += 1
     return between[:e].copy(), lacks[0, :e].copy(), within[:e].copy(), whole[:g].copy()

@@ -44,7 +44,6 @@ def evenly_spaced(level: Floats, distances: Floats) -> tuple[float, int, float]:
     return found, first, best
 
 
-@compiled
 def best_sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) -> Ints:
     """Find the sequence of places with the highest sum of `like` less the cost of distances (dynamic programming).
 
@@ -64,6 +63,16 @@ def best_sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) 
     places:
         Ascending, int64.
     """
+    before, last = _sequence(like, apart, cost, interruption)
+    places = [last]
+    while before[places[-1]] >= 0:
+        places.append(int(before[places[-1]]))
+    return np.array(places[::-1])
+
+
+@compiled
+def _sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) -> tuple[Ints, int]:
+    """Place before each in its `best_sequence`, or -1, and the last place of the best one."""
     low = apart[0]
     total, before = like.copy(), np.full(len(like), -1)
     other = 0  # the best place that lies a distance or more before those that are looked at
@@ -86,15 +95,4 @@ def best_sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) 
             if gain > 0:
                 total[place] += gain
                 before[place] = origin
-    return _traced(before, int(np.argmax(total)))
-
-
-@compiled
-def _traced(before: Ints, last: int) -> Ints:
-    """The places up to the last one, ascending; `before` holds the one before each, or -1."""
-    out, n = np.empty(len(before), np.int64), len(before)
-    while last >= 0:
-        n -= 1
-        out[n] = last
-        last = before[last]
-    return out[n:].copy()
+    return before, int(np.argmax(total))

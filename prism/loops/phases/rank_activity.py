@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Ints, Mask
 from collectors.compilation.compiled import compiled
+from prism.loops import constants as c
 from prism.loops.arrays.group_sums import Places, on_end
 from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line
-from prism.loops.arrays.intervals import Floats, at_half
-from prism.loops.arrays.medians import in_order, rising
+from prism.loops.arrays.intervals import Floats, at_share, weighted_median
+from prism.loops.arrays.orders import in_order
 
 Ranks = NDArray[np.int32]
 Ends = tuple[Ranks, Ranks]
@@ -23,60 +24,23 @@ END = np.dtype([("start", "i8"), ("end", "i8"), ("octets", "i8"), *ABOUT], align
 
 
 def in_time(start: Ints, rows: Sequence[Places]) -> tuple[Places, NDArray[np.int32]]:
-    """Rows of streams in order of `start`, stable by stream; and the stream of each.
-
-    If rows are already in order of start, nothing is sorted.
-    """
+    """Rows of streams in order of `start`, stable by stream; and the stream of each."""
     every, bounds = on_end(rows)
-    found, of = _in_time(start, every, bounds)
-    if len(found) < len(every):
-        order = in_order(start[every])
-        found, of = every[order], np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(bounds))[order]
-    return found, of
+    of = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(bounds))
+    order = in_order(start[every])
+    return every[order], of[order]
 
 
-@compiled
-def _in_time(start: Ints, rows: Places, bounds: Ints) -> tuple[Places, NDArray[np.int32]]:
-    """Compute `in_time` if the rows of all streams (stream s at `bounds` s to s + 1) ascend; else return fewer rows."""
-    stream, n = np.full(len(start), NOTHING, np.int32), 0
-    for s in range(len(bounds) - 1):
-        for i in range(bounds[s], bounds[s + 1]):
-            if stream[rows[i]] >= 0 or (i > bounds[s] and rows[i] < rows[i - 1]):
-                return rows[:0], stream[:0]
-            stream[rows[i]] = s
-    found, of = np.empty(len(rows), np.intp), np.empty(len(rows), np.int32)
-    for row in range(len(start)):
-        if stream[row] >= 0:
-            if n and start[row] < start[found[n - 1]]:
-                return rows[:0], stream[:0]
-            found[n], of[n] = row, stream[row]
-            n += 1
-    low = 0
-    for high in range(1, n + 1):
-        if high == n or start[found[high]] > start[found[low]]:
-            if high > low + 1:
-                order = rising(of[low:high])
-                found[low:high], of[low:high] = found[low:high][order], of[low:high][order]
-            low = high
-    return found, of
-
-
-@compiled
 def ways(src: Ranks, dst: Ranks, piped: Mask, stage: Ints) -> Bytes:
     """+1 for records down a pipeline of ranks' stages, −1 up, 0 if they are not `piped` or a stage is unknown.
 
     With interleaved stages the last stage sends to the first.
     """
-    out, last = np.zeros(len(src), np.int8), 0
-    for one in stage:
-        last = max(last, one)
-    for i in range(len(src)):
-        here, there = stage[src[i]], stage[dst[i]]
-        if piped[i] and here >= 0 and there >= 0:
-            apart = there - here
-            around = abs(apart) == last and last > 1
-            out[i] = np.sign(-apart if around else apart)
-    return out
+    last, here, there = int(stage.max(initial=0)), stage[src], stage[dst]
+    apart = there - here
+    if last > 1:
+        apart = np.where(np.abs(apart) == last, -apart, apart)
+    return np.where(piped & (here >= 0) & (there >= 0), np.sign(apart), 0).astype(np.int8)
 
 
 def told(ends: Ends, times: tuple[Ints, Ints], said: tuple[Bytes, Bytes, Ints], words: tuple[Ints, Ints], on: Line) -> Told:
@@ -169,61 +133,32 @@ def coloured(names: Ints, kind: Bytes, start: Ints, end: Ints, close: Floats) ->
     for name in names:
         many = max(many, name + 1)
     number, low = np.full(many, -1, np.int64), np.zeros(len(names) + 1, np.int64)
-    for c in range(len(names)):
-        number[names[c]] = c
+    for k in range(len(names)):
+        number[names[k]] = k
     for one in kind:
         if one < many and number[one] >= 0:
             low[number[one] + 1] += 1
-    for c in range(len(names)):
-        low[c + 1] += low[c]
+    for k in range(len(names)):
+        low[k + 1] += low[k]
     first, last, high = np.empty(low[-1], np.int64), np.empty(low[-1], np.int64), low[:-1].copy()
     for i in range(len(kind)):
-        c = number[kind[i]] if kind[i] < many else -1
-        if c >= 0:
-            n = high[c]
-            if n == low[c] or start[i] - last[n - 1] > close[c]:
+        k = number[kind[i]] if kind[i] < many else -1
+        if k >= 0:
+            n = high[k]
+            if n == low[k] or start[i] - last[n - 1] > close[k]:
                 first[n], last[n] = start[i], end[i]
-                high[c] += 1
+                high[k] += 1
             else:
                 last[n - 1] = max(last[n - 1], end[i])
     return first, last, low[:-1], high
 
 
-@compiled
 def paces(names: Ints, kind: Bytes, start: Ints, end: Ints, octets: Ints) -> Floats:
     """Duration of the record with the median octet of each kind of `names`, ns; 0 for kinds without records."""
-    out = np.zeros(len(names))
-    for c in range(len(names)):
-        own = 0
-        for one in kind:
-            own += one == names[c]
-        if not own:
-            continue
-        length, weight, n = np.empty(own, np.int64), np.empty(own, np.int64), 0
-        for i in range(len(kind)):
-            if kind[i] == names[c]:
-                length[n], weight[n] = end[i] - start[i], octets[i]
-                n += 1
-        out[c] = at_half(length, weight)
-    return out
+    some = (np.flatnonzero(kind == name) for name in names)
+    return np.array([weighted_median(end[own] - start[own], octets[own]) for own in some])
 
 
-@compiled
 def unit_of(octets: Ints, messages: Ints) -> float:
     """Octets of a small message: a tenth of all octets, of at least one record, are in messages of at most that size."""
-    left, load = octets // np.maximum(messages, 1), octets.copy()
-    least, below, n = octets.sum() / 10, 0, len(left)
-    while True:  # bisection: values on the wrong side of a guess are dropped
-        guess, less, same, low = left[n // 2], 0, 0, 0
-        for i in range(n):  # no branches: they are unpredictable
-            less += load[i] * (left[i] < guess)
-            same += load[i] * (left[i] == guess)
-            low += left[i] < guess
-        down, kept = low > 0 and below + less >= least, 0
-        if not down and below + less + same >= least:
-            return float(guess)
-        for i in range(n):
-            value, weight = left[i], load[i]
-            left[kept], load[kept] = value, weight
-            kept += value < guess if down else value > guess
-        below, n = below if down else below + less + same, kept
+    return at_share(octets // np.maximum(messages, 1), octets, c.SMALL)

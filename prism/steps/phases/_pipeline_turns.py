@@ -14,7 +14,7 @@ from collectors.columns.record import Mask
 from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import in_order
+from prism.loops.arrays.orders import in_order
 from prism.loops.detection.matched_volumes import Moved, completes, first_of, needed, pieces_of, piped
 from prism.loops.phases.silence_gaps import medians
 from prism.steps.phases.rank_silences import (

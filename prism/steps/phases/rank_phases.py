@@ -20,7 +20,7 @@ from prism.loops.arrays.edges import sending
 from prism.loops.arrays.group_sums import preceding
 from prism.loops.arrays.interval_lines import NOTHING, Bytes, Line, filled, line, painted, unpainted
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import in_order
+from prism.loops.arrays.orders import in_order
 from prism.loops.phases.owed_traffic import owed
 from prism.loops.phases.rank_activity import Ranks, coloured, in_time, paces, told, unit_of, ways
 from prism.loops.phases.receiver_ready import ready

@@ -13,7 +13,7 @@ from collectors.columns.record import Mask
 from prism.loops.arrays.group_sums import Places, distinct, preceding
 from prism.loops.arrays.interval_lines import Bytes, Line
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.medians import in_order
+from prism.loops.arrays.orders import in_order
 from prism.loops.phases.silence_gaps import ended
 from prism.model import PHASES
 

@@ -1,24 +1,27 @@
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism.loops.arrays import change_points
 from prism.loops.arrays.change_points import (
-    RARE,
     Shift,
     by_chance,
     even,
     may_shift,
     middle,
-    shift,
-    shifts,
     spread,
     standing_out,
     unbroken,
     usual,
-)  # fmt: skip
+)
+from prism.loops.constants import RARE
+
+shift = partial(change_points.shift, least=3, height=0.15)
+shifts = partial(change_points.shifts, least=3, height=0.15, score=5.0)
 
 
 def series(n, *raised, sigma=0.02, seed=0):

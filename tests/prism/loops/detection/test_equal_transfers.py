@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.detection.equal_transfers import NEAR, borders, rested, unit_of
+from prism.loops.constants import SAME_SIZE as NEAR
+from prism.loops.detection.equal_transfers import borders, rested, unit_of
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST

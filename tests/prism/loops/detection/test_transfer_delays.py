@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import (
-    idle,
-    inherited_delays,
-    insert,
-    middle,
-    note_begin,
-    note_end,
-    part_done,
-    usual,
-)
+from prism.loops.detection.transfer_delays import idle, inherited_delays, note, usual
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
@@ -63,15 +54,6 @@ def test_a_turn_is_not_compared_with_itself():
     assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
 
 
-@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
-def test_the_median_of_inserted_values(values):
-    ordered = np.empty((1, 8))
-    for n, value in enumerate(values):
-        insert(ordered, 0, n, value)
-    assert ordered[0, : len(values)].tolist() == sorted(values)
-    assert middle(ordered, 0, len(values)) == np.median(values)
-
-
 def chain(late, *, circle=-1, soon=0.0):
     """Build transfers 0 → 1, 1 → 2, 2 → 3 in sequence, with their delays."""
     n = len(late[0])
@@ -120,19 +102,12 @@ def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, 
 def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     underway, at = np.full((2, 1), -1), np.array([[0.0, 1.0, 2.0], [9.0, 5.0, 7.0]])
     for k in range(3):
-        note_begin(k, 0, underway, at)
+        note(k, 0, underway, at, True)
     assert underway[:, 0].tolist() == [0, 2]
-    note_end(0, 0, underway)
+    note(0, 0, underway, at, False)
     assert underway[:, 0].tolist() == [2, -1]
-    note_end(2, 0, underway)
+    note(2, 0, underway, at, False)
     assert underway[:, 0].tolist() == [-1, -1]
-
-
-@pytest.mark.parametrize(
-    ("now", "together", "part"), [(1.0, True, 0.1), (1.0, False, 0.0), (3.0, False, 0.3), (0.1, True, 0.0)]
-)
-def test_which_part_of_a_transfer_has_come(now, together, part):
-    assert part_done(now, 0.0, 10.0, (2.0, 0.02), together) == pytest.approx(part)
 
 
 def test_a_gain_is_never_gone():

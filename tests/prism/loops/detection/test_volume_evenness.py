@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.detection.volume_evenness import NEXT_TO_NOTHING, varied
+from prism.loops.detection.volume_evenness import varied
 
 
 def off(values):
@@ -25,7 +25,7 @@ def naive(octets, begins):
         inner = parts[:, 1:steps]
         means = [parts.sum(axis=1) / steps, parts[:, :steps].sum(axis=1) / steps]
         spreads = [np.median(np.abs(own - np.median(own))) for own in means]
-        mean = means[int(spreads[1] < spreads[0] - NEXT_TO_NOTHING)]
+        mean = means[int(spreads[1] < spreads[0] - 1e-9)]
         between += (mean / np.median(mean) - 1).tolist()
         lacks += (1 - mean).tolist()
         within += [off(own) for own in inner]
