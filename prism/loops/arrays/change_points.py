@@ -235,11 +235,6 @@ def unbroken(series: Floats, one: Shift, sigma: float, *, least: int = 3) -> lis
     return out
 
 
-def may_shift(rows: Floats, *, least: int = 3, height: float = 0.15) -> list[int]:
-    """Select rows in which `shifts` may find an interval: at least half of `least` steps reach `height`."""
-    return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
-
-
 def shifts(series: Floats, sigma: float, *, least: int = 3, height: float = 0.15, score: float = 5.0) -> list[Shift]:
     """Find all intervals with a score of at least `score`, the strongest first."""
     rest = series.copy()

@@ -45,11 +45,6 @@ def closed(start: Ints, end: Ints, close: float) -> Union:
     return first[: n + 1].copy(), last[: n + 1].copy()
 
 
-def length_before(times: Ints, within: Union) -> Ints:
-    """Total length of the union `within` before each time, ns."""
-    return _lengths(times, *within)[0]
-
-
 def covered(start: Ints, end: Ints, within: Union) -> Floats:
     """Share 0 … 1 of each interval that is covered by a union; an instant is covered fully or not at all."""
     return _covered(start, end, *within)
