@@ -104,7 +104,7 @@ class Steps:
         if n <= c.SPAN or not len(moved):
             return None
         whole = moved.sum(axis=0)
-        if abs(whole[0] - np.median(whole[1:])) > max(c.WHOLE * np.median(whole[1:]), np.ptp(whole[1:])):
+        if abs(whole[0] - np.median(whole[1:])) > c.WHOLE * np.median(whole[1:]):
             return None
         rows = np.flatnonzero(~self.flows.control() & (self._edge >= 0) & (self._step < n))
         begun = np.full((len(moved), n), np.inf)
