@@ -18,7 +18,6 @@ WAIT_END = 0.1  # share of a wait: largest distance of the transfer's begin from
 WAIT_END_NS = 200_000  # ns
 CROWD = 12  # peers: largest number that is compared together; with 24 no finding of 300 captures is right more often
 SPAN = 3  # steps: least length of a span of unusual steps; fewer may be hiccups
-SENT = 0.25  # share of an edge's octets per step: before it sent so much of the current step, its rate is unknown
 BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside is work, for example a checkpoint
 LONG_SILENCE = 1.5  # ratio to the usual longest silence of a step: least length of a pause
 CHAINS = (

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,7 +104,7 @@ class Steps:
         if n <= c.SPAN or not len(moved):
             return None
         whole = moved.sum(axis=0)
-        if abs(whole[0] - np.median(whole[1:])) > max(c.WHOLE * np.median(whole[1:]), np.ptp(whole[1:])):
+        if abs(whole[0] - np.median(whole[1:])) > c.WHOLE * np.median(whole[1:]):
             return None
         rows = np.flatnonzero(~self.flows.control() & (self._edge >= 0) & (self._step < n))
         begun = np.full((len(moved), n), np.inf)
@@ -171,15 +170,6 @@ class Steps:
         return total
 
     @cached_property
-    def partners(self) -> Mapping[int, set[int]]:
-        """Endpoints with which each endpoint exchanges payload in both directions (`edges`), by code."""
-        out = defaultdict[int, set[int]](set)
-        for src, dst in self.edges:
-            if (dst, src) in self.edges:
-                out[src].add(dst)
-        return out
-
-    @cached_property
     def kinds(self) -> dict[Pair, PairKind]:
         """Kind of most octets of each directed pair."""
         return {(self.code[p.src], self.code[p.dst]): p.kind for p in self.parallelism.pairs}
@@ -219,37 +209,16 @@ class Steps:
         """`per_step` of several edges; float64[edges, steps]."""
         return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
 
-    def by_edge(self, *columns: Ints) -> list[Floats]:
-        """Sums of columns of the flows by edge, in the order of `edges`, and step; float64[edges, steps] each."""
-        return [self._tallied(self._edge, len(self.edges), column)[:, :-1] for column in columns]
-
     @cached_property
     def _edge(self) -> NDArray[np.int32]:
         """Number of the edge of each record of `flows`, in the order of `edges`; -1 if it belongs to none."""
         return self._numbers(self.edges.values())
 
     @cached_property
-    def rates(self) -> tuple[list[Pair], Floats]:
-        """Edges and their rate while sending, bit/s, by step; NaN if unknown. float64[edges, steps]."""
-        return list(self.edges), _rate(self.volumes, *self.by_edge(self.busy))
-
-    @cached_property
     def volumes(self) -> Floats:
         """Octets of each of `edges` by step; float64[edges, steps]."""
         every, moved = self._every
         return moved[[key in self.edges for key in every], :-1]
-
-    def rates_now(self, *, share: float = c.SENT) -> Floats:
-        """Rate of each edge of `rates` in the current, incomplete step; NaN before it sent a `share` of its usual octets.
-
-        Records that began before all ranks had ended the last step do not count: they may belong to that step.
-        """
-        keys = self.rates[0]
-        rows, number, n = _numbered([self.edges[key] for key in keys])
-        own = self.flows.start_ns[rows] >= max(int(steps[-1, 1]) for steps in self.timeline.steps if len(steps))
-        octets, busy = (np.bincount(number[own], column[rows[own]], n) for column in (self.flows.octets, self.busy))
-        usual = np.median(self.volumes, axis=1)
-        return np.where(octets >= share * usual, _rate(octets, busy), np.nan)
 
     @cached_property
     def busy(self) -> Ints:
@@ -320,9 +289,3 @@ def unevenness(durations: Floats) -> float:
     """
     known = np.log(np.maximum(durations[np.isfinite(durations)], 1.0))
     return min(spread(known), spread(np.diff(known)) / float(np.sqrt(2))) if len(known) > 2 else float("inf")
-
-
-def _rate(octets: NDArray[Any], busy_ns: NDArray[Any]) -> Floats:
-    """bit/s; NaN where nothing was sent."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where((octets > 0) & (busy_ns > 0), octets * 8e9 / busy_ns, np.nan)

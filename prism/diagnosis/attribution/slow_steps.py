@@ -131,7 +131,8 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
-    for step in np.flatnonzero(more >= longest).tolist():
+    alone = np.append(more[1:] < c.ENOUGH * longest, False)  # a span of slow steps may begin with the last one
+    for step in np.flatnonzero((more >= c.STALL * usual) | ((more >= longest) & alone)).tolist():
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]

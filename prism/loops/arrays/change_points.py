@@ -194,11 +194,6 @@ def unbroken(series: Floats, one: Shift, sigma: float, *, least: int) -> list[Sh
     return out
 
 
-def may_shift(rows: Floats, *, least: int, height: float) -> list[int]:
-    """Select rows in which `shifts` may find an interval: at least half of `least` steps reach `height`."""
-    return np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
-
-
 def shifts(series: Floats, sigma: float, *, least: int, height: float, score: float) -> list[Shift]:
     """Find all intervals with a score of at least `score`, the strongest first."""
     rest = series.copy()

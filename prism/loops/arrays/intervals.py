@@ -31,11 +31,6 @@ def union(start: Ints, end: Ints, *, close: float = 0.0) -> Union:
     return start[apart], reach[np.append(apart[1:], True)]
 
 
-def length_before(times: Ints, within: Union) -> Ints:
-    """Total length of the union `within` before each time, ns."""
-    return _lengths(times, *within)[0]
-
-
 def covered(start: Ints, end: Ints, within: Union) -> Floats:
     """Share 0 … 1 of each interval that is covered by a union; an instant is covered fully or not at all."""
     (before, inside), (until, _) = _lengths(start, *within), _lengths(end, *within)

@@ -11,7 +11,6 @@ from prism.loops.arrays.change_points import (
     Shift,
     by_chance,
     even,
-    may_shift,
     middle,
     spread,
     standing_out,
@@ -209,16 +208,6 @@ def test_a_stretch_with_a_low_step_is_chance_more_easily():
     whole = by_chance(hiccups(8, 24, *((2, step) for step in range(18, 22)), *alone), 2, four)
     holed = by_chance(hiccups(8, 24, *((2, step) for step in (18, 20, 21)), *alone), 2, four)
     assert holed == pytest.approx(4 * whole / (6 / 144))
-
-
-@given(
-    st.lists(st.lists(st.sampled_from((np.nan, 0.0, 0.1, 0.2, 0.3, 1.0)), min_size=9, max_size=9), max_size=6),
-    st.integers(2, 4),
-)
-def test_rows_that_may_not_shift_do_not(rows, least):
-    rows = np.array(rows, np.float64).reshape(-1, 9)
-    found = [i for i, row in enumerate(rows) if shifts(row, 0.01, least=least, height=0.15, score=0.0)]
-    assert set(found) <= set(may_shift(rows, least=least, height=0.15))
 
 
 @given(

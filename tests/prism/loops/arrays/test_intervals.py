@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.loops.arrays.intervals import active, covered, intersection, length_before, union, weighted_median
+from prism.loops.arrays.intervals import active, covered, intersection, union, weighted_median
 
 SIZE = 64
 INTERVALS = st.lists(st.tuples(st.integers(0, SIZE - 9), st.integers(1, 8)), max_size=12)
@@ -44,13 +44,6 @@ def test_what_is_active_is_the_union_but_for_short_gaps(intervals, data):
     weight = np.array(data.draw(st.lists(st.integers(0, 9), min_size=len(start), max_size=len(start))), np.int64)
     expected = union(start, end, close=weighted_median(end - start, weight) / 4)
     assert [side.tolist() for side in active(start, end, weight)] == [side.tolist() for side in expected]
-
-
-@given(INTERVALS, st.lists(st.integers(0, SIZE), max_size=8))
-def test_length_before_counts_cells(intervals, times):
-    within = union(*arrays(intervals))
-    expected = [int(bitmap(*within)[:t].sum()) for t in times]
-    assert length_before(np.array(times, np.int64), within).tolist() == expected
 
 
 @given(INTERVALS, INTERVALS)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.columns.record import Flows
-from prism.loops.arrays.intervals import length_before
+from prism.loops.arrays.intervals import _lengths
 from prism.model import PHASES, Job, Layout, Parallelism, Spans, Stream, Timeline, shares
 from prism.steps.phases.rank_phases import phases
 from prism.synth.scenario.presets import PRESETS
@@ -117,7 +117,7 @@ def shares_of_truth(spec, seed=0):
             order = np.argsort(begin)
             for label, times in out.items():
                 mine = (found.rank == i) & (found.phase == PHASES.index(label))
-                inside = [length_before(t[mine], (begin[order], end[order])) for t in (found.end_ns, found.start_ns)]
+                inside = [_lengths(t[mine], begin[order], end[order])[0] for t in (found.end_ns, found.start_ns)]
                 times[kind] += int((inside[0] - inside[1]).sum())
     total = {label: (found.end_ns - found.start_ns)[found.phase == PHASES.index(label)].sum() for label in out}
     return {label: {kind: t / total[label] for kind, t in times.items()} for label, times in out.items()}, share
