@@ -9,6 +9,7 @@ from prism.loops.arrays.group_sums import (
     distinct,
     latest,
     numbered,
+    numbered_pairs,
     places_in,
     preceding,
     ranges,
@@ -81,3 +82,10 @@ def test_places_that_precede_moments(places, moments, same):
 def test_ranges_on_end(some):
     low, length = np.array(some, np.int64).reshape(-1, 2).T
     assert ranges(low, low + length).tolist() == [i for a, n in some for i in range(a, a + n)]
+
+
+def test_pairs_are_numbered_in_order_of_their_codes():
+    src, dst = np.array([3, 0, 3, 1], np.int32), np.array([1, 2, 1, 0], np.int32)
+    codes, place = numbered_pairs(src, dst, 4)
+    assert codes.tolist() == [2, 4, 13]
+    assert place.tolist() == [2, 0, 2, 1]
