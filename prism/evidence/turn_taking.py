@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
+from prism.loops.arrays.medians import median
 
 Floats = NDArray[np.float64]
 
@@ -21,9 +22,9 @@ def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
 def _overlapped(own: Sequence[Stream], other: Sequence[Stream]) -> float:
     start, end, octets = (_joined(own, name) for name in ("start", "end", "octets"))
     begins, ends = _joined(other, "start"), _joined(other, "end")
-    order = np.argsort(begins)
+    order = begins.argsort()
     begins, ends = begins[order], np.maximum.accumulate(ends[order])
-    at = np.searchsorted(begins, end, "right") - 1
+    at = begins.searchsorted(end, "right") - 1
     overlapping = (at >= 0) & (ends[np.maximum(at, 0)] >= start)
     return float(octets[overlapping].sum() / octets.sum())
 
@@ -37,7 +38,7 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
     a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
     if len(a) != len(b):
         a, b = _paired(a, b, steps)
-    return float(np.median(b - a)) / steps.period if len(a) else 0.0
+    return median(b - a) / steps.period
 
 
 def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.steps import constants as c
 from prism.steps._step_program import Period, found_on
-from prism.steps._step_tracking import tracked
+from prism.steps._step_tracking import settled, tracked
 from prism.steps.record_sequences import Ints, Sequences, chosen
 from prism.steps.traffic_clock import Clock, clock_of
 
@@ -25,6 +25,7 @@ class Examined:
 
     sequences: Sequences
     picked: Ints
+    _settled: dict[bytes, Ints] = field(default_factory=dict)
 
     @cached_property
     def clock(self) -> Clock:
@@ -50,6 +51,13 @@ class Examined:
         """A place of each step on the clock, in bins; empty if nothing repeats."""
         shown, period = self._found
         return tracked(shown, period.bins) if period is not None else np.zeros(0, np.int64)
+
+    def settled(self, places: Ints, bins: float) -> Ints:
+        """Move places to the usual idle times near them (`_step_tracking.settled`)."""
+        key = places.tobytes()
+        if key not in self._settled:
+            self._settled[key] = settled(places, self.clock, bins)
+        return self._settled[key]
 
     def same(self, other: Examined) -> bool:
         """Check whether the other traffic has the same clock: equal records, classes and times from the first record."""

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
-from prism.steps._step_tracking import grouped, settled
+from prism.steps._step_tracking import grouped
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 from prism.steps.repetition import Examined, repetition_of
 from prism.steps.step_ends import end_of, folded
@@ -48,7 +49,7 @@ def steps_of(sequences: Sequences, earlier: Sequence[Examined] = ()) -> Steps | 
         return None
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
     if sequences.bursts:
-        places = settled(places, clock, bins)
+        places = found.settled(places, bins)
     if len(places) < c.LEAST_PLACES:
         return None
     mean = folded(clock, places, sequences)
@@ -216,9 +217,11 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
     silent = c.SILENT * float(np.median(np.diff(clock.times(at))))
+    examined = ranges(first[1:-1], last[1:-1] + 1)
+    places = np.split(clock.places(until[examined]), np.cumsum(last[1:-1] + 1 - first[1:-1]))
     for k in range(1, len(at) - 1):
         own = slice(int(first[k]), int(last[k]) + 1)
-        off = np.abs(clock.places(until[own]) - at[k]) / near
+        off = np.abs(places[k - 1] - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
         if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual idle time before it
