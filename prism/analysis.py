@@ -30,6 +30,7 @@ from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
 from prism.steps.job_events import after_pauses, events, uneven
 from prism.steps.phases.rank_phases import phases
+from prism.steps.repetition import Examined
 from prism.steps.timeline import reconstruct
 from prism.topology import Topology
 from prism.tracking.identity import distinct
@@ -187,8 +188,8 @@ def infer_job(
     around_job = burst.flows if burst else flows
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
-    parallelism = _inferred(flows, own, rows, job, burst, topology, hints)
-    timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism), known)
+    parallelism, examined = _inferred(flows, own, rows, job, burst, topology, hints)
+    timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism, examined), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
     return view, burst
 
@@ -235,30 +236,39 @@ def _inferred(
     burst: Bursts | None,
     topology: Topology | None,
     hints: Hints | None,
-) -> Parallelism:
-    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
+) -> tuple[Parallelism, tuple[Examined, ...]]:
+    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
+
+    Also return the traffic in which steps were found.
+    """
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return unknown_layout(own, job)
+        return unknown_layout(own, job), ()
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
     found = inferred.best.parallelism(own, of[rows])
-    return replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep)
+    return replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep), inferred.examined
 
 
 def _timeline(
-    flows: Flows, own: Flows, rows: NDArray[np.intp], job: Job, burst: Bursts | None, parallelism: Parallelism
+    flows: Flows,
+    own: Flows,
+    rows: NDArray[np.intp],
+    job: Job,
+    burst: Bursts | None,
+    parallelism: Parallelism,
+    examined: Sequence[Examined],
 ) -> Timeline:
     """Build the timeline of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     if burst is None:
-        return reconstruct(own, job, parallelism)
+        return reconstruct(own, job, parallelism, examined=examined)
     place = np.full(len(burst.flows), -1, np.int32)
     place[rows] = np.arange(len(rows))
-    return reconstruct(own, job, parallelism, records=flows, of=place[burst.of])
+    return reconstruct(own, job, parallelism, records=flows, of=place[burst.of], examined=examined)
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,13 +208,13 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
     if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not communicator.equal):
         both = both or [pair for pair in pairs if pair in communicator.edges and pair[::-1] in communicator.edges]
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
-        overlaps = float(np.median([overlap(by[p], by[p[::-1]]) for p in sample]))
-        ahead = float(np.median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample]))
+        overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
+        ahead = median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
     shape = shape_of(communicator.edges, communicator.members, communicator.way, hosts)
     hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None
     if hidden is not None:
-        edges = {**communicator.edges, hidden: float(np.median(list(communicator.edges.values())))}
+        edges = {**communicator.edges, hidden: median(communicator.edges.values())}
         return replace(communicator, shape="cycle", edges=edges)
     return replace(communicator, shape=shape)
 

@@ -68,6 +68,9 @@ def unjoined(parts: Ints, pairs: Ints, hosts: Ints) -> float:
 
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the value at which half of the weight is reached."""
-    order = np.argsort(values)
-    reached = np.cumsum(np.asarray(weights)[order])
-    return float(np.asarray(values)[order][np.searchsorted(reached, reached[-1] / 2)])
+    if len(values) == 1:
+        return float(values[0])
+    known = np.asarray(values)
+    order = known.argsort()
+    reached = np.asarray(weights)[order].cumsum()
+    return float(known[order[reached.searchsorted(reached[-1] / 2)]])

@@ -15,6 +15,7 @@ from prism.evidence.streams import Stream
 from prism.steps import step_bounds as bounds
 from prism.steps.constants import ONE_SIZE, ONE_VOLUME
 from prism.steps.record_sequences import Sequences, classes
+from prism.steps.repetition import Examined
 
 Floats = NDArray[np.float64]
 
@@ -24,13 +25,14 @@ class Steps:
     """The steps of a job.
 
     `bounds`: begin of each step, ns. `period`: ns. `count`: periods in the traffic. `regular`: how well the traffic repeats, 0
-    ... 1.
+    ... 1. `examined`: the traffic in which they were found.
     """
 
     bounds: Floats
     period: float
     count: float
     regular: float
+    examined: tuple[Examined, ...] = ()
 
     def places(self, times: Floats) -> Floats:
         """Convert times to steps since the first bound."""
@@ -46,7 +48,7 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
     times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.complete]))
     # The first step began before its first message; the last step ends after its last message.
     times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
-    return Steps(times + sequences.origin, period, found.count, found.regular)
+    return Steps(times + sequences.origin, period, found.count, found.regular, (found.examined,))
 
 
 def _begun(bounds: Floats, sequences: Sequences) -> Floats:

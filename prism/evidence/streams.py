@@ -44,10 +44,11 @@ class Stream:
         return self.src, self.dst
 
     def __post_init__(self) -> None:
-        order = np.argsort(self.octets)
-        carried = np.cumsum(self.octets[order])
+        ascending = self.octets.copy()
+        ascending.sort()
+        carried = ascending.cumsum()
         object.__setattr__(self, "volume", float(carried[-1]))
-        object.__setattr__(self, "size", float(self.octets[order][np.searchsorted(carried, carried[-1] / 2)]))
+        object.__setattr__(self, "size", float(ascending[carried.searchsorted(carried[-1] / 2)]))
 
     volume: float = 0.0  # total octets
     size: float = 0.0  # size of the message with the median octet

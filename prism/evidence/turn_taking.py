@@ -21,9 +21,9 @@ def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
 def _overlapped(own: Sequence[Stream], other: Sequence[Stream]) -> float:
     start, end, octets = (_joined(own, name) for name in ("start", "end", "octets"))
     begins, ends = _joined(other, "start"), _joined(other, "end")
-    order = np.argsort(begins)
+    order = begins.argsort()
     begins, ends = begins[order], np.maximum.accumulate(ends[order])
-    at = np.searchsorted(begins, end, "right") - 1
+    at = begins.searchsorted(end, "right") - 1
     overlapping = (at >= 0) & (ends[np.maximum(at, 0)] >= start)
     return float(octets[overlapping].sum() / octets.sum())
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
+from prism.loops.arrays.group_sums import numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 
@@ -62,11 +63,11 @@ def transfers_of(view: Steps) -> Transfers:
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
     known = (src >= 0) & (dst >= 0)
     rows, src, dst = rows[known], src[known], dst[known]
-    pairs, lane = np.unique(src.astype(np.int64) * n + dst, return_inverse=True)
+    pairs, lane = numbered_pairs(src, dst, n)
     whole = np.bincount(lane, flows.octets[rows])
-    known = (whole >= c.TRIFLE * whole.max(initial=0.0))[lane]
-    rows, src, dst = rows[known], src[known], dst[known]
-    pairs, lane = np.unique(src.astype(np.int64) * n + dst, return_inverse=True)
+    large = whole >= c.TRIFLE * whole.max(initial=0.0)
+    known = large[lane]
+    rows, src, dst, lane, pairs = rows[known], src[known], dst[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
     order = np.lexsort((flows.start_ns[rows], lane))
     rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
     step = _steps(lane, flows.octets[rows].astype(np.float64), view.step_at(rows), len(pairs), steps)
@@ -91,8 +92,7 @@ def transfers_of(view: Steps) -> Transfers:
 
 def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
     """Step of each record: by octets if its lane moves equal octets in every step, else by time."""
-    moved = np.zeros((lanes, steps + 1))
-    np.add.at(moved, (lane, step), octets)
+    moved = np.bincount(lane.astype(np.int64) * (steps + 1) + step, octets, lanes * (steps + 1)).reshape(lanes, steps + 1)
     each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     gone = np.cumsum(octets)

@@ -54,13 +54,13 @@ def period_of(clock: Clock) -> Period | None:
 class _Traffic:
     """Repetition of the sequences, without the pace.
 
-    `power`: power spectra by class; `repeats`: their autocorrelation smoothed at each of the `scales`; `varied`: how much a
-    sequence varies at each scale, the mean over classes.
+    `power`: power spectra by class; `repeats`: their autocorrelation smoothed at each of the `scales`, float64[scales, lags];
+    `varied`: how much a sequence varies at each scale, the mean over classes.
     """
 
     power: Floats
     scales: tuple[int, ...]
-    repeats: list[Floats]
+    repeats: Floats
     varied: list[float]
 
 
@@ -71,8 +71,8 @@ def _traffic(clock: Clock) -> _Traffic:
     power = np.stack([spectra[clock.kind == k].sum(0, dtype=np.float64) for k in kinds])
     whole = power.sum(0)  # the transform of a sum is the sum of transforms
     scales = c.SCALES[: len(c.SCALES) - int(np.log2(c.BINS // clock.parts))]  # the coarsest examines lags of half the clock
-    passed = [_passed(scale, clock.parts) for scale in scales]
-    repeats = [_autocorrelation(whole * own) for own in passed]
+    passed = _passed(scales, clock.parts)
+    repeats = _autocorrelation(whole * passed)
     varied = [float((_at_no_lag(power * own) / groups).mean()) for own in passed]
     return _Traffic(power, scales, repeats, varied)
 
@@ -80,9 +80,9 @@ def _traffic(clock: Clock) -> _Traffic:
 def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
     """Find the period (`period_of`) of a clock with this traffic and its own pace."""
     pace_power = np.abs(fft.rfft(clock.pace - clock.pace.mean(), 2 * clock.parts)) ** 2
-    found = np.array([own for i in range(len(traffic.scales)) for own in _lags(traffic, pace_power, i)], np.float64).reshape(
-        -1, 4
-    )
+    repeats = _autocorrelation(pace_power * _passed(traffic.scales, clock.parts))
+    lags = [own for i, pace in enumerate(repeats) for own in _lags(traffic, pace, i, clock.parts)]
+    found = np.array(lags, np.float64).reshape(-1, 4)
     found = found[(found[:, 0] + 1) * clock.records >= clock.parts]  # a step holds a record of each sequence; lags are rounded
     if not len(found):
         return None
@@ -102,10 +102,12 @@ def _period_on(clock: Clock, traffic: _Traffic) -> Period | None:
     return Period(_sharpened(power, float(periods[at]), float(weight[at])), float(common[periods == periods[at]].max()))
 
 
-def _lags(traffic: _Traffic, pace_power: Floats, number: int) -> list[tuple[float, float, float, float]]:
-    """Find lags at which the traffic, smoothed at a scale, repeats, the repetition of sequences and pace, and the weight."""
-    scale, sequences, parts = traffic.scales[number], traffic.repeats[number], len(pace_power) - 1
-    pace = _autocorrelation(pace_power * _passed(scale, parts))
+def _lags(traffic: _Traffic, pace: Floats, number: int, parts: int) -> list[tuple[float, float, float, float]]:
+    """Find lags at which the traffic, smoothed at a scale, repeats, the repetition of sequences and pace, and the weight.
+
+    `pace`: autocorrelation of the pace at this scale.
+    """
+    scale, sequences = traffic.scales[number], traffic.repeats[number]
     if pace[0] <= 0 or sequences[0] <= 0:
         return []
     varied = traffic.varied[number]
@@ -119,9 +121,9 @@ def _lags(traffic: _Traffic, pace_power: Floats, number: int) -> list[tuple[floa
 
 
 def _autocorrelation(power: Floats) -> Floats:
-    """Autocorrelation from a power spectrum, of lags up to half of the clock, as if more lags had as many products."""
-    parts = len(power) - 1
-    return np.asarray(fft.irfft(power)[: parts // 2] / (1 - np.arange(parts // 2) / parts))
+    """Autocorrelation from each power spectrum, of lags up to half of the clock, as if more lags had as many products."""
+    parts = power.shape[1] - 1
+    return np.asarray(fft.irfft(power)[:, : parts // 2] / (1 - np.arange(parts // 2) / parts))
 
 
 def _at_no_lag(power: Floats) -> Floats:
@@ -154,10 +156,10 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
 
 
 @cache
-def _passed(scale: int, parts: int) -> Floats:
-    """Filter of the power by frequency for a scale: smoothing, and removal of trends; cached, because few scales occur."""
+def _passed(scales: tuple[int, ...], parts: int) -> Floats:
+    """Filters of the power by frequency for some scales: smoothing, and removal of trends; cached, because few scales occur."""
     frequency = np.arange(parts + 1) / (2 * parts)
-    return np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale)
+    return np.stack([np.exp(-((2 * np.pi * frequency * scale) ** 2)) * _detrended(frequency, scale) for scale in scales])
 
 
 def _detrended(frequency: Floats, scale: float) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import TCP, Flows
+from prism.loops.arrays.group_sums import numbered_pairs
 from prism.steps import constants as c
 
 Ints = NDArray[np.int64]
@@ -89,8 +90,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
     messages = np.maximum(flows.messages[rows], 1)
     octets = flows.octets[rows].astype(np.float64)
-    ends = len(flows.endpoints)
-    pair = flows.src[rows].astype(np.int64) * ends + flows.dst[rows]
+    known, of = numbered_pairs(flows.src[rows], flows.dst[rows], len(flows.endpoints))
     if tcp:
         lane = flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows]
         _, kind = np.unique(lane, return_inverse=True)
@@ -100,7 +100,8 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         kind = classes(octets / messages, c.ONE_SIZE)
         if reduces is not None:  # chunks of one size may still belong to different operations
             _, kind = np.unique(2 * kind + reduces[rows], return_inverse=True)
-    known, of = np.unique(pair * (int(kind.max(initial=0)) + 1) + kind, return_inverse=True)
+    if kind.any():
+        known, of = np.unique(of * (int(kind.max()) + 1) + kind, return_inverse=True)
     start = flows.sent_ns[rows]
     order = np.lexsort((start, of))
     origin = int(start.min()) if len(rows) else 0

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
-from prism.steps._step_program import Period, found_on
-from prism.steps._step_tracking import grouped, settled, tracked
-from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
+from prism.steps._step_tracking import grouped
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.repetition import Examined, repetition_of
 from prism.steps.step_ends import end_of, folded
-from prism.steps.traffic_clock import Clock, clock_of
+from prism.steps.traffic_clock import Clock
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +23,7 @@ class Steps:
     """Segments of a job's time. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `complete`: which
     are complete steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic
     repeats, 0 ... 1. `count`: number of steps in the traffic. `ending`: records whose ends mark the end of steps,
-    bool[records].
+    bool[records]. `examined`: the traffic in which they were found.
     """
 
     times: Floats
@@ -29,22 +31,25 @@ class Steps:
     regular: float
     count: float
     ending: Mask
+    examined: Examined
 
 
-def steps_of(sequences: Sequences) -> Steps | None:
-    """Find the steps of the job to which these sequences belong; None if nothing repeats three times."""
-    found = _repetition(sequences)
-    if found is None:
+def steps_of(sequences: Sequences, earlier: Sequence[Examined] = ()) -> Steps | None:
+    """Find the steps of the job to which these sequences belong; None if nothing repeats three times.
+
+    `earlier`: traffic of the job that was examined before, which is not examined again.
+    """
+    found = repetition_of(sequences, earlier)
+    if found is None or found.period is None:
         return None
-    clock, shown, period = found
-    places = tracked(shown, period.bins)
+    clock, period, places = found.clock, found.period, found.places
     if not _mixed(sequences):
         places = grouped(places, clock)
     if _rounds(sequences, places, clock):
         return None
     bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
     if sequences.bursts:
-        places = settled(places, clock, bins)
+        places = found.settled(places, bins)
     if len(places) < c.LEAST_PLACES:
         return None
     mean = folded(clock, places, sequences)
@@ -63,26 +68,7 @@ def steps_of(sequences: Sequences) -> Steps | None:
     if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], period.regular, clock.parts / usual, lasting[sequences.of])
-
-
-def _repetition(sequences: Sequences) -> tuple[Clock, Clock, Period] | None:
-    """Find the clock of the sequences, the clock that shows their period best, and the period; None if nothing repeats.
-
-    If the traffic of all classes hardly repeats, classes of one size may repeat better: the work of experts varies.
-    """
-    best, examined = None, np.zeros(0, np.int64)
-    for of_one_size in (False, True):
-        picked = chosen(sequences, of_one_size=of_one_size)
-        if len(picked) and not np.array_equal(picked, examined):
-            clock = clock_of(sequences, picked)
-            shown, period = found_on(clock)
-            if period is not None and (best is None or period.regular > best[2].regular):
-                best = clock, shown, period
-        if best is not None and best[2].regular >= c.NEAR_BEST:
-            break
-        examined = picked
-    return best
+    return Steps(times[kept], whole[kept[:-1]], period.regular, clock.parts / usual, lasting[sequences.of], found)
 
 
 def _mixed(sequences: Sequences) -> bool:
@@ -192,7 +178,11 @@ def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
     """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
     if not sequences.bursts:
         return np.ones(len(sequences.of), np.bool_)
-    return np.asarray(clock.places(sequences.end) - clock.places(sequences.start) < bins)
+    edges, full = clock.edges, max(int(bins) - 1, 0)  # a record over `bins` bins covers so many of them completely
+    within = np.asarray(sequences.end - sequences.start < (edges[full:] - edges[: len(edges) - full]).min())
+    long = np.flatnonzero(~within)
+    within[long] = clock.places(sequences.end[long]) - clock.places(sequences.start[long]) < bins
+    return within
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:
@@ -227,9 +217,11 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
     silent = c.SILENT * float(np.median(np.diff(clock.times(at))))
+    examined = ranges(first[1:-1], last[1:-1] + 1)
+    places = np.split(clock.places(until[examined]), np.cumsum(last[1:-1] + 1 - first[1:-1]))
     for k in range(1, len(at) - 1):
         own = slice(int(first[k]), int(last[k]) + 1)
-        off = np.abs(clock.places(until[own]) - at[k]) / near
+        off = np.abs(places[k - 1] - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
         if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual idle time before it

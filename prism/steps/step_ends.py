@@ -49,16 +49,12 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
         step = np.minimum(place.astype(np.int64), len(knots) - 2)
         return step, np.minimum(((place - step) * phases).astype(np.int64), phases - 1)
 
-    middle = np.arange(clock.parts) + 0.5
-    step, phase = phase_of(middle)
-    inside = (middle >= places[0]) & (middle < places[-1])
-    spent = np.full((len(knots) - 1) * phases, np.nan)
-    at = (step * phases + phase)[inside]
-    spent[np.unique(at)] = 0
-    np.add.at(spent, at, clock.spent[inside])
-    usual = spent.reshape(-1, phases)[1:-1]
-    usual = median_known(usual)
-    raw = np.stack([np.bincount(phase[inside], own[inside], phases) for own in clock.density])
+    inside = slice(int(places[0]), int(places[-1]))  # parts of the clock between the first place and the last
+    step, phase = phase_of(np.arange(inside.start, inside.stop) + 0.5)
+    at, size = step * phases + phase, (len(knots) - 1) * phases
+    spent = np.where(np.bincount(at, minlength=size), np.bincount(at, clock.spent[inside], size), np.nan)
+    usual = median_known(spent.reshape(-1, phases)[1:-1])
+    raw = np.stack([np.bincount(phase, own, phases) for own in clock.density[:, inside]])
     moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
     by_kind = np.bincount(sequences.kind, np.bincount(sequences.of, sequences.octets, len(sequences)))
     heavy = by_kind >= c.SMALL * by_kind.sum()
@@ -81,11 +77,10 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
 
 def median_known(spent: Floats) -> Floats:
     """Median of each column over known values; 0 if a column has none."""
-    known = ~np.isnan(spent)
-    out = np.zeros(spent.shape[1])
-    some = known.any(0)
-    out[some] = np.nanmedian(spent[:, some], axis=0)
-    return out
+    count = np.count_nonzero(~np.isnan(spent), axis=0)
+    ordered, column = np.sort(spent, axis=0), np.arange(spent.shape[1])  # unknown values come last
+    middle = (ordered[np.maximum(count - 1, 0) // 2, column] + ordered[count // 2, column]) / 2
+    return np.where(count > 0, middle, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

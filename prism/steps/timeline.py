@@ -11,11 +11,18 @@ from collectors.columns.record import Codes, Flows
 from prism.loops.arrays.edges import sending
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 from prism.steps.record_sequences import Ints, Mask, sequences_of
+from prism.steps.repetition import Examined
 from prism.steps.step_bounds import rank_steps, steps_of
 
 
 def reconstruct(
-    flows: Flows, job: Job, parallelism: Parallelism, *, records: Flows | None = None, of: Codes | None = None
+    flows: Flows,
+    job: Job,
+    parallelism: Parallelism,
+    *,
+    records: Flows | None = None,
+    of: Codes | None = None,
+    examined: Sequence[Examined] = (),
 ) -> Timeline:
     """Reconstruct the timeline of one job, without its events.
 
@@ -31,6 +38,8 @@ def reconstruct(
         The records before they were condensed to `flows`; messages are counted in them.
     of : int[records], optional
         Index of each of `records` in `flows`, −1 for others.
+    examined : sequence of Examined
+        Traffic of the job in which steps were found before; it is not examined again.
 
     Returns
     -------
@@ -43,7 +52,7 @@ def reconstruct(
     members = flows.among(job.endpoints)
     rows = np.flatnonzero(members[flows.src] & members[flows.dst])
     sequences = sequences_of(flows, rows, reduces if parallelism.streams else None)
-    found = steps_of(sequences)
+    found = steps_of(sequences, examined)
     if found is None:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), spans)
     code = {address: i for i, address in enumerate(flows.endpoints)}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Sequences
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,22 +117,24 @@ def _counted(sequences: Sequences, picked: Ints, parts: int) -> Floats:
 
 def _bursts(sequences: Sequences, picked: Ints, parts: int) -> tuple[Floats, Floats]:
     """Times of the edges, and traffic of each sequence between them relative to its mean; bursts move at a constant rate."""
-    knots, rates, moved, under_way = list[Floats](), list[Floats](), list[Floats](), list[Ints]()
+    knots, rates, moved, under_way = list[Floats](), list[Floats](), list[Floats](), list[Mask]()
     for v in picked.tolist():
         own = sequences.records(v)
-        begin, end = sequences.start[own], np.maximum(sequences.end[own], sequences.start[own] + 1)
-        rate = sequences.weight[own] / sequences.weight[own].sum() / (end - begin)
+        begin, weight = sequences.start[own], sequences.weight[own]
+        end = np.maximum(sequences.end[own], begin + 1)
+        rate = weight / weight.sum() / (end - begin)
         at = np.concatenate([begin, end])
-        order = np.argsort(at, kind="stable")
+        order = at.argsort(kind="stable")
         knots.append(at[order].astype(np.float64))
         rates.append(np.concatenate([rate, -rate])[order])
-        under_way.append(np.where(order < len(begin), 1, -1))
-        level = np.cumsum(rates[-1])
-        moved.append(np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(knots[-1]))]))
+        under_way.append(order < len(begin))
+        share = np.zeros(len(at))
+        (rates[-1].cumsum()[:-1] * (knots[-1][1:] - knots[-1][:-1])).cumsum(out=share[1:])
+        moved.append(share)
     at = np.concatenate(knots)
     order = np.argsort(at, kind="stable")
     changes = np.concatenate([weight * own for weight, own in zip(_lifetimes(sequences, picked), rates, strict=True)])[order]
-    idle = np.cumsum(np.concatenate(under_way)[order])[:-1] == 0  # else errors of rounding remain
+    idle = np.cumsum(np.where(np.concatenate(under_way)[order], 1, -1))[:-1] == 0  # else errors of rounding remain
     level = np.where(idle, 0.0, np.cumsum(changes)[:-1])
     progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at[order]))]))
     edges = np.interp(np.arange(parts + 1) / parts, progress, at[order])

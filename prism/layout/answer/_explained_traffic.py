@@ -20,6 +20,7 @@ from prism.evidence.turn_taking import lead
 from prism.layout.constants import Kind
 from prism.layout.search.complete_layout import Hypothesis, Members
 from prism.layout.search.problem import Problem
+from prism.loops.arrays.group_sums import numbered_pairs
 from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
@@ -47,9 +48,7 @@ class Explained:
 def _payload_pairs(flows: Flows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
     """Return the records with payload, the code of each pair (source · endpoints + destination), and the pair of each."""
     payload = np.flatnonzero(~flows.control())
-    code = flows.src[payload].astype(np.int64) * len(flows.endpoints) + flows.dst[payload]
-    known, number = np.unique(code, return_inverse=True)
-    return payload, known, number
+    return payload, *numbered_pairs(flows.src[payload], flows.dst[payload], len(flows.endpoints))
 
 
 def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence[GroupKind]) -> Iterator[Pair]:
@@ -58,10 +57,11 @@ def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence
     kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
     payload, known, number = _payload_pairs(flows)
     moved = np.zeros((len(known), len(kinds)), np.int64)
-    np.add.at(moved, (number, kind_of[of[payload]]), flows.octets[payload])
-    for code, own in zip(known.tolist(), moved, strict=True):
+    np.add.at(moved.reshape(-1), number * len(kinds) + kind_of[of[payload]], flows.octets[payload])
+    main, octets = moved.argmax(axis=1).tolist(), moved.sum(axis=1).tolist()
+    for code, kind, own in zip(known.tolist(), main, octets, strict=True):
         src, dst = divmod(code, len(flows.endpoints))
-        yield Pair(flows.endpoints[src], flows.endpoints[dst], kinds[int(own.argmax())], int(own.sum()))
+        yield Pair(flows.endpoints[src], flows.endpoints[dst], kinds[kind], own)
 
 
 def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows) -> Explained:
@@ -90,6 +90,8 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
 
 def _complete(of: NDArray[np.int32], flows: Flows) -> None:
     """Assign the other payload of a pair to its stream, if all that is known of the pair serves one: what a restart renewed."""
+    if (of >= 0)[~flows.control()].all():
+        return
     payload, known, pair = _payload_pairs(flows)
     stream = of[payload]
     least, most = np.full(len(known), np.iinfo(np.int32).max), np.full(len(known), -1)

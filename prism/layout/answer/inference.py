@@ -17,6 +17,7 @@ from prism.layout.answer.posterior import Answer, alternatives, answers
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
+from prism.steps.repetition import Examined
 from prism.topology import Topology
 
 NOT_EXPLAINED = "no layout explains all of the traffic; this one explains part of it"
@@ -34,11 +35,14 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
+    examined : tuple of Examined
+        The traffic in which steps were found.
     """
 
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
+    examined: tuple[Examined, ...]
 
 
 def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
@@ -74,7 +78,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     others = _alternatives(ranked)
     if first.explains < c.EVEN:
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
-    return Inferred(explained(problem, first.best, confidence, flows), others, _lockstep(problem, first.best))
+    best, lockstep = explained(problem, first.best, confidence, flows), _lockstep(problem, first.best)
+    return Inferred(best, others, lockstep, problem.steps.examined)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:

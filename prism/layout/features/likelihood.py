@@ -4,6 +4,8 @@ constant.
 
 from __future__ import annotations
 
+from statistics import median
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,11 +68,11 @@ def traits(family: Family, share: float) -> dict[str, float]:
 
 
 def _median(family: Family, name: str) -> float:
-    return float(np.median([getattr(one, name) for one in family]))
+    return float(median(getattr(one, name) for one in family))
 
 
 def _median_rhythm(family: Family, name: str) -> float:
-    return float(np.median([getattr(one.rhythm, name) for one in family]))
+    return float(median(getattr(one.rhythm, name) for one in family))
 
 
 def rounds_fit(family: Family, ranks: int) -> float:

@@ -7,6 +7,7 @@ by a factor of two. A group with traffic many times per step beside one reductio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 import numpy as np
 
@@ -32,4 +33,4 @@ def rhythms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> Iterator[t
 
 
 def _median(family: Family, name: str) -> float:
-    return float(np.median([getattr(one.rhythm, name) for one in family]))
+    return float(median(getattr(one.rhythm, name) for one in family))

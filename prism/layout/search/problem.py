@@ -168,13 +168,13 @@ def _recurring(streams: list[Stream]) -> list[Stream]:
     """Keep recurrent streams, as in training. Broadcasts at the start and bulk copies are dropped."""
     if not streams:
         return []
-    low, high = min(float(s.start[0]) for s in streams), max(float(s.start[-1]) for s in streams) + 1
-    out = []
-    for s in streams:
-        moved = np.bincount(((s.start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64), s.octets)
-        if (moved > 0).sum() >= c.LEAST_PARTS and moved.max() < c.ONE_PART * moved.sum():
-            out.append(s)
-    return out
+    start, octets = (np.concatenate([getattr(s, name) for s in streams]) for name in ("start", "octets"))
+    low, high = start.min(), start.max() + 1
+    part = ((start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64)
+    of, size = np.repeat(np.arange(len(streams)), [len(s.rows) for s in streams]), len(streams) * c.PARTS_OF_LIFE
+    moved = np.bincount(of * c.PARTS_OF_LIFE + part, octets, size).reshape(-1, c.PARTS_OF_LIFE)
+    recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) < c.ONE_PART * moved.sum(1))
+    return [s for s, own in zip(streams, recurs.tolist(), strict=True) if own]
 
 
 def per_host(hosts: Sequence[int], present: NDArray[np.bool_]) -> int:

@@ -209,8 +209,8 @@ def shifts(series: Floats, sigma: float, *, least: int, height: float, score: fl
 
 def standing_out(rows: Floats, sigma: float, *, least: int, height: float, score: float) -> dict[int, float]:
     """Return the rows in which `shifts` finds an interval, and the noise of each: `sigma`, or its own if larger."""
-    found = {}
-    for row in may_shift(rows, least=least, height=height):
+    found, high = {}, np.count_nonzero(rows >= height, axis=1)
+    for row in np.flatnonzero(2 * high >= least).tolist():
         noise = max(sigma, spread(np.diff(rows[row])) / float(np.sqrt(2)))
         one = shift(rows[row], noise, least=least, height=height)
         if one is not None and one.score >= score:

@@ -94,6 +94,16 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = c.KEYS) -> t
         room *= 8
 
 
+def numbered_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], n: int) -> tuple[Ints, Places]:
+    """Return the codes `src · n + dst` of the pairs of records, ascending, and the place of each record's pair among them."""
+    number, first = numbered(src, dst)
+    codes = src[first].astype(np.int64) * n + dst[first]
+    order = np.argsort(codes)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    return codes[order], place[number]
+
+
 def ranges(low: Ints, high: Ints) -> Places:
     """Concatenate the ranges from each `low` to before each `high`."""
     size = high - low

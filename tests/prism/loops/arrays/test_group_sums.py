@@ -10,6 +10,7 @@ from prism.loops.arrays.group_sums import (
     distinct,
     latest,
     numbered,
+    numbered_pairs,
     places_in,
     preceding,
     ranges,
@@ -91,3 +92,10 @@ def test_records_come_by_group_and_time(some, ascending):
     order, begins = by_group(group, 4, times)
     assert order.tolist() == np.lexsort([times, group]).tolist()
     assert begins.tolist() == [int((group < k).sum()) for k in range(5)]
+
+
+def test_pairs_are_numbered_in_order_of_their_codes():
+    src, dst = np.array([3, 0, 3, 1], np.int32), np.array([1, 2, 1, 0], np.int32)
+    codes, place = numbered_pairs(src, dst, 4)
+    assert codes.tolist() == [2, 4, 13]
+    assert place.tolist() == [2, 0, 2, 1]
