@@ -36,6 +36,11 @@ class Family(tuple[Communicator, ...]):
         return float(np.median([one.rhythm.messages for one in self]))
 
     @cached_property
+    def runs(self) -> float:
+        """Median number of runs per step."""
+        return float(np.median([one.rhythm.runs for one in self]))
+
+    @cached_property
     def edges(self) -> dict[Pair, float]:
         """Octets by directed pair."""
         out: dict[Pair, float] = defaultdict(float)

@@ -129,6 +129,9 @@ WEIGHTS = {
     "no_replicas": -5,
     "hidden_context": -3.2,  # context parallel that stays inside hosts
     "hidden_experts": -1.3,  # an exchange of experts that stays inside hosts
+    "unseen_experts": -4.5,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
+    "mixed_gradients": -2.5,  # gradients of two sizes, but no experts
+    "hidden_wide": -0.7,  # per doubling of hidden dimensions beyond `USUAL_HIDDEN`
     "inner_apart": -2,  # members of one host in the same plane but not in the same inner group, which leaves the host
     "hints": 1.0,  # log-odds of the operator's hints
 }
@@ -139,6 +142,8 @@ SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
 GATHERED, MOST_RHYTHMS, SEVERAL_BATCHES, THROUGHOUT = 3.0, 2.0, 2.0, 0.3
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST = 8  # ranks
+USUAL_HIDDEN = 4  # ranks of a dimension inside a host
+SEVERAL_SIZES = 0.01  # share of the octets of gradients of another size, from which on they are a collective of their own
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 NOT_OPEN = 0.01  # share of the octets in open rings below which no ring needs silent members
@@ -152,6 +157,7 @@ MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in bench
 MOST_STREAMS, MOST_COMMUNICATORS = 64, 16
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions
+SCALARS = 2.5  # runs per step of such reductions at most: the loss, the norm of the gradients
 # A stream recurs if it moves octets in 3 of 12 parts of the job's time, and less than 0.7 of them in one part.
 PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 

@@ -17,11 +17,10 @@ def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
     Activations and gradients rarely are.
     """
     return any(
-        abs(ratio - round(ratio)) < c.SAME_RATIO * ratio and round(ratio) in c.SIMPLE_RATIOS
+        _simple(max(one.size, other.size) / min(one.size, other.size))
         for one in inner
         for other in reducing
         if one[0].equal and other[0].equal
-        for ratio in (max(one.size, other.size) / min(one.size, other.size),)
     )
 
 
@@ -41,3 +40,19 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
         if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
             (direct if family[0].form == "two clique" else others).update(one.members for one in family)
     return bool(others) and (bool(direct - others) or bool(direct and others - direct))
+
+
+def mixed(reducing: Sequence[Family]) -> bool:
+    """Check whether gradients are reduced in two sizes that are no simple ratio: those of experts, and the others.
+
+    Rounds of one collective have simple ratios. The buckets of one model have one size, or many.
+    """
+    volumes: dict[float, float] = {}  # by a size of each class
+    for stream in (stream for family in reducing for one in family for stream in one.streams if stream.equal):
+        own = next((size for size in volumes if _simple(max(size, stream.size) / min(size, stream.size))), stream.size)
+        volumes[own] = volumes.get(own, 0.0) + stream.volume
+    return sum(volume > c.SEVERAL_SIZES * sum(volumes.values()) for volume in volumes.values()) == 2
+
+
+def _simple(ratio: float) -> bool:
+    return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio and round(ratio) in c.SIMPLE_RATIOS

@@ -17,7 +17,7 @@ from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit
 from prism.layout.features.rhythm_contrasts import rhythms_differ
-from prism.layout.features.size_ratios import algorithms_differ, may_halve, related
+from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -275,6 +275,8 @@ class Scored:
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         inner, reducing = ([self.found[i] for i in self._of(*kinds)] for kinds in (("tp", "cp", "ep"), ("dp", "edp")))
         yield "related_sizes", related(inner, reducing)
+        if not {"ep", "edp"} & set(self.kinds):
+            yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -36,20 +38,36 @@ class Hypothesis:
         return self.placing.cut
 
     def hidden(self) -> Iterator[Hypothesis]:
-        """Yield variants in which ranks of a host are context parallel; that traffic stays inside hosts.
+        """Yield variants in which ranks of a host are context parallel or share experts; that traffic stays inside hosts.
 
         They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
         """
-        if self.layout["cp"] > 1 or not self.placing.regular:
+        if not self.placing.regular:
             return
         hosts = self.placing.hosts
         planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
-        for size in range(2, self.placing.cut[1] + 1):
-            if self.placing.cut[1] % size == 0 and self.layout["dp"] % size == 0:
-                parts = (p[i : i + size] for p in planes for i in range(0, len(p), size))
-                own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for part in parts]
-                less = {**self.layout, "dp": self.layout["dp"] // size, "cp": size}
-                yield replace(self, layout=less, groups=(*self.groups, *own), features={**self.features, "hidden_context": 1.0})
+        inside, data = self.placing.cut[1], self.layout["dp"]
+        for size in (size for size in range(2, inside + 1) if inside % size == data % size == 0):
+            parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
+            wide = {"hidden_wide": float(max(np.log2(size / c.USUAL_HIDDEN), 0))}
+            if self.layout["cp"] == 1:
+                own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
+                yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0, **wide})
+            if self.layout["ep"] == 1:
+                own = [("dp", frozenset(part)) for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
+                yield self._with({"ep": size}, own, {"unseen_experts": 1.0, "mixed_gradients": 0.0, **wide})
+        if self.layout["cp"] == 1:
+            yield from self._context_of_twins()
+
+    def _with(self, sizes: Mapping[str, int], groups: Sequence[tuple[Kind, Members]], features: Mapping[str, float]) -> Hypothesis:
+        return replace(
+            self,
+            layout={**self.layout, **sizes},
+            groups=(*self.groups, *groups),
+            features={**self.features, **features},
+        )
+
+    def _context_of_twins(self) -> Iterator[Hypothesis]:
         size = self.layout["tp"]
         if size == self.cut[0] > 1 and not {"dp", "edp", "tp"} & set(self.kinds):
             plane = {member: own for kind, own in self.groups if kind == "dp" for member in own}

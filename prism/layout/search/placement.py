@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,13 +91,14 @@ def scattered(members: int) -> Placing:
 def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -> Iterator[Placing]:
     """Yield placings of ranks in order of their number, if hosts are then not all divided alike. Members are in order of hosts.
 
-    Megatron-LM numbers tensor ranks first, then data, then pipeline; other orders occur. `suits` accepts or rejects coordinates
-    of all members, int[members, 3].
+    Ranks are numbered host by host, or dealt out to the hosts one after another. Megatron-LM numbers tensor ranks first, then
+    data, then pipeline; other orders occur. `suits` accepts or rejects coordinates of all members, int[members, 3].
     """
-    n, rank, host = len(hosts), np.arange(len(hosts)), np.asarray(hosts, np.int64)
+    n, host = len(hosts), np.asarray(hosts, np.int64)
     known: set[bytes] = set()
     for sizes in cuts(n):
-        for order in permutations(range(3)):
+        orders = dict.fromkeys(tuple(axis for axis in order if sizes[axis] > 1) for order in permutations(range(3)))
+        for order, rank in product(orders, (np.arange(n), _dealt(host))):
             at = np.zeros((n, 4), np.int64)
             left = rank
             for axis in order:
@@ -109,6 +110,17 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
                 known.add(at.tobytes())
                 tensor, data, stages = distinct.max(axis=1).tolist()
                 yield Placing((tensor, data, stages), at, host, regular=False)
+
+
+def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number members as if one was dealt to each host, then the next: the first of every host, then the second."""
+    order = np.argsort(hosts, kind="stable")
+    begins = np.searchsorted(hosts[order], hosts[order])
+    turn = np.empty(len(hosts), np.int64)
+    turn[order] = np.arange(len(hosts)) - begins
+    rank = np.empty(len(hosts), np.int64)
+    rank[np.lexsort((hosts, turn))] = np.arange(len(hosts))
+    return rank
 
 
 def _distinct(at: NDArray[np.int64], hosts: NDArray[np.int64]) -> NDArray[np.int64]:

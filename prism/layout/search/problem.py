@@ -119,8 +119,11 @@ class Problem:
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
     def _weighty(self, found: list[Family]) -> list[Family]:
-        """Keep families with enough octets. Small ones span all dimensions: all ranks reduce the loss."""
-        return [f for f in found if f.octets >= c.WEIGHTY * self.octets][: c.MOST_FAMILIES]
+        """Keep families with enough octets, or with traffic throughout the step.
+
+        Others span all dimensions: all ranks reduce the loss and the norm of the gradients.
+        """
+        return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.runs > c.SCALARS][: c.MOST_FAMILIES]
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:

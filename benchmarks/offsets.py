@@ -1,0 +1,170 @@
+"""Fit the tables of offsets between members of one host (`prism.layout.constants`: OFFSETS, BOUND, ALL_BOUND, NONE_BOUND).
+
+    python -m benchmarks.offsets DIR...
+
+A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. The true groups tell the
+relation of two members of one host. Each origin counts as the root of its number of jobs, and each job's pairs as one pair.
+
+Rows: by relation, the jobs that have it, median and sigma of the offset and of the ratio of jitter to offset, and the share of
+jobs whose members start at the same instant, where steps vary and where they do not. Then the fitted tables. Medians and
+quantiles rather than moments: overlap and stragglers move single pairs far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import origins
+from benchmarks.accuracy import captures, inputs, of_folder
+from benchmarks.sensitivity import cases, evidence
+from prism.evidence.member_graphs import connected
+from prism.layout import constants as c
+from prism.layout.search.problem import Problem
+
+Floats = NDArray[np.float64]
+RELATIONS = {1: "twins", 2: "replicas", 3: "stages", 4: "twins of replicas"}
+ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, two sigmas apart
+
+
+class Pairs(NamedTuple):
+    """The pairs of one relation in one job: log10 of offsets, and of jitters over offsets; which start together."""
+
+    origin: str
+    relation: int
+    uneven: bool  # whether the job's steps vary
+    offset: Floats
+    ratio: Floats
+    bound: NDArray[np.bool_]
+
+
+def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
+    """Return the relation of each pair of members of `problem.lockstep`; 0 for those that a truth does not place."""
+    place = {address: i for i, address in enumerate(problem.members)}
+    rank = {one["rank"]: place[one["ip"]] for one in job["ranks"] if one["ip"] in place}
+    of = {kind: [[rank[r] for r in own if r in rank] for own in groups] for kind, groups in job["groups"].items()}
+    twins, plane, stage = (
+        connected(len(place), _links([own for kind in kinds for own in of.get(kind, ())]))
+        for kinds in (("tp",), ("dp", "cp", "ep"), ("tp", "dp", "cp", "ep"))
+    )
+    seen = problem.lockstep
+    placed = np.isin(np.arange(len(place)), list(rank.values()))
+    twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
+    return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, replica], [0, 3, 1, 2], 4)
+
+
+def _links(groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    return np.array([pair for own in groups for pair in zip(own, own[1:], strict=False)], np.int64).reshape(-1, 2)
+
+
+def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[Pairs]:
+    """Yield the pairs of a job by relation."""
+    seen, relation = problem.lockstep, relations(problem, job)
+    offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
+    ratio = np.maximum(jitter - offset, c.STEADIEST)
+    for one in RELATIONS:
+        of = relation == one
+        if of.any():
+            yield Pairs(origin, one, problem.uneven, offset[of], ratio[of], seen.offset[of] <= c.FINEST)
+
+
+def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float, float]:
+    """Return median and sigma of values of several jobs, each of which counts as given, however many values it has."""
+    every = np.concatenate(values)
+    weight = np.concatenate([np.full(len(own), count / len(own)) for own, count in zip(values, counts, strict=True)])
+    order = np.argsort(every)
+    share = np.cumsum(weight[order]) / weight.sum()
+    low, middle, high = (float(every[order][np.searchsorted(share, part)]) for part in (ONE_SIGMA[0], 0.5, ONE_SIGMA[1]))
+    return middle, (high - low) / 2
+
+
+class Fitted(NamedTuple):
+    """Figures of one relation. `bound`: share of jobs in which it starts together, if steps vary and if not."""
+
+    jobs: int
+    offsets: tuple[float, float, float, float]
+    bound: tuple[float, float]
+
+
+def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, float]]:
+    """Fit the tables: by relation, and the shares of pairs that start together in jobs that are bound, and in others."""
+    out = {}
+    for relation in RELATIONS:
+        own = [one for one in known if one.relation == relation]
+        loose = [(one, ~(one.bound & one.uneven)) for one in own]
+        loose = [(one, rest) for one, rest in loose if rest.any()]
+        if loose:
+            counts = _counts([one for one, _ in loose])
+            offset = quantiles([one.offset[rest] for one, rest in loose], counts)
+            ratio = quantiles([one.ratio[rest] for one, rest in loose], counts)
+            bound = tuple(_share([one for one in own if one.uneven is uneven]) for uneven in (True, False))
+            out[relation] = Fitted(len(own), (*offset, *ratio), (bound[0], bound[1]))
+    within = [[one for one in known if one.uneven and _is_bound(one) is bound] for bound in (True, False)]
+    every, none = (float(np.average([one.bound.mean() for one in own], weights=_counts(own))) if own else 0.5 for own in within)
+    return out, (every, none)
+
+
+def _counts(own: Sequence[Pairs]) -> list[float]:
+    number = Counter(one.origin for one in own)
+    return [number[one.origin] ** -0.5 for one in own]
+
+
+def _is_bound(one: Pairs) -> bool:
+    return bool(one.bound.mean() > 1 / 2)
+
+
+def _share(own: Sequence[Pairs]) -> float:
+    """Share of jobs that are bound, with half a job added on each side: no share is 0 or 1."""
+    counts = _counts(own)
+    return float((np.dot(counts, [_is_bound(one) for one in own]) + 1 / 2) / (sum(counts) + 1))
+
+
+def lines(known: Sequence[Pairs]) -> Iterator[str]:
+    """Format the rows by relation, then the tables."""
+    table, (every, none) = fitted(known)
+    yield f"{'relation':18}{'jobs':>6}" + "".join(f"{name:>9}" for name in ("offset", "sigma", "ratio", "sigma", "bound", "even"))
+    for relation, own in table.items():
+        yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, *own.bound))
+    yield ""
+    yield from ("OFFSETS = {", *(f"    {k}: ({_row(own.offsets)})," for k, own in table.items()), "}")
+    yield f"BOUND = {{{', '.join(f'{k}: ({_row(own.bound)})' for k, own in table.items())}}}"
+    yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"
+
+
+def _row(values: Sequence[float]) -> str:
+    return ", ".join(f"{x:.2f}" for x in values)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the tables; return 2 without input."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.offsets", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
+    asked = parser.parse_args(argv)
+    folders = [f for f in captures([path.resolve() for path in asked.folders]) if inputs(f)]
+    known = [one for folder in folders for one in examples(folder)]
+    if not known:
+        print("no capture with a truth.json there, or none with several members of a host", file=sys.stderr)
+        return 2
+    for text in lines(known):
+        print(text, flush=True)
+    return 0
+
+
+def examples(folder: Path) -> Iterator[Pairs]:
+    """Yield the pairs of the jobs of a capture."""
+    truth = of_folder(folder, folder.name).open()[-1]
+    for case in cases(folder, folder.name):
+        problem = evidence(case)
+        if problem is not None:
+            yield from pairs_of(problem, truth["jobs"][case.name.rpartition(" ")[2]], origins.of_folder(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
