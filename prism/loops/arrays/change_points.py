@@ -109,17 +109,16 @@ def spread(values: Floats, *, floor: float = c.NOISE) -> float:
     return max(c.MAD_TO_SIGMA * float(np.median(np.abs(known - np.median(known)))), floor) if len(known) else floor
 
 
-def shift(series: Floats, sigma: float, *, least: int, height: float, most: int = c.PIECE_STEPS) -> Shift | None:
+def shift(series: Floats, sigma: float, *, least: int, height: float) -> Shift | None:
     """Find the interval of at least `least` steps in which a series is highest beyond chance; None if its median is below
     `height`.
 
     Scan statistic: the interval with the largest (mean − height / 2) · √n. NaN is unknown and ignored. Spikes are clipped to
-    four times `height` or sigma, so that a single one forms no interval. Series longer than `most` are processed in pieces of
-    that length.
+    four times `height` or sigma, so that a single one forms no interval. Long series are processed in pieces.
     """
     best: Shift | None = None
-    for at in range(0, max(len(series), 1), most):
-        part = _highest(series[at : at + most], sigma, least, height)
+    for at in range(0, max(len(series), 1), c.PIECE_STEPS):
+        part = _highest(series[at : at + c.PIECE_STEPS], sigma, least, height)
         if part is not None and (best is None or part.score > best.score):
             best = Shift(part.start + at, part.stop + at, part.height, part.score)
     return best
@@ -129,25 +128,33 @@ def _highest(series: Floats, sigma: float, least: int, height: float) -> Shift |
     """Find the interval with the highest score; if it has holes, its high values define the level that each of its parts
     must reach.
     """
+    start, stop, level, score = _outstanding(np.ascontiguousarray(series), sigma, least, height)
+    return Shift(*trimmed(series, start, stop, least, level / 2), level, score) if level >= height else None
+
+
+@compiled
+def _outstanding(series: Floats, sigma: float, least: int, height: float) -> tuple[int, int, float, float]:
+    """Return the interval of `_highest` with low values at its ends, its median and its score; the median is 0 without one."""
     low = height / 2
     for _ in range(c.TURNS):
         start, stop = _scanned(series, least, low, 4 * max(height, sigma))
         known = series[start:stop][np.isfinite(series[start:stop])]
         above = known[known >= low]
         if len(known) < least:
-            return None
+            break
         if len(above) >= c.FULL * len(known):
-            level = float(np.median(known))
-            score = level * float(np.sqrt(len(known))) / max(sigma, 1e-9)
-            return Shift(*trimmed(series, start, stop, least, level / 2), level, score) if level >= height else None
+            level = np.median(known)
+            return start, stop, level, level * np.sqrt(len(known)) / max(sigma, 1e-9)
         if len(above) < least or np.median(above) / 2 <= low:
-            return None
-        low = float(np.median(above)) / 2
-    return None
+            break
+        low = np.median(above) / 2
+    return 0, 0, 0.0, 0.0
 
 
 def trimmed(series: Floats, start: int, stop: int, least: int, low: float) -> tuple[int, int]:
     """Remove values below `low` at both ends of an interval; unchanged if fewer than `least` steps remained."""
+    if series[start] >= low and series[stop - 1] >= low:
+        return start, stop
     inside = series[start:stop]
     high, below = np.flatnonzero(inside >= low), np.flatnonzero(inside < low)
     if not len(high):
@@ -209,10 +216,15 @@ def shifts(series: Floats, sigma: float, *, least: int, height: float, score: fl
 
 def standing_out(rows: Floats, sigma: float, *, least: int, height: float, score: float) -> dict[int, float]:
     """Return the rows in which `shifts` finds an interval, and the noise of each: `sigma`, or its own if larger."""
-    found, high = {}, np.count_nonzero(rows >= height, axis=1)
-    for row in np.flatnonzero(2 * high >= least).tolist():
-        noise = max(sigma, spread(np.diff(rows[row])) / float(np.sqrt(2)))
-        one = shift(rows[row], noise, least=least, height=height)
-        if one is not None and one.score >= score:
+    found = {}
+    some = np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
+    changes = np.diff(rows[some], axis=1)
+    changes[~np.isfinite(changes)] = np.nan
+    spreads = c.MAD_TO_SIGMA * _quantiles(np.abs(changes - _quantiles(changes, 0.5)[:, None]), 0.5)
+    noises = np.maximum(sigma, np.fmax(spreads, c.NOISE) / np.sqrt(2))
+    for row, noise in zip(some, noises.tolist(), strict=True):
+        pieces = (rows[row, at : at + c.PIECE_STEPS] for at in range(0, rows.shape[1], c.PIECE_STEPS))
+        parts = (_outstanding(np.ascontiguousarray(piece), noise, least, height) for piece in pieces)
+        if any(level >= height and reached >= score for _, _, level, reached in parts):
             found[row] = noise
     return found

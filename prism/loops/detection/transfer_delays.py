@@ -67,8 +67,8 @@ def usual(
             for side in range(2):
                 if shown[side]:
                     place = start[k] + parts[side] * (end[k] - start[k])
-                    late[side, k] = place - np.median(known[side, : shown[side]])
-                rested[side, k] = np.median(known[2 + side, :n]) if n else 0.0
+                    late[side, k] = place - middle(known[side], shown[side])
+                rested[side, k] = middle(known[2 + side], n) if n else 0.0
     return late, rested
 
 
@@ -89,6 +89,18 @@ def counterpart(
         same += 1
     way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
     return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
+
+
+@compiled
+def middle(values: Floats, n: int) -> float:
+    """Sort the first `n` values in place and return their median. Few values: insertion is faster than to select one."""
+    for i in range(1, n):
+        value, j = values[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+    return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
 
 
 @compiled

@@ -103,7 +103,7 @@ def test_a_job_that_ends_after_forwards_alone_is_no_crash():
 @pytest.mark.parametrize("before", [True, False])
 def test_who_had_closed_when_the_others_began_the_step_went_away(before):
     """Forward passes continue without the rank; ranks in forward passes close after them."""
-    wire = training(dp=4, pp=2, micro=4, wire=Wire(tcp=True))
+    wire = training(dp=4, pp=2, micro=4, wire=Wire(tcp=True), pause=lambda *_: 40.0)
     last = max(row["end_ns"] for row in wire.rows)
     for peer in range(8):
         if peer != 6:

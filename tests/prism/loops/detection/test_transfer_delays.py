@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import idle, inherited_delays, note, usual
+from prism.loops.detection.transfer_delays import idle, inherited_delays, middle, note, usual
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
@@ -52,6 +52,11 @@ def test_a_turn_is_not_compared_with_itself():
     late, known = usual(begin, 2, np.array([0]), share, time, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
     assert np.isnan(late[:, 0]).all()
     assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
+
+
+@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
+def test_the_median_of_the_first_values(values):
+    assert middle(np.array([*values, 0.0]), len(values)) == np.median(values)
 
 
 def chain(late, *, circle=-1, soon=0.0):
