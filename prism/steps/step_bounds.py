@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
 from prism.steps._step_tracking import grouped
+from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
-from prism.steps.repetition import Examined, repetition_of
 from prism.steps.step_ends import end_of, folded
 from prism.steps.traffic_clock import Clock
 
