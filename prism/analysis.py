@@ -28,9 +28,9 @@ from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.layout.answer.inference import infer_layout, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
+from prism.steps.examined_traffic import Examined
 from prism.steps.job_events import after_pauses, events, uneven
 from prism.steps.phases.rank_phases import phases
-from prism.steps.repetition import Examined
 from prism.steps.timeline import reconstruct
 from prism.topology import Topology
 from prism.tracking.identity import distinct

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from prism.evidence.streams import Stream
 from prism.steps import step_bounds as bounds
 from prism.steps.constants import ONE_SIZE, ONE_VOLUME
+from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Sequences, classes
-from prism.steps.repetition import Examined
 
 Floats = NDArray[np.float64]
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
+from prism.loops.arrays.group_sums import by_time, numbered_pairs
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -117,16 +118,16 @@ def _part(s: Stream, own: NDArray[np.bool_], *, equal: bool) -> Stream:
 
 
 def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
-    place = np.full(len(flows.endpoints), -1)
+    place = np.full(len(flows.endpoints), -1, np.int32)
     code = {address: i for i, address in enumerate(flows.endpoints)}
     for i, address in enumerate(members):
         if address in code:
             place[code[address]] = i
     rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
-    pair = place[flows.src[rows]] * len(members) + place[flows.dst[rows]]
-    start = (flows.sent_ns[rows] - origin).astype(np.float64)
-    order = np.lexsort((start, pair))
-    rows, pair, start = rows[order], pair[order], start[order]
+    pairs, number = numbered_pairs(place[flows.src[rows]], place[flows.dst[rows]], len(members))
+    sent = flows.sent_ns[rows]
+    order = by_time(number, len(pairs), sent)
+    rows, pair, start = rows[order], pairs[number[order]], (sent[order] - origin).astype(np.float64)
     source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)
     octets = flows.octets[rows].astype(np.float64)

@@ -236,7 +236,10 @@ def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
 
 def _numbered(keys: NDArray[np.int64]) -> Codes:
     """Number each row; equal rows get equal numbers."""
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    order = np.lexsort(keys.T[::-1])
+    ordered, out = keys[order], np.empty(len(keys), np.int32)
+    out[order] = np.cumsum(np.append(False, (ordered[1:] != ordered[:-1]).any(axis=1)))[: len(keys)]
+    return out
 
 
 def _split(kinds: Codes) -> Codes:

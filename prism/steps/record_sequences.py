@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import TCP, Flows
-from prism.loops.arrays.group_sums import numbered_pairs
+from prism.loops.arrays.group_sums import by_time, numbered_pairs
 from prism.steps import constants as c
 
 Ints = NDArray[np.int64]
@@ -58,8 +59,9 @@ class Sequences:
         """Slice of one sequence's records in the columns."""
         return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
+    @cached_property
     def lasting(self) -> Mask:
-        """Select sequences that recur through the job; broadcasts at the start and control connections do not."""
+        """Sequences that recur through the job; broadcasts at the start and control connections do not."""
         parts = c.PARTS_OF_LIFE
         part = self.start * parts // self.life
         moved = np.bincount(self.of * parts + part, self.octets, len(self) * parts).reshape(-1, parts)
@@ -103,7 +105,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     if kind.any():
         known, of = np.unique(of * (int(kind.max()) + 1) + kind, return_inverse=True)
     start = flows.sent_ns[rows]
-    order = np.lexsort((start, of))
+    order = by_time(of, len(known), start)
     origin = int(start.min()) if len(rows) else 0
     of, rows = of[order], rows[order]
     begins = np.searchsorted(of, np.arange(len(known) + 1))
@@ -176,7 +178,7 @@ def chosen(sequences: Sequences, *, of_one_size: bool = False, max_sequences: in
     Only classes `of_one_size`, or also those with many octets. Work that varies (tokens of experts) has any size and may have
     no period.
     """
-    lasting = np.flatnonzero(sequences.lasting() & _even(sequences, of_one_size)[sequences.kind])
+    lasting = np.flatnonzero(sequences.lasting & _even(sequences, of_one_size)[sequences.kind])
     kinds = np.unique(sequences.kind[lasting])
     each = max(2, max_sequences // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]

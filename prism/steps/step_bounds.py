@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
 from prism.steps._step_tracking import grouped
+from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
-from prism.steps.repetition import Examined, repetition_of
 from prism.steps.step_ends import end_of, folded
 from prism.steps.traffic_clock import Clock
 
@@ -57,7 +57,7 @@ def steps_of(sequences: Sequences, earlier: Sequence[Examined] = ()) -> Steps | 
     usual = float(np.median(np.diff(places)))
     at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase, clock.parts), clock, usual)
     near = max(c.NEAR_BINS, c.NEAR * usual)
-    lasting, within = sequences.lasting() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
+    lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
     idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
@@ -82,7 +82,7 @@ def _mixed(sequences: Sequences) -> bool:
 
 def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
     """Check for rounds of a ring: fewer messages per pair than the ring has rounds, and no idle time between most of them."""
-    own = np.flatnonzero(sequences.lasting())
+    own = np.flatnonzero(sequences.lasting)
     pair, back = ((a[own] << 32) + b[own] for a, b in ((sequences.src, sequences.dst), (sequences.dst, sequences.src)))
     if sequences.bursts or len(np.unique(sequences.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
         return False

@@ -10,8 +10,8 @@ import numpy as np
 from collectors.columns.record import Codes, Flows
 from prism.loops.arrays.edges import sending
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
+from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Ints, Mask, sequences_of
-from prism.steps.repetition import Examined
 from prism.steps.step_bounds import rank_steps, steps_of
 
 

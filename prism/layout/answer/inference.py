@@ -17,7 +17,7 @@ from prism.layout.answer.posterior import Answer, alternatives, answers
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
-from prism.steps.repetition import Examined
+from prism.steps.examined_traffic import Examined
 from prism.topology import Topology
 
 NOT_EXPLAINED = "no layout explains all of the traffic; this one explains part of it"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from prism.steps.repetition import repetition_of
+from prism.steps.examined_traffic import repetition_of
 from prism.steps.step_bounds import steps_of
 from tests.prism.steps.made import buckets, sequences
 
