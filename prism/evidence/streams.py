@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
-from prism.loops.arrays.group_sums import by_time, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, numbered_pairs
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -126,7 +126,7 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
     rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
     pairs, number = numbered_pairs(place[flows.src[rows]], place[flows.dst[rows]], len(members))
     sent = flows.sent_ns[rows]
-    order = by_time(number, len(pairs), sent)
+    order, _ = by_group(number.astype(np.int32), len(pairs), sent)
     rows, pair, start = rows[order], pairs[number[order]], (sent[order] - origin).astype(np.float64)
     source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)

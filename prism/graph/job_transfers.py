@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
-from prism.loops.arrays.group_sums import by_time, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 
@@ -68,7 +68,7 @@ def transfers_of(view: Steps) -> Transfers:
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
     known = large[lane]
     rows, src, dst, lane, pairs = rows[known], src[known], dst[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
-    order = by_time(lane, len(pairs), flows.start_ns[rows])
+    order, _ = by_group(lane.astype(np.int32), len(pairs), flows.start_ns[rows])
     rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
     step = _steps(lane, flows.octets[rows].astype(np.float64), view.step_at(rows), len(pairs), steps)
     known = step < steps

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import TCP, Flows
-from prism.loops.arrays.group_sums import by_time, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, numbered_pairs
 from prism.steps import constants as c
 
 Ints = NDArray[np.int64]
@@ -105,7 +105,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     if kind.any():
         known, of = np.unique(of * (int(kind.max()) + 1) + kind, return_inverse=True)
     start = flows.sent_ns[rows]
-    order = by_time(of, len(known), start)
+    order, _ = by_group(of.astype(np.int32), len(known), start)
     origin = int(start.min()) if len(rows) else 0
     of, rows = of[order], rows[order]
     begins = np.searchsorted(of, np.arange(len(known) + 1))

@@ -59,7 +59,9 @@ class Hypothesis:
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
 
-    def _with(self, sizes: Mapping[str, int], groups: Sequence[tuple[Kind, Members]], features: Mapping[str, float]) -> Hypothesis:
+    def _with(
+        self, sizes: Mapping[str, int], groups: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
+    ) -> Hypothesis:
         return replace(
             self,
             layout={**self.layout, **sizes},

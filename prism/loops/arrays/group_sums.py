@@ -104,11 +104,6 @@ def numbered_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], n: int) -> tu
     return codes[order], place[number]
 
 
-def by_time(groups: NDArray[np.integer[Any]], n: int, times: Ints) -> Places:
-    """Order records by group (0 … n − 1), then by time; stable."""
-    return counted(groups.astype(np.int32), n, in_order(times))[0]
-
-
 def ranges(low: Ints, high: Ints) -> Places:
     """Concatenate the ranges from each `low` to before each `high`."""
     size = high - low

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from prism.loops.arrays.group_sums import (
     by_group,
-    by_time,
     counted,
     distinct,
     latest,
@@ -100,9 +99,3 @@ def test_pairs_are_numbered_in_order_of_their_codes():
     codes, place = numbered_pairs(src, dst, 4)
     assert codes.tolist() == [2, 4, 13]
     assert place.tolist() == [2, 0, 2, 1]
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=60))
-def test_records_are_in_order_of_group_and_time(some):
-    groups, times = np.array(some, np.int64).reshape(-1, 2).T
-    assert by_time(groups, 5, times.copy()).tolist() == np.lexsort((times, groups)).tolist()
