@@ -6,8 +6,8 @@ A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `
 relation of two members of one host. Each origin counts as the root of its number of jobs, and each job's pairs as one pair.
 
 Rows: by relation, the jobs that have it, median and sigma of the offset and of the ratio of jitter to offset, and the share of
-jobs whose members start at the same instant, where steps vary and where they do not. Then the fitted tables. Medians and
-quantiles rather than moments: overlap and stragglers move single pairs far.
+jobs whose members start at the same instant. Then the fitted tables. Medians and quantiles rather than moments: overlap and
+stragglers move single pairs far. Jobs whose steps do not vary are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +40,6 @@ class Pairs(NamedTuple):
 
     origin: str
     relation: int
-    uneven: bool  # whether the job's steps vary
     offset: Floats
     ratio: Floats
     bound: NDArray[np.bool_]
@@ -61,18 +61,20 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
 
 
 def _links(groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    return np.array([pair for own in groups for pair in zip(own, own[1:], strict=False)], np.int64).reshape(-1, 2)
+    return np.array([pair for own in groups for pair in pairwise(own)], np.int64).reshape(-1, 2)
 
 
 def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[Pairs]:
-    """Yield the pairs of a job by relation."""
+    """Yield the pairs of a job by relation; none if its steps do not vary."""
+    if not problem.uneven:
+        return
     seen, relation = problem.lockstep, relations(problem, job)
     offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
     ratio = np.maximum(jitter - offset, c.STEADIEST)
     for one in RELATIONS:
         of = relation == one
         if of.any():
-            yield Pairs(origin, one, problem.uneven, offset[of], ratio[of], seen.offset[of] <= c.FINEST)
+            yield Pairs(origin, one, offset[of], ratio[of], seen.offset[of] <= c.FINEST)
 
 
 def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float, float]:
@@ -86,11 +88,11 @@ def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float,
 
 
 class Fitted(NamedTuple):
-    """Figures of one relation. `bound`: share of jobs in which it starts together, if steps vary and if not."""
+    """Figures of one relation. `bound`: share of jobs in which its members start together."""
 
     jobs: int
     offsets: tuple[float, float, float, float]
-    bound: tuple[float, float]
+    bound: float
 
 
 def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, float]]:
@@ -98,15 +100,13 @@ def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, floa
     out = {}
     for relation in RELATIONS:
         own = [one for one in known if one.relation == relation]
-        loose = [(one, ~(one.bound & one.uneven)) for one in own]
-        loose = [(one, rest) for one, rest in loose if rest.any()]
+        loose = [(one, ~one.bound) for one in own if not one.bound.all()]
         if loose:
             counts = _counts([one for one, _ in loose])
             offset = quantiles([one.offset[rest] for one, rest in loose], counts)
             ratio = quantiles([one.ratio[rest] for one, rest in loose], counts)
-            bound = tuple(_share([one for one in own if one.uneven is uneven]) for uneven in (True, False))
-            out[relation] = Fitted(len(own), (*offset, *ratio), (bound[0], bound[1]))
-    within = [[one for one in known if one.uneven and _is_bound(one) is bound] for bound in (True, False)]
+            out[relation] = Fitted(len(own), (*offset, *ratio), _share(own))
+    within = [[one for one in known if _is_bound(one) is bound] for bound in (True, False)]
     every, none = (float(np.average([one.bound.mean() for one in own], weights=_counts(own))) if own else 0.5 for own in within)
     return out, (every, none)
 
@@ -129,17 +129,14 @@ def _share(own: Sequence[Pairs]) -> float:
 def lines(known: Sequence[Pairs]) -> Iterator[str]:
     """Format the rows by relation, then the tables."""
     table, (every, none) = fitted(known)
-    yield f"{'relation':18}{'jobs':>6}" + "".join(f"{name:>9}" for name in ("offset", "sigma", "ratio", "sigma", "bound", "even"))
+    titles = ("offset", "sigma", "ratio", "sigma", "bound")
+    yield f"{'relation':18}{'jobs':>6}" + "".join(f"{title:>9}" for title in titles)
     for relation, own in table.items():
-        yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, *own.bound))
+        yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, own.bound))
     yield ""
-    yield from ("OFFSETS = {", *(f"    {k}: ({_row(own.offsets)})," for k, own in table.items()), "}")
-    yield f"BOUND = {{{', '.join(f'{k}: ({_row(own.bound)})' for k, own in table.items())}}}"
+    yield from ("OFFSETS = {", *(f"    {k}: ({', '.join(f'{x:.2f}' for x in own.offsets)})," for k, own in table.items()), "}")
+    yield f"BOUND = {{{', '.join(f'{k}: {own.bound:.2f}' for k, own in table.items())}}}"
     yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"
-
-
-def _row(values: Sequence[float]) -> str:
-    return ", ".join(f"{x:.2f}" for x in values)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

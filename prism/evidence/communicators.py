@@ -104,8 +104,8 @@ class Communicator:
 
     @property
     def equal(self) -> bool:
-        """Whether its messages have one size."""
-        return 2 * sum(s.equal for s in self.streams) > len(self.streams)
+        """Whether most of its octets move in messages of one size."""
+        return 2 * sum(s.volume for s in self.streams if s.equal) > sum(s.volume for s in self.streams)
 
 
 def _is_double(one: Stream, other: Stream) -> bool:

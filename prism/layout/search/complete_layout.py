@@ -47,10 +47,11 @@ class Hypothesis:
         hosts = self.placing.hosts
         planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
         inside, data = self.placing.cut[1], self.layout["dp"]
-        for size in (size for size in range(2, inside + 1) if inside % size == data % size == 0):
+        among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
+        for size in (size for size in range(2, min(among, data) + 1) if among % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
             wide = {"hidden_wide": float(max(np.log2(size / c.USUAL_HIDDEN), 0))}
-            if self.layout["cp"] == 1:
+            if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0, **wide})
             if self.layout["ep"] == 1:
@@ -60,14 +61,10 @@ class Hypothesis:
             yield from self._context_of_twins()
 
     def _with(
-        self, sizes: Mapping[str, int], groups: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
+        self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
     ) -> Hypothesis:
-        return replace(
-            self,
-            layout={**self.layout, **sizes},
-            groups=(*self.groups, *groups),
-            features={**self.features, **features},
-        )
+        layout, groups = {**self.layout, **sizes}, (*self.groups, *more)
+        return replace(self, layout=layout, groups=groups, features={**self.features, **features})
 
     def _context_of_twins(self) -> Iterator[Hypothesis]:
         size = self.layout["tp"]

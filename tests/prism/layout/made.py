@@ -29,6 +29,6 @@ def tensor_and_data(hosts=4, per_host=4, steps=8, rail_ms=0.05):
     later = [rail * rail_ms for rail in range(per_host)] if isinstance(rail_ms, int | float) else rail_ms
     for step in range(steps):
         for rail in range(per_host):
-            at = step * 200 + 120 + later[rail] + float(wire.rng.normal(0, 0.01))
+            at = step * 200 + 120 + later[rail] + float(wire.rng.normal(0, 0.05))
             wire.ring([h * per_host + rail for h in range(hosts)], at, 4_000_000)
     return wire

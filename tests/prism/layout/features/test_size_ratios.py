@@ -1,4 +1,4 @@
-from prism.layout.features.size_ratios import algorithms_differ, may_halve, related
+from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -46,3 +46,10 @@ def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
     assert may_halve(pair, [0, 1])
     assert not may_halve(pair, [0, 1, 2])
     assert not may_halve(family(4_000_000), [0, 1, 2, 3])
+
+
+def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
+    assert mixed([family(4_000_000), family(930_000)])
+    assert not mixed([family(4_000_000), family(2_000_000)])
+    assert not mixed([family(4_000_000), family(930_000), family(1_710_000)])
+    assert not mixed([])

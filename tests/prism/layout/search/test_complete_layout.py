@@ -13,7 +13,9 @@ def test_data_parallel_ranks_of_a_host_may_be_context_parallel():
     """What they exchange is not on the wire, so it is as likely as such jobs are usual."""
     _, found = asked(tensor_and_data(hosts=4, per_host=2), 2)
     whole = next(one.best for one in found if one.best.layout["dp"] == 8)
-    (other,) = whole.hidden()
+    other, experts = whole.hidden()
+    assert (experts.layout["dp"], experts.layout["ep"]) == (8, 2)
+    assert {members for kind, members in experts.groups if len(members) == 4} == {frozenset(range(k, 8, 2)) for k in range(2)}
     assert (other.layout["dp"], other.layout["cp"]) == (4, 2)
     assert other.score < whole.score
     assert {members for kind, members in other.groups if kind == "cp"} == {frozenset({2 * h, 2 * h + 1}) for h in range(4)}

@@ -48,3 +48,14 @@ def test_more_streams_than_can_be_compared_are_not_looked_at(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(constants, name, most)
             assert problem_of(wire.flows(), wire.endpoints, placed) is None
+
+
+def test_little_traffic_counts_if_it_moves_throughout_the_step():
+    wire = data_parallel(hosts=4, layers=1, octets=400_000_000)
+    for step in range(8):
+        for layer in range(10):
+            for a, b in ((0, 1), (2, 3)):
+                wire.send(a, b, step * 200 + 10 * layer, 2_000)
+                wire.send(b, a, step * 200 + 10 * layer, 2_000)
+    found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, 1))
+    assert [one.octets < constants.WEIGHTY * found.octets for one in found.families] == [False, True]
