@@ -106,11 +106,18 @@ class Delays:
 def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
     """Compute delays against the job's own quickest steps; None if too few steps are known."""
     took = view.durations
-    known = np.flatnonzero(np.isfinite(took) & (took > 0))
+    known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
     model = known[_quick(took[known])].astype(np.int64)
     return _delays(view, transfers, model, np.nan_to_num(took - np.median(took[model])))
+
+
+def _cut_off(view: Steps) -> NDArray[np.bool_]:
+    """Mark the first and the last step if they have fewer octets than any step between: the records hold a part of them."""
+    moved = view.volumes.sum(axis=0)
+    inner = moved[1:-1].min(initial=np.inf)
+    return np.asarray(moved < (1 - c.WHOLE) * inner) if np.isfinite(inner) else np.zeros(len(moved), np.bool_)
 
 
 def _quick(took: Floats) -> Ints:

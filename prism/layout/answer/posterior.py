@@ -40,7 +40,8 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     Returns
     -------
     list of Answer
-        The most probable first; empty if there is no hypothesis. Probabilities sum to 1.
+        The most probable first; empty if no hypothesis is complete. Probabilities sum to 1, less those of layouts whose
+        dimensions do not multiply to the members: these are left out.
     """
 
     def hinted(one: Hypothesis) -> Hypothesis:
@@ -58,7 +59,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
         key = (*one.layout.items(), one.members)
         merged.setdefault(key, []).append(weight)
         first.setdefault(key, one)
-    out = [Answer(sum(weights), first[key], _explains(first[key])) for key, weights in merged.items()]
+    out = [Answer(sum(weights), first[key], _explains(first[key])) for key, weights in merged.items() if _is_whole(first[key])]
     return sorted(out, key=lambda one: -one.probability)
 
 
@@ -80,9 +81,8 @@ def _explains(one: Hypothesis) -> float:
 
 
 def alternatives(found: Sequence[Answer]) -> Sequence[Answer]:
-    """Return the other complete layouts that the traffic cannot exclude, the likeliest first."""
-    others = [one for one in found[1:] if one.probability >= c.LEAST_SAID and _is_whole(one.best)]
-    return others[: c.MOST_ALTERNATIVES]
+    """Return the other layouts that the traffic cannot exclude, the likeliest first."""
+    return [one for one in found[1:] if one.probability >= c.LEAST_SAID][: c.MOST_ALTERNATIVES]
 
 
 def _is_whole(one: Hypothesis) -> bool:

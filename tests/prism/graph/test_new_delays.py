@@ -1,5 +1,7 @@
 """Test where new delays arise, which ranks inherit them, and step times without them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,13 @@ def test_one_quick_step_says_what_is_usual_where_all_others_are_slow_alike(first
     work = lambda step, rank: 35.0 if rank == RANK and step >= first else 20.0  # noqa: E731
     view = seen(training(dp=8, steps=9, work=work).flows(placed(8)), placed(8))
     assert against_steps(view, transfers_of(view)).model.tolist() == model
+
+
+def test_a_last_step_of_which_a_part_is_recorded_does_not_say_what_is_usual():
+    flows = training(dp=8, steps=9, work=lambda step, _: 20.0 if step < 8 else 5.0).flows(placed(8))
+    view = seen(flows, placed(8))
+    assert 8 in against_steps(view, transfers_of(view)).model
+    last = view.flows.start_ns > view.ends[7]
+    part = replace(view.flows, octets=np.where(last, view.flows.octets // 2, view.flows.octets))
+    cut = replace(view, flows=part)
+    assert 8 not in against_steps(cut, transfers_of(cut)).model
