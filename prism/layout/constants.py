@@ -71,7 +71,7 @@ BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 FINEST = 1e-5  # share of a step; smaller differences are clock errors
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins, of which 300 show offsets.
+# the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins.
 OFFSETS = {
     1: (-3.73, 1.21, 0.27, 0.49),
     2: (-2.87, 1.10, -0.00, 1.26),
