@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -45,10 +47,14 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
 def mixed(reducing: Sequence[Family]) -> bool:
     """Check whether gradients are reduced in two sizes that are no simple ratio: those of experts, and the others.
 
-    Rounds of one collective have simple ratios. The buckets of one model have one size, or many.
+    Rounds of one collective have simple ratios. The buckets of one model have one size, or many. If the largest size is a power
+    of two, messages may be cut there, and a smaller size may be the rest of one.
     """
     volumes: dict[float, float] = {}  # by a size of each class
-    for stream in (stream for family in reducing for one in family for stream in one.streams if stream.equal):
+    streams = [stream for family in reducing for one in family for stream in one.streams if stream.equal]
+    if np.log2(max((stream.size for stream in streams), default=1)) % 1 == 0:
+        return False
+    for stream in streams:
         own = next((size for size in volumes if _simple(max(size, stream.size) / min(size, stream.size))), stream.size)
         volumes[own] = volumes.get(own, 0.0) + stream.volume
     return sum(volume > c.SEVERAL_SIZES * sum(volumes.values()) for volume in volumes.values()) == 2

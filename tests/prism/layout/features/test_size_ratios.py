@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from tests.prism.evidence.made import Wire, evidence
 
@@ -53,3 +55,12 @@ def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
     assert not mixed([family(4_000_000), family(2_000_000)])
     assert not mixed([family(4_000_000), family(930_000), family(1_710_000)])
     assert not mixed([])
+
+
+def test_the_rest_of_a_message_that_is_cut_at_a_power_of_two_is_no_second_kind_of_gradients():
+    def of_sizes(*sizes):
+        return [SimpleNamespace(streams=[SimpleNamespace(equal=True, size=size, volume=size * 10) for size in sizes])]
+
+    assert mixed([of_sizes(3_000_000, 1_100_000)])
+    assert not mixed([of_sizes(1 << 20, 380_000)])
+    assert not mixed([of_sizes(3_000_000, 1_500_000)]), "rounds of one collective"

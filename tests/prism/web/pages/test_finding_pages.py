@@ -26,7 +26,7 @@ def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
     expect(page.locator("#suspects li").first).to_contain_text("server5")
     expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")
     expect(page.locator("#pictures canvas:not(.ramp)")).to_have_count(3)
-    expect(page.locator("#evidence")).to_contain_text("646 ms")
+    expect(page.locator("#evidence")).to_contain_text("587 ms")
     expect(page.locator("#compared tbody tr").first).to_contain_text("10.10.5.1")
     page.get_by_role("button", name="Copy link").click()  # where nothing may be copied, the link is shown
     page.wait_for_function(

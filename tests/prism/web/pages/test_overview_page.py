@@ -23,7 +23,7 @@ def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
     for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "26 GPU-s", "▲ 1"):
         expect(row).to_contain_text(text)
     expect(row.locator(".spark polyline")).to_have_count(1)
-    expect(page.locator("#newest .claim")).to_contain_text("own work before its transfers takes 646 ms")
+    expect(page.locator("#newest .claim")).to_contain_text("own work before its transfers takes 587 ms")
     assert page.locator("#fabric canvas").evaluate(COLOURS) > 3
     assert page.evaluate(NAMELESS) == []
 
