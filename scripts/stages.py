@@ -22,6 +22,9 @@ GROUPS = {
     "commands": ["tests/prism/cli", "tests/prism/past"],
     "analysis": [f"tests/prism/{folder}" for folder in ("diagnosis", "evidence", "graph", "jobs", "layout", "loops", "steps")],
     "packets": ["tests/collectors/aggregation", "tests/collectors/compilation", "tests/collectors/packets"],
+    "records": [
+        f"tests/collectors/{folder}" for folder in ("clickhouse", "columns", "exports", "formats", "recorded_exports", "store")
+    ],
     "benchmarks": ["tests/benchmarks"],
 }
 PYTEST = "pytest -p no:cacheprovider"
