@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from prism.diagnosis.assessment.confidence import completeness
+from prism.diagnosis.attribution.combined_findings import combine_findings
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.confirmation import combine_findings
 from prism.diagnosis.attribution.verdicts import findings
 from prism.model import Severity
 from tests.prism.faults import case, claims_of
