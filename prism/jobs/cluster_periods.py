@@ -93,16 +93,33 @@ def constant(edges: Sequence[Edge], marks: Ints) -> float:
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Select edges with equal octets in each step."""
-    steps = len(marks) - 1
-    number = np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges])
-    step = np.searchsorted(marks, np.concatenate([edge.start for edge in edges]), "right") - 1
-    inside = (step >= 0) & (step < steps)
-    octets = np.concatenate([edge.octets for edge in edges])[inside]
-    moved = np.bincount(number[inside] * steps + step[inside], octets, len(edges) * steps).reshape(-1, steps)
+    """Select edges with equal octets in each step; the steps of an edge begin in its longest pause."""
+    steps, count = len(marks) - 1, len(edges)
+    number = np.repeat(np.arange(count), [len(edge.rows) for edge in edges])
+    start, octets = (np.concatenate([getattr(edge, name) for edge in edges]) for name in ("start", "octets"))
+    inside = (start >= marks[0]) & (start < marks[-1])
+    number, octets = number[inside], octets[inside]
+    place = np.interp(start[inside], marks, np.arange(steps + 1.0))
+    step = np.floor(place - _longest_pauses(number, place % 1, count)[number]).astype(np.int64)
+    whole = (step >= 0) & (step < steps - 1)
+    moved = np.bincount(number[whole] * steps + step[whole], octets[whole], count * steps).reshape(count, steps)[:, :-1]
     usual = np.median(moved, axis=1)
     differ = np.median(np.abs(moved - usual[:, None]), axis=1)
     return np.asarray((usual > 0) & (differ <= c.EQUAL * usual))
+
+
+def _longest_pauses(number: Ints, place: Floats, count: int) -> Floats:
+    """Middle of the longest pause within the step of each of `count` edges; records have an edge and a place in the step."""
+    out = np.zeros(count)
+    if len(number):
+        order = np.lexsort((place, number))
+        number, place = number[order], place[order]
+        last = np.flatnonzero(np.append(number[1:] != number[:-1], True))
+        following = np.append(place[1:], 0)
+        following[last] = place[np.append(0, last[:-1] + 1)] + 1
+        longest = np.lexsort((following - place, number))[last]
+        out[number[longest]] = (place[longest] + following[longest]) / 2 % 1
+    return out
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
