@@ -65,8 +65,8 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
 def _fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> float:
     """Evidence for a number of ranks: the messages per step of each edge and size that fit it, each by how rarely they would.
 
-    A ring takes n − 1 rounds, or n if a library also sends the own block; half of them to each neighbour if blocks go both ways,
-    and a quarter if two blocks go at once (neighbour exchange). One number in r is a multiple of r.
+    A ring takes n − 1 rounds, or n if a library also sends the own block; half of them to each neighbour if blocks go both
+    ways, and a quarter if two blocks go at once (neighbour exchange). One number in r is a multiple of r.
     """
     rounds = ranks - 1, ranks, ranks // 2, ranks // 4
     marks = next((rhythm.marks for rhythm in rhythms if rhythm.period), np.zeros(0, np.int64))
