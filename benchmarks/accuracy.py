@@ -5,8 +5,8 @@
 
 A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used if there is one.
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
-an imperfect collection gives them are pooled apart; `--degrade` degrades captures (benchmarks.degraded). `--baseline` scores the
-paper's method on the same flows.
+an imperfect collection gives them are pooled apart; `--degrade` degrades captures (benchmarks.degraded). `--baseline` scores
+the paper's method on the same flows.
 
 Below the table of runs: one by origin (benchmarks.origins), one of how often a confidence was right (benchmarks.reliability),
 and risk–coverage curves of the layouts.
