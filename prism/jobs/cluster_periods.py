@@ -93,19 +93,20 @@ def constant(edges: Sequence[Edge], marks: Ints) -> float:
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Select edges with equal octets in each step; the steps of an edge begin in its longest pause."""
+    """Select edges with equal octets in each step; steps begin at the marks, or in the longest pause of the edge."""
     steps, count = len(marks) - 1, len(edges)
     number = np.repeat(np.arange(count), [len(edge.rows) for edge in edges])
     start, octets = (np.concatenate([getattr(edge, name) for edge in edges]) for name in ("start", "octets"))
     inside = (start >= marks[0]) & (start < marks[-1])
     number, octets = number[inside], octets[inside]
     place = np.interp(start[inside], marks, np.arange(steps + 1.0))
-    step = np.floor(place - _longest_pauses(number, place % 1, count)[number]).astype(np.int64)
-    whole = (step >= 0) & (step < steps - 1)
-    moved = np.bincount(number[whole] * steps + step[whole], octets[whole], count * steps).reshape(count, steps)[:, :-1]
-    usual = np.median(moved, axis=1)
-    differ = np.median(np.abs(moved - usual[:, None]), axis=1)
-    return np.asarray((usual > 0) & (differ <= c.EQUAL * usual))
+    out = np.zeros(count, np.bool_)
+    for begin in (np.zeros(count), _longest_pauses(number, place % 1, count)):
+        step = np.floor(place - begin[number]).astype(np.int64) + 1  # 0: before the first whole step
+        moved = np.bincount(number * (steps + 1) + step, octets, count * (steps + 1)).reshape(count, -1)[:, 1:]
+        usual = np.median(moved, axis=1)
+        out |= (usual > 0) & (np.median(np.abs(moved - usual[:, None]), axis=1) <= c.EQUAL * usual)
+    return out
 
 
 def _longest_pauses(number: Ints, place: Floats, count: int) -> Floats:
