@@ -42,14 +42,16 @@ def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:
     """Check whether octets enter hosts and do not leave them, or the reverse: many in total, or most at a first and a last
     host.
 
-    Without hosts, an endpoint at which a ring enters its host is matched with another at which the same octets leave.
+    Without hosts, an endpoint at which a ring enters its host is matched with another at which the same octets leave; it
+    does so in two hosts or more.
     """
     ends = (src, dst) if host is None else (_at(src, host), _at(dst, host))
     leaves, enters = (np.bincount(own, volume, int(max(map(np.max, ends))) + 1) for own in ends)
     surplus, moved = enters - leaves, enters + leaves
     if host is None:
         ascending = np.sort(surplus)
-        return float(np.abs(ascending + ascending[::-1]).sum()) > c.LOPSIDED * float(moved.sum())
+        hidden = ascending[::-1] * (np.count_nonzero(moved) > c.SMALL_GROUP)
+        return float(np.abs(ascending + hidden).sum()) > c.LOPSIDED * float(moved.sum())
     busy = moved > c.CONSTANT * np.median(moved[moved > 0])
     one_way = np.abs(surplus) > 2 * c.LOPSIDED * moved
     is_frequent = int(np.count_nonzero(busy & one_way)) > 1

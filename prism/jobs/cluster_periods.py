@@ -167,11 +167,11 @@ def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
 
 
 def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
+    """Check whether the follower's traffic repeats in most steps of the leader, without drift."""
     if leader.regularity <= 0:
         return False
-    own = consistency(shapes(leader.marks, leader.times, leader.weight, c.BINS))
-    theirs = consistency(shapes(leader.marks, follower.times, follower.weight, c.BINS))
-    if theirs < c.LOCKED * max(own, c.CONSTANT):
+    own, theirs = (shapes(leader.marks, one.times, one.weight, c.BINS) for one in (leader, follower))
+    if len(theirs) < c.MOSTLY * len(own) or consistency(theirs) < c.LOCKED * max(consistency(own), c.CONSTANT):
         return False
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
