@@ -15,6 +15,7 @@ from prism.evidence.streams import streams_of
 from prism.jobs import constants as c
 from prism.jobs._repetition import Floats, Ints, consistency, offsets, shapes
 from prism.loops.arrays.edges import Edge
+from prism.loops.constants import MAD_TO_SIGMA
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +94,26 @@ def constant(edges: Sequence[Edge], marks: Ints) -> float:
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Select edges with equal octets in each step; steps begin at the marks, or in the longest pause of the edge."""
+    """Select edges with equal octets in each step; steps begin at the marks, or in the longest pause of the edge.
+
+    Lost records make steps differ, but less than if records came at random: then the variance of their number is their number.
+    In few steps that may be chance.
+    """
     steps, count = len(marks) - 1, len(edges)
     number = np.repeat(np.arange(count), [len(edge.rows) for edge in edges])
     start, octets = (np.concatenate([getattr(edge, name) for edge in edges]) for name in ("start", "octets"))
     inside = (start >= marks[0]) & (start < marks[-1])
     number, octets = number[inside], octets[inside]
     place = np.interp(start[inside], marks, np.arange(steps + 1.0))
+    size = np.bincount(number, octets * octets.astype(np.float64), count) / np.maximum(np.bincount(number, octets, count), 1)
     out = np.zeros(count, np.bool_)
     for begin in (np.zeros(count), _longest_pauses(number, place % 1, count)):
         step = np.floor(place - begin[number]).astype(np.int64) + 1  # 0: before the first whole step
         moved = np.bincount(number * (steps + 1) + step, octets, count * (steps + 1)).reshape(count, -1)[:, 1:]
         usual = np.median(moved, axis=1)
-        out |= (usual > 0) & (np.median(np.abs(moved - usual[:, None]), axis=1) <= c.EQUAL * usual)
+        differ = np.median(np.abs(moved - usual[:, None]), axis=1)
+        lost = np.sqrt(c.RANDOM * usual * size) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
+        out |= (usual > 0) & (differ <= np.maximum(c.EQUAL * usual, lost))
     return out
 
 
