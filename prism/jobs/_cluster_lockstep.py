@@ -1,26 +1,31 @@
-"""Join clusters in lockstep to jobs."""
+"""Join clusters to jobs: clusters in lockstep, and clusters between which a ring continues inside hosts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from typing import Any
 
 import numpy as np
 from networkx.utils import UnionFind
 
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm, in_step
-from prism.jobs.clusters import Members
+from prism.jobs.clusters import Members, cluster_numbers
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.pair_volumes import Carried
 
 Pair = tuple[int, int]
 
 
 def in_lockstep(
-    clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], host: Ints | None, owner: Sequence[int] | None = None
+    clusters: Sequence[Members],
+    rhythms: Sequence[ClusterRhythm],
+    host: Ints | None,
+    joined_pairs: Sequence[Pair],
+    owner: Sequence[int] | None = None,
 ) -> list[Pair]:
-    """Return pairs of clusters in lockstep: they belong to one job.
+    """Return pairs of clusters that belong to one job: `joined_pairs`, and pairs in lockstep.
 
     Parameters
     ----------
@@ -31,6 +36,8 @@ def in_lockstep(
     host : int[endpoints] or None
         Host of each endpoint, −1 if unknown. Only clusters that share a host are compared. Without hosts, each cluster is
         compared with one cluster of each job, those of similar period first.
+    joined_pairs : sequence of pair
+        Pairs that are known to belong together.
     owner : sequence of int or None
         Hinted job of each cluster, −1 if none. Clusters of two hinted jobs stay apart. Clusters of one are joined unless clear
         step marks contradict.
@@ -39,18 +46,23 @@ def in_lockstep(
     -------
     list of pair
     """
-    found, same_job = UnionFind(range(len(clusters))), _Judge(rhythms, owner)
+    found = UnionFind(range(len(clusters)))
+    out = list(joined_pairs)
+    for one, other in joined_pairs:
+        found.union(one, other)
+    same_job = _Judge(rhythms, owner)
     if host is None:
-        return _among_all(rhythms, same_job)
-    out: list[Pair] = []
+        _among_all(rhythms, same_job, found, out)
+        return out
     tried: set[Pair] = set()
     for sharing in _by_host(clusters, host):
-        for i, j in combinations(sharing, 2):
-            if (i, j) not in tried and found[i] != found[j]:
-                tried.add((i, j))
-                if same_job(i, j):
-                    found.union(i, j)
-                    out.append((i, j))
+        for k, i in enumerate(sharing):
+            for j in sharing[k + 1 :]:
+                if (i, j) not in tried and found[i] != found[j]:
+                    tried.add((i, j))
+                    if same_job(i, j):
+                        found.union(i, j)
+                        out.append((i, j))
     return out
 
 
@@ -78,15 +90,49 @@ class _Judge:
         return in_step(one, other)
 
 
-def _among_all(rhythms: Sequence[ClusterRhythm], same_job: Callable[[int, int], bool]) -> list[Pair]:
+def _among_all(rhythms: Sequence[ClusterRhythm], same_job: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
     """Compare each cluster with the first cluster of each job found so far."""
     period = np.array([own.period or np.inf for own in rhythms])
-    firsts, out = list[int](), list[Pair]()
+    firsts: list[int] = []
     for i in sorted(range(len(rhythms)), key=lambda i: (-rhythms[i].regularity, i)):
         distance = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}
-        first = next((j for j in sorted(firsts, key=lambda j: distance[j]) if same_job(i, j)), None)
-        if first is None:
-            firsts.append(i)
+        for j in sorted(firsts, key=lambda j: distance[j]):
+            if found[i] != found[j] and same_job(i, j):
+                found.union(i, j)
+                out.append((j, i))
+                break
         else:
-            out.append((first, i))
-    return out
+            if all(found[i] != found[j] for j in firsts):
+                firsts.append(i)
+
+
+def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> list[Pair]:
+    """Return pairs of clusters between which a ring continues inside hosts: octets enter in one cluster and leave in the other.
+
+    Two clusters are joined if their surpluses at a host cancel and no other pair's surpluses there do.
+    """
+    home = cluster_numbers(clusters, len(host))
+    own = (home[steady.src] == home[steady.dst]) & (home[steady.src] >= 0)
+    src, dst, volume = steady.src[own], steady.dst[own], steady.volume[own].astype(np.float64)
+    enters, leaves = (np.bincount(ends, volume, len(host)) for ends in (dst, src))
+    surplus: dict[Pair, float] = defaultdict(float)
+    moved: dict[Pair, float] = defaultdict(float)
+    for end in np.flatnonzero((home >= 0) & (host >= 0)).tolist():
+        surplus[int(host[end]), int(home[end])] += float(enters[end] - leaves[end])
+        moved[int(host[end]), int(home[end])] += float(enters[end] + leaves[end])
+    at: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for (where, cluster), extra in surplus.items():
+        if abs(extra) > c.OPEN * moved[where, cluster]:
+            at[where].append((extra, cluster))
+    votes: dict[Pair, int] = defaultdict(int)
+    for extras in at.values():
+        matches = [
+            (min(i, j), max(i, j))
+            for a, i in extras
+            for b, j in extras
+            if a > 0 > b and abs(a + b) <= 2 * c.EQUAL * (a - b) / 2
+        ]
+        taken = [i for pair in matches for i in pair]
+        for pair in matches:
+            votes[pair] += all(taken.count(i) == 1 for i in pair)
+    return [pair for pair, count in votes.items() if count]
