@@ -34,13 +34,17 @@ def pair_volumes(flows: Flows, topology: Topology | None) -> tuple[Carried, Carr
 
 
 def _serves(pairs: Carried) -> Mask:
-    """Select pairs of endpoints with octets in one direction only, which are few of each of their partners'."""
+    """Select pairs of endpoints with octets in one direction only, which are few of each of their partners'.
+
+    Still fewer are control messages, of ranks of which nothing else is visible.
+    """
     src, dst, ends = pairs.src, pairs.dst, max(pairs.src.max(initial=0), pairs.dst.max(initial=0)) + 1
     leaves, enters = np.bincount(src, pairs.volume, ends), np.bincount(dst, pairs.volume, ends)
     moved = leaves + enters
     few = np.ones(ends, np.bool_)
     for own, other in ((src, dst), (dst, src)):
-        few[own[pairs.volume >= c.CONSTANT * moved[other]]] = False
+        share = pairs.volume / np.maximum(moved[other], 1)
+        few[own[(share >= c.CONSTANT) | (share < c.TRIFLE)]] = False
     serves = few & (np.abs(enters - leaves) > (1 - c.EQUAL) * moved)
     return np.asarray(serves[src] | serves[dst])
 
