@@ -17,7 +17,6 @@ from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
 from prism.loops.arrays.group_sums import counted, places_in, ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
-from prism.loops.detection.unfinished_transfers import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -55,11 +54,6 @@ class Steps:
     def codes(self) -> Ints:
         """Code of each rank; int64[ranks]."""
         return np.array([self.code[address] for address in self.job.endpoints], np.int64)
-
-    @cached_property
-    def by_lane(self) -> list[Rows]:
-        """Records between ranks, by lane (`unfinished_transfers.by_lane`)."""
-        return by_lane(self.flows, self.codes)
 
     def host(self, address: str) -> str:
         """Host of a member; the address itself if the host is unknown."""
