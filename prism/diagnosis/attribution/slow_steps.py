@@ -127,7 +127,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     if hidden(view):
         return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
+    longest = PAUSE * usual
     if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
