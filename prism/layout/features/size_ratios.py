@@ -40,7 +40,7 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
     direct, others = set[frozenset[int]](), set[frozenset[int]]()
     for family, kind in zip(found, kinds, strict=True):
         if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
-            (direct if family[0].form == "two clique" else others).update(one.members for one in family)
+            (direct if family[0].form == "two clique" else others).update(family.groups)
     return bool(others) and (bool(direct - others) or bool(direct and others - direct))
 
 

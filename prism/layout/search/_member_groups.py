@@ -93,10 +93,13 @@ class Division:
     def _by_plane(self, plane: Parts, parts: Parts) -> Mapping[int, list[Members]]:
         """Sort the groups that lie within one data-parallel plane by the number of the plane."""
         by: dict[int, list[Members]] = defaultdict(list)
+        first, last = np.full(len(parts), len(parts)), np.full(len(parts), -1)  # planes in which each group has members
+        np.minimum.at(first, parts[self.present], plane[self.present])
+        np.maximum.at(last, parts[self.present], plane[self.present])
         for _, own in self.sets("dp", parts):
-            planes = set(plane[list(own)].tolist())
-            if len(planes) == 1:
-                by[planes.pop()].append(own)
+            part = parts[next(iter(own))]
+            if first[part] == last[part]:
+                by[int(first[part])].append(own)
         return by
 
     def _in_order(self, own: Members) -> list[int]:

@@ -61,11 +61,11 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
 def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: NDArray[np.intp], at: NDArray[np.int64]) -> bool:
     """Check whether nearly all octets of edges move along one axis of their family (`number`) or another.
 
-    `at`: coordinates of the members, int[members, 3].
+    `at`: coordinates of the members, int[3, members].
     """
-    axes = at[ends[:, 0]] != at[ends[:, 1]]
-    one = axes.sum(axis=1) == 1
-    moved = np.bincount(3 * number[one] + axes[one].argmax(axis=1), octets[one], 3 * (int(number[-1]) + 1))
+    tensor, data, stage = (column.take(ends[:, 0]) != column.take(ends[:, 1]) for column in at)
+    one = np.flatnonzero(tensor.view(np.int8) + data + stage == 1)
+    moved = np.bincount(3 * number[one] + data[one] + 2 * stage[one], octets[one], 3 * (int(number[-1]) + 1))
     return float(moved.reshape(-1, 3).max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
 
 
