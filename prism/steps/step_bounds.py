@@ -282,9 +282,12 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     n = len(steps.complete)
     segment = segment_of(sequences, steps)
     last = np.full((ends, n), -1, np.int64)
-    ending = steps.ending
+    cell = sequences.of * n + segment
+    first = np.flatnonzero(np.diff(cell, prepend=-1))  # of the records of a sequence in a segment
+    of, segment = sequences.of[first], segment[first]
+    latest = np.maximum.reduceat(np.where(steps.ending, sequences.end, -1), first)
     for side in (sequences.src, sequences.dst):
-        np.maximum.at(last.reshape(-1), (side[sequences.of] * n + segment)[ending], sequences.end[ending])
+        np.maximum.at(last, (side[of], segment), latest)
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     out = []
     for own in last:
