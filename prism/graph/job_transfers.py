@@ -75,7 +75,7 @@ def transfers_of(view: Steps) -> Transfers:
     rows, src, dst, lane, step = rows[known], src[known], dst[known], lane[known], step[known]
     cell = lane.astype(np.int64) * steps + step
     order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
-    rows, src, dst, lane, step, cell = (column[order] for column in (rows, src, dst, lane, step, cell))
+    rows, cell, src, dst, lane, step = rows[order], cell[order], src[order], dst[order], lane[order], step[order]
     octets = flows.octets[rows].astype(np.float64)
     gone = np.cumsum(octets)
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]

@@ -100,7 +100,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     octets = flows.octets[rows].astype(np.float64)
     known, of = numbered_pairs(flows.src[rows], flows.dst[rows], len(flows.endpoints))
     if tcp:
-        kind = numbered_pairs(*(port[rows].astype(np.int32) for port in (flows.src_port, flows.dst_port)), 1 << 16)[1]
+        kind = numbered_pairs(flows.src_port[rows].astype(np.int32), flows.dst_port[rows].astype(np.int32), 1 << 16)[1]
     elif bursts:
         kind = np.zeros(len(rows), np.int64)
     else:
