@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
+from prism.loops.arrays.edges import Edge
 
 Floats = NDArray[np.float64]
 
 
-def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
+def overlap(forth: Sequence[Stream | Edge], back: Sequence[Stream | Edge]) -> float:
     """Share of the octets of either direction of a pair that move while the other direction moves; the smaller share, 0 … 1."""
     one, other = (tuple(_joined(own, name) for name in ("start", "end", "octets")) for own in (forth, back))
     return min(_overlapped(*one, *other[:2]), _overlapped(*other, *one[:2]))
@@ -21,8 +22,9 @@ def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
 
 def _overlapped(start: Floats, end: Floats, octets: Floats, begins: Floats, ends: Floats) -> float:
     order = begins.argsort()
-    last = np.append(-np.inf, np.maximum.accumulate(ends[order]))  # end of all that begin before
-    return float(octets[last[begins[order].searchsorted(end, "right")] >= start].sum() / octets.sum())
+    last = np.maximum.accumulate(ends[order])  # end of all that begin before
+    at = begins[order].searchsorted(end, "right") - 1
+    return float(octets[(at >= 0) & (last[at] >= start)].sum() / octets.sum())
 
 
 def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
@@ -46,5 +48,5 @@ def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
     return a[alike[number[0]]], b[alike[number[1]]]
 
 
-def _joined(own: Sequence[Stream], name: str) -> Floats:
+def _joined(own: Sequence[Stream | Edge], name: str) -> Floats:
     return np.concatenate([getattr(s, name) for s in own]) if len(own) > 1 else getattr(own[0], name)
