@@ -255,8 +255,7 @@ class Steps:
         return {key: known[self._leaves[key[0]], self._leaves[key[1]]] for key in self.edges}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
-        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        path = self.flows.paths[int(np.bincount(self.flows.path[edge.rows], edge.octets + 1).argmax())]
         return path or self._between(edge.key)
 
     def _between(self, pair: Pair) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ by a factor of two. A group with traffic many times per step beside one reductio
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from statistics import median
 
 import numpy as np
 
@@ -23,14 +22,10 @@ def rhythms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> Iterator[t
     least once per micro-batch, throughout the step. Micro-batches are counted by the hand-overs of a pipeline.
     """
     reducing = [family for family, kind in zip(found, kinds, strict=True) if kind == "dp"]
-    runs = np.log([max(_median(family, "runs"), 1.0) for family in reducing])
+    runs = np.log([max(family.rhythm.runs, 1.0) for family in reducing])
     if len(runs) > 1:
         yield "other_rhythm", float(np.clip(np.ptp(runs) - np.log(c.GATHERED), 0.0, c.MOST_RHYTHMS))
-    batches = max((_median(f, "messages") for f, kind in zip(found, kinds, strict=True) if kind == "pp"), default=0.0)
+    batches = max((f.rhythm.messages for f, kind in zip(found, kinds, strict=True) if kind == "pp"), default=0.0)
     if batches >= c.SEVERAL_BATCHES:
         often = [family for family, log in zip(reducing, runs, strict=True) if log >= np.log(batches) - c.SAME_RATIO]
-        yield "every_batch", float(any(_median(family, "spread") > c.THROUGHOUT for family in often))
-
-
-def _median(family: Family, name: str) -> float:
-    return float(median(getattr(one.rhythm, name) for one in family))
+        yield "every_batch", float(any(family.rhythm.spread > c.THROUGHOUT for family in often))

@@ -117,13 +117,17 @@ class Scored:
         for one, other in combinations((self.plane, self.tp, self.pp), 2):
             self.features["uneven"] += self.division.shared(one, other)
         if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
-            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
-            ends = np.unique(piped)
+            pairs, ends = self.division.known(partial(self._piped, own), "piped", own)
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
-            closed = len(piped) - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
+            closed = pairs - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
             self.features["not_nested"] += closed > 0
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
+
+    def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
+        """Number of pairs that hand over in some families, and the members of these pairs."""
+        low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
+        return len(np.unique(low * len(self.present) + high)), np.unique([low, high])
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -168,7 +172,7 @@ class Scored:
         in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
         for family, kind in zip(self.found, self.kinds, strict=True):
             if kind in ("dp", "tp", "edp", "cp"):
-                own = max(len(one.members) for one in family)
+                own = family.widest
                 out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
         return out
 
@@ -267,7 +271,7 @@ class Scored:
         own = [self.found[i] for i in self._of(kind)]
         shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
         wanted = self.within and kind in ("cp", "ep") and not shown
-        return self.inside * (wanted or any(one.opened for family in own for one in family))
+        return self.inside * (wanted or any(family.opened for family in own))
 
     def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
