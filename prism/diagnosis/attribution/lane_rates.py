@@ -33,6 +33,33 @@ def rate_fit(view: View, comparison: Comparison, during: Mask) -> Floats:
     return np.array([_fit(one, slow, known) for one in comparison.which])
 
 
+def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
+    """Whether each endpoint's NIC, as a whole, moves its octets more slowly than others do; `rise` as in `lost_rate`.
+
+    Transfers that share a NIC are each slower, but together as fast as usual: their union takes no longer. bool[candidates].
+    """
+    delays, t = comparison.delays, comparison.delays.transfers
+    usual = np.exp(middle(paces(t)[:, during], axis=1)[:, 0] - rise)
+    own = np.flatnonzero(during[t.step] & np.isfinite(usual[t.lane]))
+    (begin, end), wide = delays.at[:, own], float(np.ptp(delays.at)) + 1
+    slow = []
+    for ranks in (t.src[own], t.dst[own]):
+        order = np.lexsort((begin, ranks))
+        rank = ranks[order]
+        first, last = (times[order] + wide * rank for times in (begin, end))
+        before = np.concatenate([[-np.inf], np.maximum.accumulate(last)[:-1]])
+        took = np.bincount(rank, np.maximum(last - np.maximum(first, before), 0.0), 1)
+        expected = np.bincount(rank, (t.octets * usual[t.lane])[own][order], 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.log(np.where(took > 0, took / expected, np.nan))
+        slow.append(dict(enumerate((ratio - middle(ratio) >= c.SLOW_LANE / 2).tolist())))
+    return np.array([
+        one.subject == "endpoint" and one.cause == "network"
+        and all(flags.get(int(t.lanes[lanes[0], side]), False) for side, (flags, lanes) in enumerate(zip(slow, (one.sends, one.receives), strict=True)) if len(lanes))
+        for one in comparison.which
+    ])
+
+
 def paces(t: Transfers) -> Floats:
     """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
     cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)

@@ -11,7 +11,7 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
-from prism.diagnosis.attribution.lane_rates import rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
@@ -179,9 +179,9 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
     fit = rate_fit(view, comparison, during)
-    nics = (fit >= c.ALWAYS) & np.array([one.subject == "endpoint" for one in comparison.which])
+    nics = (fit >= c.ALWAYS) & strained(comparison, during, lost_rate(view, comparison, during))
     if nics.any():  # slow transfers show more than late ones: these may wait for them
-        mine = np.where(nics, mine, np.minimum(mine, mine[nics].max() - c.NEARLY))
+        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
     whole = best.subject == "host" and best.cause == "work" and not comparison.beside
@@ -196,7 +196,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
-    if found.slowdown < 1 + c.GROWN or (best.cause == "work" and found.probability < c.ALWAYS):
+    if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
         return []
     return [found]
 
@@ -287,8 +287,11 @@ def hidden(view: View) -> bool:
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    Not against peers (`always`): both may only have another place than their peers.
+    So are a switch and the only host behind it, whose lanes are the same. Not against peers (`always`): both may only have
+    another place than their peers.
     """
+    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
+        return replace(one, subject="link", ids=tuple(sorted((*one.ids, *other.ids))))
     if always or one.cause != other.cause or one.subject != other.subject or one.subject not in ("endpoint", "host", "switch"):
         return None
     ids = tuple(sorted((*one.ids, *other.ids)))

@@ -59,8 +59,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    broken = numbers.get("factor", 1.0) >= 2 and rate_fit(view, one.comparison, one.during).max() >= c.ALWAYS
-    weak = one.slowdown < 1 + c.WORTH and not broken
+    weak = one.slowdown < 1 + c.WORTH and rate_fit(view, one.comparison, one.during).max() < c.ALWAYS
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
