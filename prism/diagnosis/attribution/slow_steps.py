@@ -109,13 +109,12 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
 def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
     """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
     best = comparison.which[top]
-    if best.cause == "work" and (best.subject == "group" or hidden(view)):
+    if best.subject == "group":
         return None  # of a pipeline with slow stages on several hosts the data may be longer
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = chance_of(comparison, top, one.start, one.stop)
-    possible = min(one.chance, chance) <= c.RARE and _exceeds_scatter(view, comparison, top, during)
-    return chance if possible else None
+    chance = min(one.chance, chance_of(comparison, top, one.start, one.stop))
+    return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
