@@ -12,7 +12,7 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
-from prism.diagnosis.attribution.twins import guilty_twin
+from prism.diagnosis.attribution.twins import active_twin, guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
@@ -20,6 +20,8 @@ from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
+
+BOTH = 2  # of two candidates, either may be the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +220,12 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
-    second = others[0] if others and others[0][1] / mass >= tied else None
-    if second is not None and (pair := _pair(comparison, best, second[0], during)) is not None:
+    pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
+    if pair is not None:
         both, guilty, together = pair
-        sure, others = (1 + second[1]) / mass, others[1:]
-        share = max(share, together) if sure >= c.ALWAYS and not best.larger else share
-        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * (1 - c.RARE))
+        share = max(share, together) if not best.larger else share
+        best, sure = (best, others[0][0], both)[guilty], (1 + others[0][1]) / mass * (1 if guilty == BOTH else 1 - c.RARE)
+        others = others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
@@ -231,25 +233,26 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     )  # fmt: skip
 
 
-def _pair(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> tuple[Candidate, int | None, float] | None:
-    """Join two candidates that the records hardly distinguish: the joined one, which of both is late, and what it explains.
+def _pair(
+    view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
+) -> tuple[Candidate, int, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, which is late (0, 1, `BOTH`), what it explains.
 
-    None if each of them explains delays that the other does not.
+    None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
     both = _joined(one, other, comparison.always)
-    if both is None or _shared_delay(comparison, one, other, during) < c.ENOUGH:
+    if both is None:
         return None
-    tables = tables_of([both], len(comparison.gone.moved))
-    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-    return both, guilty_twin(comparison, one, other, during), together
-
-
-def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
-    """Share of the new delays of two candidates on lanes between them, 0 … 1."""
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
-    either, both = np.union1d(one.lanes, other.lanes), np.intersect1d(one.lanes, other.lanes)
-    return float(late[both].sum() / max(late[either].sum(), 1.0))
+    shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
+    guilty = active_twin(view, comparison, one, other, during) if shared >= c.OFTEN * late[one.lanes].sum() else None
+    if guilty is None and tied and shared >= c.ENOUGH * late[both.lanes].sum():
+        guilty = guilty_twin(comparison, one, other, during)
+        guilty = BOTH if guilty is None else guilty
+    tables = tables_of([both], len(comparison.gone.moved))
+    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+    return None if guilty is None else (both, guilty, together)
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
@@ -291,7 +294,8 @@ def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """
     if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
         return replace(one, subject="link", ids=tuple(sorted((*one.ids, *other.ids))))
-    if always or one.cause != other.cause or one.subject != other.subject or one.subject not in ("endpoint", "host", "switch"):
+    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
+    if always or one.cause != other.cause or not alike or one.subject not in ("endpoint", "host", "switch"):
         return None
     ids = tuple(sorted((*one.ids, *other.ids)))
     return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives))
