@@ -66,7 +66,9 @@ def transfers_of(view: Steps) -> Transfers:
     pairs, lane = numbered_pairs(src, dst, n)
     whole = np.bincount(lane, flows.octets[rows])
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
-    known = large[lane]
+    most = np.zeros(len(pairs))
+    np.maximum.at(most, lane, flows.octets[rows])
+    known = large[lane] & (flows.octets[rows] >= c.TRIFLE * most[lane])
     rows, src, dst, lane, pairs = rows[known], src[known], dst[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
     order, _ = by_group(lane.astype(np.int32), len(pairs), flows.start_ns[rows])
     rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)

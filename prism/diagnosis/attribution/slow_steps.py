@@ -208,7 +208,8 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     whole = float(np.nansum(view.durations[during]))
     cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
-    others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
+    others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
+    mass = 1.0 + float(np.exp((c.ENOUGH - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
         contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}

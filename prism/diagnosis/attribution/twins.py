@@ -56,14 +56,6 @@ def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during
     if during.sum() == 1:
         active = [_begins_others(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
         return active.index(False) if active[0] != active[1] else None
-    shares = [_late_share(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
-    known = [share for share in shares if share is not None]
-    if len(known) == 2 and abs(known[0] - known[1]) >= c.ENOUGH:
-        return int(known[1] > known[0])
-    if len(known) == 1 and known[0] <= 1 - c.ALWAYS:
-        return int(shares[0] is not None)
-    if len(known) == 1 and known[0] >= c.ENOUGH:
-        return int(shares[0] is None)
     return None
 
 
@@ -79,30 +71,3 @@ def _begins_others(comparison: Comparison, one: Candidate, other: Candidate, dur
     begun = delays.at[0, own]
     return bool(((begun > last - (1 - SOON_OF_TRANSFER) * waited) & (begun < last - SOON_OF_TRANSFER * waited)).any())
 
-
-def _late_share(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float | None:
-    """Late time of a candidate's sends to others as a share of that expected from those to its twin; None if noise hides it."""
-    t = comparison.delays.transfers
-    shared = np.intersect1d(one.sends, other.receives)
-    alone = np.setdiff1d(one.sends, other.lanes)
-    seen, rested = _own_work(comparison, shared)
-    late, usual = _own_work(comparison, alone)
-    ratio = float(seen[during].sum() / max(rested[during].sum(), 1.0))
-    foreseen = ratio * usual
-    model = [step for step in comparison.delays.model.tolist() if not during[step]]
-    calm = late[model] if model else np.zeros(t.steps)
-    noise = spread(calm, floor=0.0)
-    mean = float(np.mean(foreseen[during]))
-    if mean <= max(c.CLEAR * noise, 1.0):
-        return None
-    return float((late[during].mean() - calm.mean()) / mean)
-
-
-def _own_work(comparison: Comparison, lanes: Ints) -> tuple[Floats, Floats]:
-    """Late time before some lanes' transfers that the sender's work may explain, and its usual work, ns by step."""
-    delays, t = comparison.delays, comparison.delays.transfers
-    rested = delays.rested[0]
-    own = np.flatnonzero(np.isin(t.lane, lanes) & np.isfinite(rested) & (rested > 0) & np.isfinite(delays.new[0]))
-    parts = (comparison.gone.each[1], rested)
-    late, usual = (np.asarray(np.bincount(t.step[own], part[own], t.steps), np.float64) for part in parts)
-    return late, usual
