@@ -81,7 +81,7 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
 
 def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
     """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
-    sigma = spread(rows)
+    sigma = min(spread(rows), spread(np.diff(rows)) / float(np.sqrt(2)))  # steps may be slow half of the time
     out = _lasting(rows, rows, sigma, least)
     known = _unhidden(rows, sigma)
     return out if known is rows else out + _lasting(known, rows, sigma, least)

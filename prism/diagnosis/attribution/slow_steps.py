@@ -14,7 +14,6 @@ from prism.diagnosis.attribution.explained_delay import explained_shares, tables
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import active_twin, guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
-from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -125,8 +124,6 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
     stands still between steps, for example to write a checkpoint, is not blamed either.
     """
-    if hidden(view):
-        return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
     longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
     if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
@@ -193,8 +190,6 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
-    if best.cause == "work" and hidden(view):
-        return []
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
     if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
@@ -272,19 +267,6 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
-
-
-def hidden(view: View) -> bool:
-    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work.
-
-    Not if each of them meets others on the network within a micro-batch: there the delay of an earlier stage shows first.
-    """
-    stages = view.parallelism.stages
-    meet = {code for edge in view.edges if view.kinds.get(edge) in MEETING for code in edge}
-    return any(
-        len({stages.get(member) for member in members}) > 1 and any(view.code[member] not in meet for member in members)
-        for members in view.parallelism.unseen
-    )
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

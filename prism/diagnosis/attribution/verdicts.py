@@ -93,10 +93,10 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
 
 
 def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
-    """Subject of a verdict on own work: the host, if the rank waits for others inside it, invisible to the network."""
-    among = any(one.ids[0] in members for members in view.parallelism.unseen)
-    host = view.host(one.ids[0])
-    return ("host", (host,)) if among and one.subject == "endpoint" and host != one.ids[0] else (one.subject, one.ids)
+    """Subject of a verdict on own work: ranks that may wait for others inside their host, invisibly, become the host."""
+    among = {member for members in view.parallelism.unseen for member in members}
+    ids = tuple(view.host(name) if name in among else name for name in one.ids)
+    return "host" if one.subject == "endpoint" and ids != one.ids else one.subject, ids
 
 
 def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:
