@@ -114,7 +114,7 @@ def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during:
         return None  # of a pipeline with slow stages on several hosts the data may be longer
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = min(one.chance, chance_of(comparison, top, one.start, one.stop))
+    chance = float(np.sqrt(one.chance * chance_of(comparison, top, one.start, one.stop)))  # of two estimates
     return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
 
 
@@ -182,9 +182,8 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    whole = best.subject == "host" and best.cause == "work" and not comparison.beside
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or not (best.subject == "endpoint" or whole):
+    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or best.subject != "endpoint":
         return []
     if compared.mean() < c.ENOUGH and not nics[top]:
         return []  # lanes without peers allow no conclusion
