@@ -151,10 +151,12 @@ def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
         alike.setdefault(tuple(sorted(own)), []).append(ids)
     out = []
     for crossing, names in alike.items():
-        links = sorted(ids for ids in names if len(ids) == 2)
+        links: list[tuple[str, ...]] = sorted(ids for ids in names if len(ids) == 2)
         hops = [name for ids in links for name in ids]
-        ends = sorted({ids[0] for ids in names if len(ids) == 1 and ids[0] in leaves} or {h for h in hops if hops.count(h) == 1})
-        what = tuple(ends) if len(ends) == 2 else (links or sorted(names))[0]
+        ends = sorted(
+            {ids[0] for ids in names if len(ids) == 1 and ids[0] in leaves} or {h for h in hops if hops.count(h) == 1}
+        )
+        what: tuple[str, ...] = tuple(ends) if len(ends) == 2 else (links or sorted(names))[0]
         own_lanes = np.array(crossing, np.int64)
         out.append(Candidate("network", "link" if len(what) == 2 else "switch", what, own_lanes, own_lanes[:0]))
     return out

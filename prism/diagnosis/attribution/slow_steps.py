@@ -12,7 +12,7 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
-from prism.diagnosis.attribution.twins import active_twin, guilty_twin
+from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
@@ -241,13 +241,15 @@ def _pair(
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
-    guilty = active_twin(view, comparison, one, other, during) if shared >= c.OFTEN * late[one.lanes].sum() else None
-    if guilty is None and tied and shared >= c.ENOUGH * late[both.lanes].sum():
-        guilty = guilty_twin(comparison, one, other, during)
-        guilty = BOTH if guilty is None else guilty
+    mine, either = late[one.lanes].sum(), late[both.lanes].sum()
+    tied &= bool(shared >= c.ENOUGH * either)
+    decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
+    guilty = guilty_twin(view, comparison, one, other, during) if decided else None
+    if guilty is None and not tied:
+        return None
     tables = tables_of([both], len(comparison.gone.moved))
     together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-    return None if guilty is None else (both, guilty, together)
+    return both, BOTH if guilty is None else guilty, together
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
