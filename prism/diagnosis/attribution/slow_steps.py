@@ -104,7 +104,7 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
         return None
     found = _verdict(view, comparison, mine, one, during)
     found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
-    return found if found.share >= c.ENOUGH - c.FEWER * comparison.which[top].larger else None
+    return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
 
 
 def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
@@ -126,10 +126,10 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     """
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
     longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
-    if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
+    if np.count_nonzero(more >= c.MIN_EXPLAINED * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
-    alone = np.append(more[1:] < c.ENOUGH * longest, False)  # a span of slow steps may begin with the last one
+    alone = np.append(more[1:] < c.MIN_EXPLAINED * longest, False)  # a span of slow steps may begin with the last one
     for step in np.flatnonzero((more >= c.STALL * usual) | ((more >= longest) & alone)).tolist():
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
@@ -138,9 +138,9 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
             continue
         if not _within_step(view, comparison, best, step):
             continue
-        one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
+        one = SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual)))
         found = _verdict(view, comparison, mine, one, during)
-        if found.lost >= c.ENOUGH * more[step]:
+        if found.lost >= c.MIN_EXPLAINED * more[step]:
             out.append(replace(found, stall=True))
     return out
 
@@ -155,7 +155,7 @@ def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) 
     moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
     others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
     begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
-    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.ENOUGH)
+    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.MIN_EXPLAINED)
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
@@ -183,9 +183,9 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     top = int(np.argmax(mine))
     best = comparison.which[top]
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or best.subject != "endpoint":
+    if mine[top] < (c.MIN_EXPLAINED if nics[top] else c.ALWAYS) or best.subject != "endpoint":
         return []
-    if compared.mean() < c.ENOUGH and not nics[top]:
+    if compared.mean() < c.MIN_EXPLAINED and not nics[top]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
@@ -203,7 +203,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
-    mass = 1.0 + float(np.exp((c.ENOUGH - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
+    mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
         contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
@@ -214,7 +214,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
-    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
+    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
         both, guilty, together = pair
@@ -242,7 +242,7 @@ def _pair(
     late = part[:, during].sum(axis=1)
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
     mine, either = late[one.lanes].sum(), late[both.lanes].sum()
-    tied &= bool(shared >= c.ENOUGH * either)
+    tied &= bool(shared >= c.MIN_EXPLAINED * either)
     decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
@@ -265,7 +265,7 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     scatter = MAD_TO_SIGMA * float(np.median(np.abs(more[other] - np.median(more[other]))))
     if np.median(more[during]) >= c.CLEAR * scatter:
         return True
-    calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))
+    calm = other & (more < c.MIN_LOSS * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
 
