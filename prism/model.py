@@ -138,9 +138,9 @@ class Parallelism:
         They are tensor parallel by placement, or stages without visible hand-overs.
         """
         out = [group.members for group in self.groups if group.kind == "tp" and group.evidence == "placement"]
-        seen = {(pair.src, pair.dst) for pair in self.pairs if pair.kind == "pp"}
-        for chain in (group.members for group in self.groups if group.kind == "pp" and group.evidence == "placement"):
-            begins = [0, *(i for i, pair in enumerate(pairwise(chain), 1) if pair in seen), len(chain)]
+        seen = {frozenset((pair.src, pair.dst)) for pair in self.pairs if pair.kind == "pp"}
+        for chain in (group.members for group in self.groups if group.kind == "pp"):
+            begins = [0, *(i for i, pair in enumerate(pairwise(chain), 1) if frozenset(pair) in seen), len(chain)]
             out += [chain[low:high] for low, high in pairwise(begins) if high - low > 1]
         return tuple(out)
 

@@ -1,22 +1,24 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
-LOST = 0.02  # share of the usual step time: smallest loss, and shortest own work, that counts; healthy medians vary by 1 %
-ENOUGH = 0.5  # share of new delays that a candidate must explain; below it, most delays have another cause
+MIN_LOSS = 0.02  # share of the usual step time: smallest loss, and shortest own work, that counts; healthy medians vary by 1 %
+MIN_EXPLAINED = 0.5  # share of new delays that a candidate must explain; below it, most delays have another cause
 FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must explain in addition to a smaller one
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely
 MOST = 6  # spans of slow steps that are examined per window, the clearest first
 SLOWED = 0.2  # share of the worst lane's loss per octet: a lane that loses this much counts as slowed
 SAVED = 0.3  # share of the lost time that slow steps must save in a replay without the cause
-TIED = 0.3  # probability of the second candidate: from here on the finding names both, the records cannot distinguish them
+TIED_PROBABILITY = (
+    0.3  # probability of the second candidate: from here on the finding names both, the records cannot distinguish them
+)
 TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 STALL = 1.0  # usual steps: smallest excess of a single slow step that is reported; slow steps usually come in spans
-GROWN = 0.1  # share of the usual step time: as LOST, for comparisons with peers
-MANY = 6  # candidates that are replayed: those that explain most
+GROWN = 0.1  # share of the usual step time: as MIN_LOSS, for comparisons with peers
+REPLAYED_CANDIDATES = 6  # candidates that are replayed: those that explain most
 RARE = 0.05  # accepted number of such spans by chance per window; accepted share of far longer steps
 SIGMAS = 6.0  # robust standard deviations: least deviation of a span of slow steps
 OFTEN = 0.8  # share of a span's steps whose delay is at least half of the span's; rejects single hiccups
-ALWAYS = 0.8  # stricter ENOUGH, and least probability, where little is compared: peers, one step, two candidates
+ALWAYS = 0.8  # stricter MIN_EXPLAINED, and least probability, where little is compared: peers, one step, two candidates
 WORTH = 0.05  # share of a step: least cost of a cause that is reported; less is hidden by pipeline bubbles and noise
 HIGH = 0.9  # quantile over steps that stands for their longest delays
 CLEAR = 4.0  # ratio to these, or robust standard deviations: least delay of a cause, or least loss of its steps

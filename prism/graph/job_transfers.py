@@ -66,7 +66,9 @@ def transfers_of(view: Steps) -> Transfers:
     pairs, lane = numbered_pairs(src, dst, n)
     whole = np.bincount(lane, flows.octets[rows])
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
-    known = large[lane]
+    most = np.zeros(len(pairs))
+    np.maximum.at(most, lane, flows.octets[rows])
+    known = large[lane] & (flows.octets[rows] >= c.TRIFLE * most[lane])
     rows, src, dst, lane, pairs = rows[known], src[known], dst[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
     order, _ = by_group(lane.astype(np.int32), len(pairs), flows.start_ns[rows])
     rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
@@ -89,12 +91,18 @@ def transfers_of(view: Steps) -> Transfers:
 
 
 def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
-    """Step of each record: by octets if its lane moves equal octets in every step, else by time."""
+    """Step of each record: by octets if its lane moves equal octets in every step, else by time.
+
+    In a lane with equal steps few records lie on both sides of a whole number of steps.
+    """
     moved = np.bincount(lane.astype(np.int64) * (steps + 1) + step, octets, lanes * (steps + 1)).reshape(lanes, steps + 1)
     each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
-    gone = np.cumsum(octets)
     begins = np.searchsorted(lane, np.arange(lanes))
-    before = np.concatenate([[0.0], gone])[begins]
-    turn = np.minimum((gone - octets / 2 - before[lane]) / np.maximum(each[lane], 1.0), steps - 1).astype(np.int32)
+    gone = np.cumsum(octets)
+    gone -= np.concatenate([[0.0], gone])[begins][lane]
+    unit = np.maximum(each[lane], 1.0)
+    across = ((gone - c.NEAR * octets) / unit).astype(np.int64) > ((gone - (1 - c.NEAR) * octets) / unit).astype(np.int64)
+    even &= 2 * np.bincount(lane, across, lanes) <= steps
+    turn = np.minimum((gone - octets / 2) / unit, steps - 1).astype(np.int32)
     return np.where(even[lane], turn, step)

@@ -74,7 +74,7 @@ class Delays:
         late = int(np.count_nonzero(waits & (hears < soon)))
         early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
         answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
-        return max(min((late + 1) / (early + 2), 1.0), answered)
+        return max(min((late + 1) / (early + 1), 1.0), answered)
 
     @cached_property
     def _by_begin(self) -> tuple[Floats, Floats, Floats]:

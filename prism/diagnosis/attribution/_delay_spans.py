@@ -68,7 +68,7 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
 def _by_lane(delays: Delays) -> Floats:
     """Lost rate of each lane, scaled so that a slow lane loses as much as the smallest loss that counts."""
     pace = paces(delays.transfers)
-    return np.asarray((pace - middle(pace[:, delays.model], axis=1)) * (c.LOST / c.SLOW_LANE), np.float64)
+    return np.asarray((pace - middle(pace[:, delays.model], axis=1)) * (c.MIN_LOSS / c.SLOW_LANE), np.float64)
 
 
 def _steps(view: View, delays: Delays, usual: float) -> Floats:
@@ -81,7 +81,7 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
 
 def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
     """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
-    sigma = spread(rows)
+    sigma = min(spread(rows), spread(np.diff(rows)) / float(np.sqrt(2)))  # steps may be slow half of the time
     out = _lasting(rows, rows, sigma, least)
     known = _unhidden(rows, sigma)
     return out if known is rows else out + _lasting(known, rows, sigma, least)
@@ -90,8 +90,8 @@ def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
 def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[SlowSpan]:
     """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
     out = list[SlowSpan]()
-    for row, noise in standing_out(rows, sigma, least=least, height=c.LOST, score=c.SIGMAS).items():
-        for whole in shifts(rows[row], noise, least=least, height=c.LOST, score=c.SIGMAS):
+    for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():
+        for whole in shifts(rows[row], noise, least=least, height=c.MIN_LOSS, score=c.SIGMAS):
             lasts = held(rows[row], whole, whole.height / 2) >= c.OFTEN
             for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
                 known = np.isfinite(rows[row, one.start : one.stop])
@@ -106,7 +106,7 @@ def _unhidden(rows: Floats, sigma: float) -> Floats:
     if len(rows) < 2:
         return rows
     latest = np.nan_to_num(rows).max(axis=0)
-    hides = latest >= max(c.LOST, c.CLEAR * sigma)
+    hides = latest >= max(c.MIN_LOSS, c.CLEAR * sigma)
     return np.where(hides & (2 * rows < latest), np.nan, rows)
 
 

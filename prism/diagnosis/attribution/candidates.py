@@ -130,8 +130,8 @@ def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
     """List the parts between switches: uplinks of a leaf, links, spine switches. Parts that the same lanes cross become one
     candidate.
 
-    If all lanes cross the same two leaves the candidate is the path between them: the traffic cannot distinguish the two. A
-    leaf with one uplink is named by this link.
+    If they contain two leaves or several links the candidate is the path between its ends: the traffic cannot distinguish its
+    parts. A leaf with one uplink is named by this link.
     """
     codes = view.codes.tolist()
     crossed: dict[tuple[str, ...], list[int]] = {}
@@ -151,9 +151,12 @@ def _between(view: Steps, transfers: Transfers) -> list[Candidate]:
         alike.setdefault(tuple(sorted(own)), []).append(ids)
     out = []
     for crossing, names in alike.items():
-        ends = sorted(ids for ids in names if len(ids) == 1 and ids[0] in leaves)
         links: list[tuple[str, ...]] = sorted(ids for ids in names if len(ids) == 2)
-        what: tuple[str, ...] = (ends[0][0], ends[1][0]) if len(ends) == 2 else (links or sorted(names))[0]
+        hops = [name for ids in links for name in ids]
+        ends = sorted(
+            {ids[0] for ids in names if len(ids) == 1 and ids[0] in leaves} or {h for h in hops if hops.count(h) == 1}
+        )
+        what: tuple[str, ...] = tuple(ends) if len(ends) == 2 else (links or sorted(names))[0]
         own_lanes = np.array(crossing, np.int64)
         out.append(Candidate("network", "link" if len(what) == 2 else "switch", what, own_lanes, own_lanes[:0]))
     return out

@@ -67,7 +67,7 @@ class Comparison:
 
     def best(self, shares: Floats) -> list[int]:
         """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""
-        return list(np.argsort(-shares, kind="stable")[: c.MANY].tolist())
+        return list(np.argsort(-shares, kind="stable")[: c.REPLAYED_CANDIDATES].tolist())
 
     def replayed(self, shares: Floats, during: Mask) -> Floats:
         """Raise the `shares` of the best candidates to the mean with what a replay without them saves; see `explained`."""

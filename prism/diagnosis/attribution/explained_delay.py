@@ -41,8 +41,13 @@ class Lost:
 
     @property
     def total(self) -> Floats:
-        """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault."""
-        return np.asarray(self.before.sum(axis=0) + self.within.sum(axis=0) * self.usual, np.float64)
+        """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault.
+
+        The lane that lost most by longer transfers counts for as many lanes as are late: of a network all lanes are slower.
+        """
+        late, slowest = self.before.sum(axis=0), self.within.max(axis=0, initial=0.0) * self.usual
+        lanes = np.maximum(late / np.maximum(self.before.max(axis=0, initial=0.0), 1.0), 1.0)
+        return np.asarray(late + slowest * lanes, np.float64)
 
 
 def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:

@@ -20,11 +20,11 @@ def typical_delays(gone: Lost, delays: Delays, ranks: int) -> Floats:
     """Compute by how much the typical piece of each rank's own work is longer, times its usual own work, ns;
     float64[ranks, steps].
 
-    A piece is a usual silence of `LOST` of a step before a transfer. A rank that works slowly does so in most of its pieces; a
-    hiccup, however long, is in one.
+    A piece is a usual silence of `MIN_LOSS` of a step before a transfer. A rank that works slowly does so in most of its
+    pieces; a hiccup, however long, is in one.
     """
     t = delays.transfers
-    pieces = [np.flatnonzero((rested >= c.LOST * delays.took) & (rested < np.inf)) for rested in delays.rested]
+    pieces = [np.flatnonzero((rested >= c.MIN_LOSS * delays.took) & (rested < np.inf)) for rested in delays.rested]
     cell = np.concatenate([who[own].astype(np.int64) for who, own in zip((t.src, t.dst), pieces, strict=True)])
     cell = cell * t.steps + np.concatenate([t.step[own] for own in pieces])
     usual = np.concatenate([rested[own] for rested, own in zip(delays.rested, pieces, strict=True)])

@@ -11,15 +11,16 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
-from prism.diagnosis.attribution.lane_rates import rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
-from prism.diagnosis.uneven_work.pipeline_causes import MEETING
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
+
+BOTH = 2  # of two candidates, either may be the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,19 +104,18 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
         return None
     found = _verdict(view, comparison, mine, one, during)
     found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
-    return found if found.share >= c.ENOUGH - c.FEWER * comparison.which[top].larger else None
+    return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
 
 
 def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
     """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
     best = comparison.which[top]
-    if best.cause == "work" and (best.subject == "group" or hidden(view)):
+    if best.subject == "group":
         return None  # of a pipeline with slow stages on several hosts the data may be longer
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = chance_of(comparison, top, one.start, one.stop)
-    possible = min(one.chance, chance) <= c.RARE and _exceeds_scatter(view, comparison, top, during)
-    return chance if possible else None
+    chance = float(np.sqrt(one.chance * chance_of(comparison, top, one.start, one.stop)))  # of two estimates
+    return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
@@ -124,14 +124,12 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
     stands still between steps, for example to write a checkpoint, is not blamed either.
     """
-    if hidden(view):
-        return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
     longest = PAUSE * usual
-    if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
+    if np.count_nonzero(more >= c.MIN_EXPLAINED * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
-    alone = np.append(more[1:] < c.ENOUGH * longest, False)  # a span of slow steps may begin with the last one
+    alone = np.append(more[1:] < c.MIN_EXPLAINED * longest, False)  # a span of slow steps may begin with the last one
     for step in np.flatnonzero((more >= c.STALL * usual) | ((more >= longest) & alone)).tolist():
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
@@ -140,9 +138,9 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
             continue
         if not _within_step(view, comparison, best, step):
             continue
-        one = SlowSpan(step, step + 1, float(more[step] / (c.LOST * usual)))
+        one = SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual)))
         found = _verdict(view, comparison, mine, one, during)
-        if found.lost >= c.ENOUGH * more[step]:
+        if found.lost >= c.MIN_EXPLAINED * more[step]:
             out.append(replace(found, stall=True))
     return out
 
@@ -157,7 +155,7 @@ def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) 
     moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
     others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
     begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
-    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.ENOUGH)
+    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.MIN_EXPLAINED)
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
@@ -179,24 +177,21 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
     fit = rate_fit(view, comparison, during)
-    nics = (fit >= c.ALWAYS) & np.array([one.subject == "endpoint" for one in comparison.which])
+    nics = (fit >= c.ALWAYS) & strained(comparison, during, lost_rate(view, comparison, during))
     if nics.any():  # slow transfers show more than late ones: these may wait for them
-        mine = np.where(nics, mine, np.minimum(mine, mine[nics].max() - c.NEARLY))
+        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    whole = best.subject == "host" and best.cause == "work" and not comparison.beside
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < (c.ENOUGH if nics[top] else c.ALWAYS) or not (best.subject == "endpoint" or whole):
+    if mine[top] < (c.MIN_EXPLAINED if nics[top] else c.ALWAYS) or best.subject != "endpoint":
         return []
-    if compared.mean() < c.ENOUGH and not nics[top]:
+    if compared.mean() < c.MIN_EXPLAINED and not nics[top]:
         return []  # lanes without peers allow no conclusion
     if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
         return []  # a single connection may take another path or carry other traffic
-    if best.cause == "work" and hidden(view):
-        return []
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
-    if found.slowdown < 1 + c.GROWN or (best.cause == "work" and found.probability < c.ALWAYS):
+    if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
         return []
     return [found]
 
@@ -207,7 +202,8 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     whole = float(np.nansum(view.durations[during]))
     cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
-    others, seen, mass = list[tuple[Candidate, float, float]](), {_place(view, which[top])}, 1.0
+    others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
+    mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
     for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
         contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
@@ -218,13 +214,13 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
-    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED  # a stop is not in proportion to usual work
-    second = others[0] if others and others[0][1] / mass >= tied else None
-    if second is not None and (pair := _pair(comparison, best, second[0], during)) is not None:
+    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
+    pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
+    if pair is not None:
         both, guilty, together = pair
-        sure, others = (1 + second[1]) / mass, others[1:]
-        share = max(share, together) if sure >= c.ALWAYS and not best.larger else share
-        best, sure = (both, sure) if guilty is None else ((best, second[0])[guilty], sure * (1 - c.RARE))
+        share = max(share, together) if not best.larger else share
+        best, sure = (best, others[0][0], both)[guilty], (1 + others[0][1]) / mass * (1 if guilty == BOTH else 1 - c.RARE)
+        others = others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
@@ -232,25 +228,28 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     )  # fmt: skip
 
 
-def _pair(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> tuple[Candidate, int | None, float] | None:
-    """Join two candidates that the records hardly distinguish: the joined one, which of both is late, and what it explains.
+def _pair(
+    view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
+) -> tuple[Candidate, int, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, which is late (0, 1, `BOTH`), what it explains.
 
-    None if each of them explains delays that the other does not.
+    None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
     both = _joined(one, other, comparison.always)
-    if both is None or _shared_delay(comparison, one, other, during) < c.ENOUGH:
+    if both is None:
+        return None
+    part = comparison.gone.before if one.cause == "work" else comparison.gone.within
+    late = part[:, during].sum(axis=1)
+    shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
+    mine, either = late[one.lanes].sum(), late[both.lanes].sum()
+    tied &= bool(shared >= c.MIN_EXPLAINED * either)
+    decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
+    guilty = guilty_twin(view, comparison, one, other, during) if decided else None
+    if guilty is None and not tied:
         return None
     tables = tables_of([both], len(comparison.gone.moved))
     together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-    return both, guilty_twin(comparison, one, other, during), together
-
-
-def _shared_delay(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
-    """Share of the new delays of two candidates on lanes between them, 0 … 1."""
-    part = comparison.gone.before if one.cause == "work" else comparison.gone.within
-    late = part[:, during].sum(axis=1)
-    either, both = np.union1d(one.lanes, other.lanes), np.intersect1d(one.lanes, other.lanes)
-    return float(late[both].sum() / max(late[either].sum(), 1.0))
+    return both, BOTH if guilty is None else guilty, together
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
@@ -266,30 +265,21 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     scatter = MAD_TO_SIGMA * float(np.median(np.abs(more[other] - np.median(more[other]))))
     if np.median(more[during]) >= c.CLEAR * scatter:
         return True
-    calm = other & (more < c.LOST * float(np.median(view.durations[comparison.delays.model])))
+    calm = other & (more < c.MIN_LOSS * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
-
-
-def hidden(view: View) -> bool:
-    """Whether stages send to each other inside hosts, invisible to the network: a rank that waits there seems to work.
-
-    Not if each of them meets others on the network within a micro-batch: there the delay of an earlier stage shows first.
-    """
-    stages = view.parallelism.stages
-    several = [members for members in view.parallelism.unseen if len({stages.get(member) for member in members}) > 1]
-    if not several:
-        return False
-    meet = {code for edge in view.edges if view.kinds.get(edge) in MEETING for code in edge}
-    return any(view.code[member] not in meet for members in several for member in members)
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    Not against peers (`always`): both may only have another place than their peers.
+    So are a switch and the only host behind it, whose lanes are the same. Not against peers (`always`): both may only have
+    another place than their peers.
     """
-    if always or one.cause != other.cause or one.subject != other.subject or one.subject not in ("endpoint", "host", "switch"):
+    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
+        return replace(one, subject="link", ids=tuple(sorted((*one.ids, *other.ids))))
+    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
+    if always or one.cause != other.cause or not alike or one.subject not in ("endpoint", "host", "switch"):
         return None
     ids = tuple(sorted((*one.ids, *other.ids)))
     return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives))

@@ -1,7 +1,7 @@
 """Decide between two ranks or hosts that explain the same delays, from transfers of only one of them.
 
-Both ends of a late transfer may have been late. A slow rank is also late in its transfers with others, in proportion to its
-own work before them; its partner is not.
+Both ends of a late transfer may have been late. The rank that works takes no part in the collective meanwhile. Its partner
+does, and so do the ranks of the partner's host: around a ring they forward what still arrives.
 """
 
 from __future__ import annotations
@@ -12,65 +12,47 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import SOON_OF_TRANSFER
-from prism.loops.arrays.change_points import spread
+from prism.graph.job_view import View
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.transfer_delays import Floats
 
 
-def guilty_twin(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> int | None:
-    """Return 0 or 1 for the candidate whose own work is longer in the steps `during`, None if the records do not show it."""
+def guilty_twin(view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> int | None:
+    """Return 0 or 1 for the candidate that moves less with others in the steps `during`, None if the records do not show it."""
     if one.cause != "work" or comparison.always:
         return None
-    if during.sum() == 1:
-        active = [_begins_others(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
-        return active.index(False) if active[0] != active[1] else None
-    shares = [_late_share(comparison, mine, partner, during) for mine, partner in ((one, other), (other, one))]
-    known = [share for share in shares if share is not None]
-    if len(known) == 2 and abs(known[0] - known[1]) >= c.ENOUGH:
-        return int(known[1] > known[0])
-    if len(known) == 1 and known[0] <= 1 - c.ALWAYS:
-        return int(shares[0] is not None)
-    if len(known) == 1 and known[0] >= c.ENOUGH:
-        return int(shares[0] is None)
-    return None
-
-
-def _begins_others(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> bool:
-    """Whether a candidate begins transfers with others during the longest delay between it and its twin: then it works."""
-    delays, t = comparison.delays, comparison.delays.transfers
-    shared = np.flatnonzero(during[t.step] & np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)))
-    if not len(shared):
-        return False
-    new = np.nan_to_num(delays.new[0, shared])
-    last, waited = delays.at[0, shared[np.argmax(new)]], float(new.max())
-    own = np.isin(t.lane, np.setdiff1d(one.lanes, other.lanes))
-    begun = delays.at[0, own]
-    return bool(((begun > last - (1 - SOON_OF_TRANSFER) * waited) & (begun < last - SOON_OF_TRANSFER * waited)).any())
-
-
-def _late_share(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float | None:
-    """Late time of a candidate's sends to others as a share of that expected from those to its twin; None if noise hides it."""
     t = comparison.delays.transfers
-    shared = np.intersect1d(one.sends, other.receives)
-    alone = np.setdiff1d(one.sends, other.lanes)
-    seen, rested = _own_work(comparison, shared)
-    late, usual = _own_work(comparison, alone)
-    ratio = float(seen[during].sum() / max(rested[during].sum(), 1.0))
-    foreseen = ratio * usual
-    model = [step for step in comparison.delays.model.tolist() if not during[step]]
-    calm = late[model] if model else np.zeros(t.steps)
-    noise = spread(calm, floor=0.0)
-    mean = float(np.mean(foreseen[during]))
-    if mean <= max(c.CLEAR * noise, 1.0):
-        return None
-    return float((late[during].mean() - calm.mean()) / mean)
+    shared = np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)) & during[t.step]
+    if during.sum() == 1:
+        lanes = [np.setdiff1d(mine.lanes, partner.lanes) for mine, partner in ((one, other), (other, one))]
+    else:
+        place = np.array([view.host(address) for address in view.job.endpoints])[t.lanes]
+        own = [(place == view.host(who.ids[0])).any(axis=1) for who in (one, other)]
+        sent = [place[:, 0] == view.host(who.ids[0]) for who in (one, other)]
+        lanes = [np.flatnonzero(mine & (~(own[0] & own[1]) | sends)) for mine, sends in zip(own, sent, strict=True)]
+    steps = [np.flatnonzero(shared & (t.step == step)) for step in np.flatnonzero(during)]
+    votes = [_more_active(comparison, both, lanes, alone=during.sum() == 1) for both in steps if len(both)]
+    mean = float(np.mean(votes)) if votes else 0.0
+    return None if abs(mean) < c.OFTEN else int(mean > 0)
 
 
-def _own_work(comparison: Comparison, lanes: Ints) -> tuple[Floats, Floats]:
-    """Late time before some lanes' transfers that the sender's work may explain, and its usual work, ns by step."""
+def _more_active(comparison: Comparison, both: Ints, lanes: list[Ints], *, alone: bool) -> float:
+    """Compare the octets that begin on two sets of `lanes` during the longest delay of the transfers `both`: −1, 0 or 1.
+
+    Only lanes of the same collective count. The wait begins with the usual own work before the transfer. 0 if the more active
+    lanes move most of all: data that nobody has to await, as in a receiver's buffers, show no work.
+    """
     delays, t = comparison.delays, comparison.delays.transfers
-    rested = delays.rested[0]
-    own = np.flatnonzero(np.isin(t.lane, lanes) & np.isfinite(rested) & (rested > 0) & np.isfinite(delays.new[0]))
-    parts = (comparison.gone.each[1], rested)
-    late, usual = (np.asarray(np.bincount(t.step[own], part[own], t.steps), np.float64) for part in parts)
-    return late, usual
+    circle = delays.events.dependencies.circle
+    last = both[np.argmax(np.nan_to_num(delays.new[0, both]))]
+    until, waited = float(delays.at[0, last]), float(np.nan_to_num(delays.new[0, last]))
+    since = until - waited - float(delays.rested[:, last].min()) / 2
+    inside = (delays.at[0] > since) & (delays.at[0] < until - SOON_OF_TRANSFER * waited)
+    inside &= circle[t.lane] == circle[t.lane[last]]
+    moved = np.bincount(t.lane[inside], t.octets[inside], len(t.lanes))
+    sums = [float(moved[own].sum()) for own in lanes]
+    if abs(sums[0] - sums[1]) < t.octets[last] / 2:
+        return 0.0
+    more = lanes[int(sums[1] > sums[0])]
+    others = np.delete(moved, more).max(initial=0.0) if circle[t.lane[last]] >= 0 and not alone else np.inf
+    starved = moved[more].max(initial=0.0) > others - t.octets[last] / 2
+    return 0.0 if starved else float(np.sign(sums[0] - sums[1]))

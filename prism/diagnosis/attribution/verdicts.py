@@ -59,8 +59,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    broken = numbers.get("factor", 1.0) >= 2 and rate_fit(view, one.comparison, one.during).max() >= c.ALWAYS
-    weak = one.slowdown < 1 + c.WORTH and not broken
+    weak = one.slowdown < 1 + c.WORTH and rate_fit(view, one.comparison, one.during).max() < c.ALWAYS
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
@@ -94,10 +93,10 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
 
 
 def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
-    """Subject of a verdict on own work: the host, if the rank waits for others inside it, invisible to the network."""
-    among = any(one.ids[0] in members for members in view.parallelism.unseen)
-    host = view.host(one.ids[0])
-    return ("host", (host,)) if among and one.subject == "endpoint" and host != one.ids[0] else (one.subject, one.ids)
+    """Subject of a verdict on own work: ranks that may wait for others inside their host, invisibly, become the host."""
+    among = {member for members in view.parallelism.unseen for member in members}
+    ids = tuple(view.host(name) if name in among else name for name in one.ids)
+    return "host" if one.subject == "endpoint" and ids != one.ids else one.subject, ids
 
 
 def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:

@@ -51,7 +51,7 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     more = work.whole[heavy] / usual - 1
     if heavy == len(work.whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
         more -= 2 * _variation(found)[1]
-    if more < c.UNEVEN or work.whole[others].max() / usual - 1 > c.ALONE * more or work.busy[heavy] < c.ENOUGH:
+    if more < c.UNEVEN or work.whole[others].max() / usual - 1 > c.ALONE * more or work.busy[heavy] < c.MIN_EXPLAINED:
         return []
     units = _units(view, found, heavy)
     each = work.by_chain[:, heavy] / middle(work.by_chain[:, others], axis=1)[:, 0] - 1

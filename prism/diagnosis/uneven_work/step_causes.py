@@ -35,7 +35,12 @@ def _uneven_data(view: View) -> list[JobCause]:
     saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
     probability = 1 - (c.NOISE / max(varied, c.NOISE)) ** 2
     always = np.bincount(took.argmax(axis=1)).max() / len(took)
-    if probability < c.ALWAYS or saved < c.GROWN * view.period / (1 + c.GROWN) or 2 * own.std() > varied or always > c.ENOUGH:
+    if (
+        probability < c.ALWAYS
+        or saved < c.GROWN * view.period / (1 + c.GROWN)
+        or 2 * own.std() > varied
+        or always > c.MIN_EXPLAINED
+    ):
         return []
     slowdown = slowdown_of(view, saved)
     text = (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from prism.graph.job_transfers import transfers_of
+from prism.graph.job_transfers import _steps, transfers_of
 from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, placed, seen, training
 
@@ -45,3 +45,11 @@ def test_lanes_of_barriers_are_left_out():
             wire.send(rank, (rank + 2) % 4, 64, T0 + (step * 100 + 50) * MS)
     found = transfers_of(seen(wire.flows(), placed(4)))
     assert sorted(found.lanes.tolist()) == [[rank, (rank + 1) % 4] for rank in range(4)]
+
+
+def test_lanes_whose_steps_differ_are_divided_by_time_though_their_sum_is_whole():
+    step = np.repeat(np.arange(6), 10).astype(np.int32)
+    lane, octets = np.zeros(60, np.int32), np.repeat([970.0, 990.0, 1030.0, 1060.0, 950.0, 1060.0], 10)
+    late = np.concatenate([step[1:], [5]]).astype(np.int32)  # the last record of each step counts as one of the next
+    assert (_steps(lane, octets, late, 1, 6) == late).all()
+    assert (_steps(lane, np.full(60, 1000.0), late, 1, 6) == step).all()

@@ -1,14 +1,12 @@
 """Test verdicts on the causes of slow steps."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from prism.diagnosis.attribution import slow_steps
 from prism.diagnosis.attribution._delay_spans import SlowSpan
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.slow_steps import chance_of, hidden, verdicts
+from prism.diagnosis.attribution.slow_steps import chance_of, verdicts
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address, placed, seen, training
 
@@ -82,15 +80,6 @@ def test_delays_that_come_elsewhere_as_well_may_be_chance():
     well = Case(case("nothing")).versus_own_steps
     top = int(np.argmax(well.explained(well.during(4, 6))))
     assert chance_of(well, top, 4, 6) > 0.5
-
-
-@pytest.mark.parametrize(("kind", "unknown"), [("tp", False), ("dp", True)])
-def test_stages_inside_hosts_are_visible_if_each_meets_others_on_the_network(kind, unknown):
-    """Ranks a and b are two stages on one host; c and d are their partners on another."""
-    code = {name: i for i, name in enumerate("abcd")}
-    edges = dict.fromkeys([(code["a"], code["c"]), (code["b"], code["d"])])
-    layout = SimpleNamespace(stages={"a": 0, "b": 1, "c": 0, "d": 1}, unseen=(("a", "b"), ("c", "d")))
-    assert hidden(SimpleNamespace(parallelism=layout, edges=edges, kinds=dict.fromkeys(edges, kind), code=code)) == unknown
 
 
 def test_adjacent_spans_with_one_cause_are_one(monkeypatch):
