@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from prism.evidence.constants import FINEST as FINEST
+
 Kind = Literal["dp", "pp", "tp", "ep", "cp", "edp", "tied", "none"]
 KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 
@@ -69,7 +71,6 @@ TWO_USES = 2.0  # penalty where two dimensions divide the members in the same wa
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
-FINEST = 1e-5  # share of a step; smaller differences are clock errors
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
 # the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins.
 OFFSETS = {
@@ -79,9 +80,13 @@ OFFSETS = {
     4: (-2.75, 1.38, 0.19, 0.47),
 }
 STEADIEST = -2.0  # decades: lowest ratio of jitter to offset that is told apart
-# Share of jobs whose members of a relation start at the same instant in every step; share of the pairs that then do, and else.
-BOUND, ALL_BOUND, NONE_BOUND = {1: 0.17, 2: 0.41, 3: 0.02, 4: 0.08}, 0.956, 0.075
-BOUND_EVEN, STAGE = 0.5, 3  # the share where steps do not vary, of any relation but that of stages
+# Share of the octets in messages that start together: reductions by halving have rounds between hosts before and after those
+# inside, of which the latter start together.
+TOGETHER = 1 / 3
+# Share of jobs in which members of one host start to reduce gradients at one instant (`together_fit`): of different stages,
+# tensor twins, members of one reduction, and of one by halving; then the share of the pairs that do, and in other jobs.
+JOINED, ALL_JOINED, NONE_JOINED = (0.03, 0.1, 0.41, 0.82), 0.97, 0.03
+JOINED_EVEN = 0.5  # the share where steps do not vary
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave
@@ -92,6 +97,7 @@ WEIGHTS = {
     "fit": 1.1,  # log-likelihoods of the kinds of the families
     "rounds": 0.7,  # log-likelihood of the messages per step of rings
     "lockstep": 0.86,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "together": 0.86,  # the same, of which pairs start together
     "twins_closer": 2.25,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
     "replicas_differ": -0.55,  # replicas of one host hand over closer in time than those of several hosts
     "uneven": -3.24,  # share of members in groups of an unusual size, or in two groups that share another member

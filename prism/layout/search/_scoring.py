@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, combinations
 
 import numpy as np
@@ -15,7 +15,7 @@ from prism.evidence.member_graphs import connected, imbalance, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
-from prism.layout.features.likelihood import lockstep_fit, rounds_fit
+from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.rhythm_contrasts import rhythms_differ
 from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from prism.layout.search._member_groups import Division, Groups, Parts
@@ -92,7 +92,7 @@ class Scored:
         if self._so_far() < least:
             return None
         lockstep = self._lockstep() if self.scattered else self.division.known(self._lockstep, "lockstep")
-        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep}
+        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep, "together": self._together()}
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
@@ -172,6 +172,21 @@ class Scored:
                 out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
         return out
 
+    @cached_property
+    def _hosts_of_plane(self) -> int:
+        """The number of hosts of most members' data-parallel groups."""
+
+        def find() -> int:
+            cells = np.unique(np.stack([self.plane, self.placing.hosts])[:, self.present], axis=1)
+            return int(np.bincount(np.bincount(cells[0])[self.plane[self.present]]).argmax())
+
+        return self.division.known(find, "hosts", id(self.plane))
+
+    @cached_property
+    def _halves(self) -> bool:
+        """Whether gradients may be reduced by halving, of which hosts hide levels."""
+        return any(may_halve(self.found[i], self._hosts_of_plane) for i in self._of("dp"))
+
     def _lockstep(self) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         seen = self.problem.lockstep
@@ -183,8 +198,21 @@ class Scored:
         else:
             tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
             relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
-        dimensions = np.log2(np.bincount(self.problem.hosts).max())  # independent relations inside a host, of two ranks each
-        return lockstep_fit(relation, seen, self.problem.uneven, float(dimensions))
+        return lockstep_fit(relation, seen, self.problem.dimensions)
+
+    def _together(self) -> float:
+        """Score which members of one host start to reduce gradients at one instant."""
+        reduced = self._of("dp")
+        seen = self.problem.compared([self.found[i] for i in reduced], self.problem.hosts)
+        if not len(seen.first):
+            return 0.0
+
+        def find() -> float:
+            joined, twins = (part[seen.first] == part[seen.second] for part in (self.plane, self.tp))
+            relation = np.select([joined & self._halves, joined, twins], [3, 2, 1], 0)
+            return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
+
+        return self.division.known(find, "together", reduced, id(self.plane), id(self.tp))
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
@@ -195,7 +223,7 @@ class Scored:
         reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
         if handed:
             parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
-            inside, beyond = (self.problem.handed_over(handed, own) for own in parts)
+            inside, beyond = (self.problem.compared(handed, own) for own in parts)
             yield from paces(inside, beyond, self.placing.at, np.asarray(parts[0]))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
@@ -280,7 +308,7 @@ class Scored:
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
-            yield "halving", data > 1 and data & (data - 1) == 0 and any(may_halve(f, self.problem.hosts) for f in reduced)
+            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
@@ -299,7 +327,7 @@ class Scored:
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
-        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self.problem.hosts)]
+        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
         return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
     def _ways(self, family: Family) -> float:
