@@ -29,7 +29,7 @@ def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
 def may_halve(family: Family, hosts: int) -> bool:
     """Check whether a family may be levels of halving between the hosts of a group: a cube, or the pairs or squares of few."""
     form = family[0].form
-    return form in ("two cube", "two path") or (form == "two pair" and hosts == 2) or (form == "two cycle" and hosts == c.SQUARE)
+    return form in ("two cube", "two path") or (form, hosts) in (("two pair", 2), ("two cycle", c.SQUARE))
 
 
 def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:

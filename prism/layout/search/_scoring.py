@@ -131,7 +131,7 @@ class Scored:
         A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
         apart = volume = 0.0
-        piped, twins = ((1,), (3,)) if self.placing.regular else ((1, 2), (2, 3))
+        piped, twins = ((1, 2), (3,)) if self.placing.regular else ((1, 2), (2, 3))
         own = {"pp": piped, "tied": piped, "tp": twins}
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
