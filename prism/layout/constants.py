@@ -87,6 +87,7 @@ TOGETHER = 1 / 3
 # tensor twins, members of one reduction, and of one by halving; then the share of the pairs that do, and in other jobs.
 JOINED, ALL_JOINED, NONE_JOINED = (0.03, 0.1, 0.41, 0.82), 0.97, 0.03
 JOINED_EVEN = 0.5  # the share where steps do not vary
+STRAGGLERS = 0.2  # share of jobs in which a slow rank delays its place of all hosts
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave

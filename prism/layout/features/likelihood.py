@@ -91,8 +91,11 @@ def rounds_fit(family: Family, ranks: int) -> float:
     return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
-def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
+def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, places: NDArray[np.int64], dimensions: float) -> float:
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
+
+    A straggler delays all members at its place of their hosts: in part of the jobs, the pairs of one of the `places` (of each
+    member in its host) do not count.
 
     `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are
     over decades. Pairs that start together count in `together_fit`.
@@ -100,10 +103,25 @@ def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float)
     offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
     ratio = np.maximum(jitter - offset, c.STEADIEST)
     even = np.log10(c.FINEST) ** -2
-    known = np.array([_normal(offset, *c.OFFSETS[k][:2]) * _normal(ratio, *c.OFFSETS[k][2:]) for k in c.OFFSETS])
+    varies = seen.jitter > c.FINEST  # less is an error of the clock, and tells nothing
+    known = np.array(
+        [
+            _normal(offset, a, b) * np.where(varies, _normal(ratio, d, e), -1 / np.log10(c.FINEST))
+            for a, b, d, e in c.OFFSETS.values()
+        ]
+    )
     likely = np.vstack([np.full(len(relation), even), known])
     apart = np.log((1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even)
-    return dimensions * float(np.where(seen.together < c.TOGETHER, apart, 0.0).sum()) / len(relation)
+    apart = np.where(seen.together < c.TOGETHER, apart, 0.0)
+    at, known = np.stack([places[seen.first], places[seen.second]]), np.unique(places)
+    whole = dimensions * float(apart.mean())
+    if len(known) < c.SQUARE:
+        return whole
+    without = [
+        dimensions * float(apart[rest].mean()) if (rest := np.all(at != place, axis=0)).any() else whole for place in known
+    ]
+    late = np.logaddexp.reduce(without) - np.log(len(known)) + np.log(c.STRAGGLERS)
+    return float(np.logaddexp(np.log(1 - c.STRAGGLERS) + whole, late))
 
 
 def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dimensions: float) -> float:

@@ -198,7 +198,7 @@ class Scored:
         else:
             tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
             relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
-        return lockstep_fit(relation, seen, self.problem.dimensions)
+        return lockstep_fit(relation, seen, self.problem.places, self.problem.dimensions)
 
     def _together(self) -> float:
         """Score which members of one host start to reduce gradients at one instant."""
