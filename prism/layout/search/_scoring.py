@@ -308,7 +308,8 @@ class Scored:
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
-            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves
+            several = any(family[0].form != "two pair" for family in reduced)  # two members may also form a ring
+            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and several
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
