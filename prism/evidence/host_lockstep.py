@@ -25,8 +25,9 @@ Value = TypeVar("Value")
 class Lockstep(NamedTuple):
     """Pairs of members of one host that send equal numbers of messages of one size.
 
-    `offset`: median time between their k-th messages. `jitter`: median deviation from it. Both are shares of the step; if a
-    pair sends several sizes, the largest value counts. `together`: share of the octets in messages that start at one instant.
+    `offset`: median time between their k-th messages, in the part of the time in which it is least: a fault delays a member
+    later, a stage always. `jitter`: median deviation of all. Both are shares of the step; if a pair sends several sizes, the
+    largest value counts. `together`: share of the octets in messages that start at one instant.
     """
 
     first: NDArray[np.int64]
@@ -66,5 +67,6 @@ def _some(values: list[Value], limit: int) -> list[Value]:
 
 def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float, float]:
     offset = b - a
-    median_offset, together = float(np.median(offset)), float(np.mean(np.abs(offset) <= c.FINEST * period))
-    return abs(median_offset) / period, float(np.median(np.abs(offset - median_offset))) / period, together
+    least = min(abs(float(np.median(part))) for part in np.array_split(offset, c.PARTS_OF_LIFE))
+    jitter = float(np.median(np.abs(offset - np.median(offset))))
+    return least / period, jitter / period, float(np.mean(np.abs(offset) <= c.FINEST * period))

@@ -74,10 +74,10 @@ BEAM = 128  # assignments of kinds to families that the search keeps
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
 # the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins.
 OFFSETS = {
-    1: (-3.73, 1.21, 0.27, 0.49),
-    2: (-2.87, 1.10, -0.00, 1.26),
-    3: (-1.30, 0.47, -1.63, 1.00),
-    4: (-2.75, 1.38, 0.19, 0.47),
+    1: (-4.12, 0.89, 0.63, 0.68),
+    2: (-3.25, 1.15, 0.10, 1.35),
+    3: (-1.14, 0.42, -1.90, 0.88),
+    4: (-3.35, 1.01, 0.89, 0.94),
 }
 STEADIEST = -2.0  # decades: lowest ratio of jitter to offset that is told apart
 # Share of the octets in messages that start together: reductions by halving have rounds between hosts before and after those
