@@ -91,11 +91,8 @@ def rounds_fit(family: Family, ranks: int) -> float:
     return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
-def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, places: NDArray[np.int64], dimensions: float) -> float:
+def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
-
-    A straggler delays all members at its place of their hosts: in part of the jobs, the pairs of one of the `places` (of each
-    member in its host) do not count.
 
     `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are
     over decades. Pairs that start together count in `together_fit`.
@@ -112,28 +109,21 @@ def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, places: NDArray[np
     )
     likely = np.vstack([np.full(len(relation), even), known])
     apart = np.log((1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even)
-    apart = np.where(seen.together < c.TOGETHER, apart, 0.0)
-    at, known = np.stack([places[seen.first], places[seen.second]]), np.unique(places)
-    whole = dimensions * float(apart.mean())
-    if len(known) < c.SQUARE:
-        return whole
-    without = [
-        dimensions * float(apart[rest].mean()) if (rest := np.all(at != place, axis=0)).any() else whole for place in known
-    ]
-    late = np.logaddexp.reduce(without) - np.log(len(known)) + np.log(c.STRAGGLERS)
-    return float(np.logaddexp(np.log(1 - c.STRAGGLERS) + whole, late))
+    return dimensions * float(np.where(seen.together < c.TOGETHER, apart, 0.0).mean())
 
 
 def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dimensions: float) -> float:
     """Log-likelihood of which members of one host start to reduce gradients at one instant: an operation inside the host joins
     them, in most jobs all pairs of a relation or none.
 
-    `relation`: the row of `JOINED`. If steps are not `uneven`, all members may start together, only stages do not.
+    `relation`: as in `lockstep_fit`, and 5 of replicas that reduce by halving. If steps are not `uneven`, all members may start
+    together, only stages do not.
     """
     bound, total = seen.together >= c.TOGETHER, 0.0
-    none, every = (np.where(bound, np.log(share), np.log(1 - share)) for share in (c.NONE_JOINED, c.ALL_JOINED))
+    none, every = (np.where(bound, np.log(share), np.log(1 - share)) for share in (c.NONE_BOUND, c.ALL_BOUND))
     for own in np.unique(relation):
-        of, jobs = relation == own, c.JOINED[own] if uneven or own == 0 else c.JOINED_EVEN
+        known = c.BOUND.get(int(own), c.BOUND[c.STAGE])
+        of, jobs = relation == own, known if uneven or own in (0, c.STAGE) else c.BOUND_EVEN
         loose, tight = (dimensions * float(each[of].sum()) / len(relation) for each in (none, every))
         total += np.logaddexp(np.log(1 - jobs) + loose, np.log(jobs) + tight)
     return float(total)

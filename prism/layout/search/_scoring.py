@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
+from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, imbalance, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -22,6 +23,8 @@ from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
+
+REPLICAS, HALVING = 2, 5  # relations of two members of one host
 
 
 class Scored:
@@ -91,8 +94,12 @@ class Scored:
         self.features |= {"misplaced": self._misplaced(), "open": self._open()}
         if self._so_far() < least:
             return None
-        lockstep = self._lockstep() if self.scattered else self.division.known(self._lockstep, "lockstep")
-        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep, "together": self._together()}
+        place = (self._of("tp"), self._of("pp"), self._of("dp", "edp", "ep", "cp")) if self.scattered else ()
+        self.features |= {
+            "rounds": self._rounds(dp, tp),
+            "lockstep": self.division.known(self._lockstep, "lockstep", *place),
+            "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
+        }
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
@@ -192,27 +199,24 @@ class Scored:
         seen = self.problem.lockstep
         if not len(seen.first):
             return 0.0
-        if self.scattered:
-            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            relation = np.select(alike, [1, 2, 3], 0)
-        else:
-            tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
-            relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
-        return lockstep_fit(relation, seen, self.problem.places, self.problem.dimensions)
+        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions)
 
     def _together(self) -> float:
         """Score which members of one host start to reduce gradients at one instant."""
-        reduced = self._of("dp")
-        seen = self.problem.compared([self.found[i] for i in reduced], self.problem.hosts)
+        seen = self.problem.compared([self.found[i] for i in self._of("dp")], self.problem.hosts)
         if not len(seen.first):
             return 0.0
+        relation = self._relation(seen)
+        relation[(relation == REPLICAS) & self._halves] = HALVING
+        return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
 
-        def find() -> float:
-            joined, twins = (part[seen.first] == part[seen.second] for part in (self.plane, self.tp))
-            relation = np.select([joined & self._halves, joined, twins], [3, 2, 1], 0)
-            return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
-
-        return self.division.known(find, "together", reduced, id(self.plane), id(self.tp))
+    def _relation(self, seen: Lockstep) -> Parts:
+        """Relation of each pair of members of one host, as in `lockstep_fit`."""
+        if self.scattered:
+            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
+            return np.select(alike, [1, REPLICAS, 3], 0)
+        tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
+        return np.select([stage, data & tensor, data], [3, 4, REPLICAS], 1)
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
@@ -220,7 +224,7 @@ class Scored:
             return
         likeliest = self.division.known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
         handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
-        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
+        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == ("dp" if "dp" in likeliest else "tied"))
         if handed:
             parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
             inside, beyond = (self.problem.compared(handed, own) for own in parts)

@@ -85,11 +85,6 @@ class Problem:
         return len(whole) > 1 and float(np.median(np.abs(whole - np.median(whole)))) > c.FINEST * self.steps.period
 
     @cached_property
-    def places(self) -> NDArray[np.int64]:
-        """Place of each member among those of its host."""
-        return np.arange(len(self.hosts)) - np.searchsorted(self.hosts, self.hosts)
-
-    @cached_property
     def dimensions(self) -> float:
         """Independent relations inside a host, of two ranks each."""
         return float(np.log2(np.bincount(self.hosts).max()))
