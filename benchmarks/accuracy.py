@@ -1,11 +1,12 @@
 """Replay captures and a grid of simulated clusters, score each report against its truth, print tables.
 
     python -m benchmarks.accuracy [DIR...] [--grid SEED:COUNT]... [--scale NAME]... [--degraded SHARE] [--baseline]
-        [--floor NAME=NUMBER]... [--keep DIR] [--explain]
+        [--degrade WAY] [--floor NAME=NUMBER]... [--keep DIR] [--explain]
 
 A capture is a folder with a truth.json beside *.pcap(.gz) files or one flow dump; its topology.json is used if there is one.
 A grid's cases are drawn by benchmarks.grid; faults that stretched no step are hidden: left out unless they were found. Cases as
-an imperfect collection gives them are pooled apart. `--baseline` scores the paper's method on the same flows.
+an imperfect collection gives them are pooled apart; `--degrade` degrades captures (benchmarks.degraded). `--baseline` scores
+the paper's method on the same flows.
 
 Below the table of runs: one by origin (benchmarks.origins), one of how often a confidence was right (benchmarks.reliability),
 and risk–coverage curves of the layouts.
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import grid, llmprism_baseline, origins, reliability
+from benchmarks import degraded, grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.columns.record import Flows, Transits
 from prism import topology
@@ -104,16 +105,19 @@ def inputs(folder: Path) -> list[tuple[str, str]]:
     return [(path.name.split(".")[0], str(path)) for path in found]
 
 
-def of_folder(folder: Path, name: str) -> Input:
-    """Make an input from a capture."""
+def of_folder(folder: Path, name: str, degradation: str = "none") -> Input:
+    """Make an input from a capture, as it is or degraded."""
 
     def opened() -> tuple[Flows, Transits, Source, Topology | None, Mapping[str, Any]]:
         truth = json.loads((folder / "truth.json").read_text())
         document = folder / "topology.json"
         placed = topology.parse(document.read_text(), str(document)) if document.exists() else None
-        return *read(inputs(folder), placed, lambda *_: None), placed, truth
+        flows, transits, source = read(inputs(folder), placed, lambda *_: None)
+        if degradation != "none":
+            flows, transits, placed = degraded.degrade(flows, transits, placed, degradation)
+        return flows, transits, source, placed, truth
 
-    return Input(name, {"from": folder.parent.name, "origin": origins.of_folder(folder), "degradation": "none"}, opened)
+    return Input(name, {"from": folder.parent.name, "origin": origins.of_folder(folder), "degradation": degradation}, opened)
 
 
 def of_case(case: grid.Case) -> Input:
@@ -216,6 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--grid", action="append", default=[], type=seed_and_count, metavar="SEED:COUNT")
     parser.add_argument("--scale", action="append", choices=list(grid.SCALES), help="sizes of the grid's clusters")
     parser.add_argument("--degraded", type=float, default=0.0, metavar="SHARE", help="of the grid's cases")
+    parser.add_argument("--degrade", choices=list(degraded.WAYS), default="none", help="degrade the captures")
     parser.add_argument("--baseline", action="store_true", help="score the paper's method beside")
     parser.add_argument(
         "--floor", action="append", default=[], type=_floor, metavar="NAME=NUMBER", help="in place of a default"
@@ -224,7 +229,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--explain", action="store_true", help="list the findings of every run, right or wrong")
     asked = parser.parse_args(argv)
     folders = [path.resolve() for path in asked.folders]
-    todo = [of_folder(folder, f"{folder.parent.name}/{folder.name}") for folder in captures(folders) if inputs(folder)]
+    found = [folder for folder in captures(folders) if inputs(folder)]
+    todo = [of_folder(folder, f"{folder.parent.name}/{folder.name}", asked.degrade) for folder in found]
     for seed, count in asked.grid:
         drawn = grid.cases(seed, count, scales=tuple(asked.scale or ("small", "medium")), degraded=asked.degraded)
         todo += [of_case(case) for case in drawn]
@@ -240,7 +246,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\r\033[K", end="", file=sys.stderr)
     print(table(runs))
     whole = [r for r in runs if r.tags["degradation"] == "none"]
-    by_origin = origins.pooled((r.tags["origin"], r.counts, r.said) for r in whole)
+    by_origin = origins.pooled((r.tags["origin"], r.counts, r.said) for r in whole or runs)
     print(f"\n{origins.table(by_origin)}")
     print(f"\n{reliability.table([said for r in runs for said in r.said])}")
     print(f"\n{origins.curves(by_origin)}")

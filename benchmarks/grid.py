@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.degraded import WAYS
 from collectors.columns.record import Flows, Transits
 from prism.synth.scenario.specification import Algorithm, Cluster, Degradation, Fault, Job, Nuisances, Spec
 from prism.synth.simulation import Simulation, simulate
@@ -148,13 +149,7 @@ LAYOUTS: Mapping[str, Callable[[Rng, int], tuple[Cluster, Job]]] = {
 SCALES: Mapping[str, tuple[int, ...]] = {"small": (8, 8, 16), "medium": (32, 64), "large": (128, 256)}
 FAULTS = ("none", "slow_rank", "none", "slow_nic", "none", "lossy", "none", "uplink", "hang", "none", "crash", "always", "two")
 NUISANCES = ("none", "none", "storage", "pauses", "bulk", "twins", "foreign", "uneven")
-DEGRADATIONS: Mapping[str, Degradation] = {
-    "sampled": Degradation(sampling=1000),
-    "lost": Degradation(loss=0.05),
-    "summed": Degradation(aggregate_s=1.0),
-    "skewed": Degradation(skew_ms=2.0),
-    "cut": Degradation(keep=0.6),
-}
+DEGRADATIONS = ("sampled", "lost", "summed", "skewed", "cut")
 
 
 def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"), degraded: float = 0.0) -> Iterator[Case]:
@@ -170,7 +165,7 @@ def cases(seed: int, count: int, *, scales: tuple[str, ...] = ("small", "medium"
         cluster, job = LAYOUTS[layout](rng, _pick(rng, *SCALES[scale]))
         cluster, job = _paced(rng, cluster, job)
         spec = _disturbed(rng, Spec(f"{seed}-{number}", cluster, (job,)), nuisance)
-        spec = faulty(rng, replace(spec, degradation=DEGRADATIONS.get(how, Degradation())), fault)
+        spec = faulty(rng, replace(spec, degradation=WAYS.get(how, Degradation())), fault)
         yield Case(f"{number:03d} {layout}", layout, scale, fault, nuisance, how, spec, seed * 1000 + number)
 
 

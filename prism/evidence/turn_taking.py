@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
+from prism.loops.arrays.edges import Edge
 
 Floats = NDArray[np.float64]
 
 
-def overlap(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
+def overlap(forth: Sequence[Stream | Edge], back: Sequence[Stream | Edge]) -> float:
     """Share of the octets of either direction of a pair that move while the other direction moves; the smaller share, 0 … 1."""
     return min(_overlapped(forth, back), _overlapped(back, forth))
 
 
-def _overlapped(own: Sequence[Stream], other: Sequence[Stream]) -> float:
+def _overlapped(own: Sequence[Stream | Edge], other: Sequence[Stream | Edge]) -> float:
     start, end, octets = (_joined(own, name) for name in ("start", "end", "octets"))
     begins, ends = _joined(other, "start"), _joined(other, "end")
     order = begins.argsort()
@@ -48,5 +49,5 @@ def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
     return a[alike[number[0]]], b[alike[number[1]]]
 
 
-def _joined(own: Sequence[Stream], name: str) -> Floats:
+def _joined(own: Sequence[Stream | Edge], name: str) -> Floats:
     return np.concatenate([getattr(s, name) for s in own]) if len(own) > 1 else getattr(own[0], name)

@@ -65,12 +65,14 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
 def _fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> float:
     """Evidence for a number of ranks: the messages per step of each edge and size that fit it, each by how rarely they would.
 
-    A ring takes n − 1 rounds, or n if a library also sends the own block; an exchange with both neighbours takes n / 2.
+    A ring takes n − 1 rounds, or n if a library also sends the own block; half of them to each neighbour if blocks go both
+    ways, and a quarter if two blocks go at once (neighbour exchange). One number in r is a multiple of r.
     """
-    fits, rounds = 0, {max(ranks - 1, 1), ranks, max(ranks // 2, 1)}
+    rounds = ranks - 1, ranks, ranks // 2, ranks // 4
     marks = next((rhythm.marks for rhythm in rhythms if rhythm.period), np.zeros(0, np.int64))
+    fits = 0.0
     for edge in (edge for rhythm in rhythms for edge in rhythm.edges if len(marks)):
         for part in parts_by_size(edge) or [edge]:
             usual = int(np.median(np.diff(np.searchsorted(part.start, marks))))
-            fits += usual > 0 and any(usual % own == 0 for own in rounds)
-    return fits * max(float(np.log(ranks / len(rounds))), 0.0)
+            fits += float(np.log(max((own for own in rounds if own > 0 < usual and usual % own == 0), default=1)))
+    return fits

@@ -8,13 +8,17 @@ sharing violate one of the two. Parameter servers violate neither: they form a c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from collectors.columns.record import Flows
+from prism.evidence.turn_taking import overlap
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm, constant
-from prism.jobs.clusters import Members, components
+from prism.jobs.clusters import Members, cluster_numbers, components
+from prism.loops.arrays.edges import edges_of
 from prism.loops.arrays.intervals import Floats, Ints, weighted_median
 from prism.loops.arrays.pair_volumes import Carried
 
@@ -27,27 +31,27 @@ def classify(
     """Classify the clusters of one candidate as "training", "other", or "unknown" if there are too few repetitions."""
     members = np.zeros(endpoints, np.bool_)
     members[[end for own in clusters for end in own]] = True
-    inside = members[volumes.src] & members[volumes.dst]
-    src, dst, volume = volumes.src[inside], volumes.dst[inside], volumes.volume[inside].astype(np.float64)
-    if lopsided(src, dst, volume, host) or _has_servers(clusters, src, dst, volume):
+    inside = volumes.only(members[volumes.src] & members[volumes.dst])
+    lopped = lopsided(inside.src, inside.dst, inside.volume.astype(np.float64), host)
+    if lopped or _has_servers(clusters, rhythms[0].flows, inside, endpoints):
         return "other"
-    if constant_share(rhythms) >= c.CONSTANT:
-        return "training"
-    return "unknown"
+    return "training" if constant_share(rhythms) >= c.CONSTANT else "unknown"
 
 
 def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:
     """Check whether octets enter hosts and do not leave them, or the reverse: many in total, or most at a first and a last
     host.
 
-    Without hosts, an endpoint at which a ring enters its host is matched with another at which the same octets leave.
+    Without hosts, an endpoint at which a ring enters its host is matched with another at which the same octets leave; it
+    does so in two hosts or more.
     """
     ends = (src, dst) if host is None else (_at(src, host), _at(dst, host))
     leaves, enters = (np.bincount(own, volume, int(max(map(np.max, ends))) + 1) for own in ends)
     surplus, moved = enters - leaves, enters + leaves
     if host is None:
         ascending = np.sort(surplus)
-        return float(np.abs(ascending + ascending[::-1]).sum()) > c.LOPSIDED * float(moved.sum())
+        hidden = ascending[::-1] * (np.count_nonzero(moved) > c.SMALL_GROUP)
+        return float(np.abs(ascending + hidden).sum()) > c.LOPSIDED * float(moved.sum())
     busy = moved > c.CONSTANT * np.median(moved[moved > 0])
     one_way = np.abs(surplus) > 2 * c.LOPSIDED * moved
     is_frequent = int(np.count_nonzero(busy & one_way)) > 1
@@ -60,32 +64,47 @@ def _at(ends: Ints, host: Ints) -> Ints:
     return np.where(known >= 0, known, len(host) + ends)
 
 
-def _has_servers(clusters: Sequence[Members], src: Ints, dst: Ints, volume: Floats) -> bool:
-    """Check whether most octets are in clusters in which a few endpoints exchange with all others, but these not with each
-    other.
+def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endpoints: int) -> bool:
+    """Check whether most octets are in clusters of two sides: endpoints exchange with all of the other side, none of their own.
+
+    Servers are fewer than their clients. If they are as many, they answer: the directions of a pair alternate. The collectives
+    of two groups of ranks also have two equal sides, but move both directions at once; of four ranks they may alternate.
     """
-    octets_served = 0.0
-    for members in clusters:
-        own = np.isin(src, list(members)) & np.isin(dst, list(members))
-        if len(members) > c.SMALL_GROUP and _is_bipartite(src[own], dst[own], volume[own]):
-            octets_served += float(volume[own].sum())
-    return 2 * octets_served > float(volume.sum())
+    home = cluster_numbers(clusters, endpoints)
+    of = np.where(home[pairs.src] == home[pairs.dst], home[pairs.src], -1)
+    order, octets_served = np.argsort(of, kind="stable"), 0
+    begins = np.searchsorted(of[order], np.arange(len(clusters) + 1))
+    for members, (low, high) in zip(clusters, pairwise(begins.tolist()), strict=True):
+        own = np.sort(order[low:high])
+        servers, clients = _sides(pairs.src[own], pairs.dst[own], pairs.volume[own]) if len(members) > c.SMALL_GROUP else (0, 0)
+        if servers and (clients >= c.SIDES * servers or (servers >= c.SMALL_GROUP and _alternates(flows, pairs, own))):
+            octets_served += int(pairs.volume[own].sum())
+    return 2 * octets_served > int(pairs.volume.sum())
 
 
-def _is_bipartite(src: Ints, dst: Ints, volume: Floats) -> bool:
-    heavy = volume >= c.CONSTANT * weighted_median(volume, volume)
+def _alternates(flows: Flows, pairs: Carried, own: Ints) -> bool:
+    """Check whether the two directions of most of its `own` pairs do not move at once; some are examined."""
+    chosen = np.zeros(len(pairs), np.bool_)
+    some = pairs.src[own[: c.SAMPLED_PAIRS]]
+    chosen[own] = np.isin(pairs.src[own], some) | np.isin(pairs.dst[own], some)
+    edges = edges_of(flows, pairs.rows(chosen))
+    overlaps = [overlap([edge], [edges[b, a]]) for (a, b), edge in edges.items() if a < b and (b, a) in edges]
+    return bool(overlaps) and float(np.median(overlaps)) < c.CONSTANT
+
+
+def _sides(src: Ints, dst: Ints, volume: Ints) -> tuple[int, int]:
+    """Sizes of both sides of a complete bipartite graph whose edges have two directions, ascending; (0, 0) if it is none."""
+    heavy = volume >= c.EQUAL * weighted_median(volume, volume)
     ends, number = np.unique(np.concatenate([src[heavy], dst[heavy]]), return_inverse=True)
     one, other = np.split(number, 2)
     n = len(ends)
     sent = set(zip(one.tolist(), other.tolist(), strict=True))
     if 2 * sum((b, a) in sent for a, b in sent) <= len(sent):  # servers answer; rings have one direction
-        return False
+        return 0, 0
     sides = components(np.concatenate([one, one + n]), np.concatenate([other + n, other]), 2 * n)
-    if len(sides) != 2:
-        return False
-    servers, clients = sorted((sum(end < n for end in sides[0]), sum(end < n for end in sides[1])))
-    edges = len(set(zip(np.minimum(one, other).tolist(), np.maximum(one, other).tolist(), strict=True)))
-    return clients >= c.SIDES * servers and edges > c.COMPLETE * servers * clients
+    servers, clients = sorted(sum(end < n for end in side) for side in sides) if len(sides) == 2 else (0, 0)
+    edges = len({(min(a, b), max(a, b)) for a, b in sent})
+    return (servers, clients) if edges > c.COMPLETE * servers * clients else (0, 0)
 
 
 def constant_share(rhythms: Sequence[ClusterRhythm]) -> float:

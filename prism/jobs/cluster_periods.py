@@ -15,6 +15,7 @@ from prism.evidence.streams import streams_of
 from prism.jobs import constants as c
 from prism.jobs._repetition import Floats, Ints, consistency, offsets, shapes
 from prism.loops.arrays.edges import Edge
+from prism.loops.constants import MAD_TO_SIGMA
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +94,41 @@ def constant(edges: Sequence[Edge], marks: Ints) -> float:
 
 
 def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Select edges with equal octets in each step."""
-    steps = len(marks) - 1
-    number = np.repeat(np.arange(len(edges)), [len(edge.rows) for edge in edges])
-    step = np.searchsorted(marks, np.concatenate([edge.start for edge in edges]), "right") - 1
-    inside = (step >= 0) & (step < steps)
-    octets = np.concatenate([edge.octets for edge in edges])[inside]
-    moved = np.bincount(number[inside] * steps + step[inside], octets, len(edges) * steps).reshape(-1, steps)
-    usual = np.median(moved, axis=1)
-    differ = np.median(np.abs(moved - usual[:, None]), axis=1)
-    return np.asarray((usual > 0) & (differ <= c.EQUAL * usual))
+    """Select edges with equal octets in each step; steps begin at the marks, or in the longest pause of the edge.
+
+    Lost records make steps differ, but less than if records came at random: then the variance of their number is their number.
+    In few steps that may be chance.
+    """
+    steps, count = len(marks) - 1, len(edges)
+    number = np.repeat(np.arange(count), [len(edge.rows) for edge in edges])
+    start, octets = (np.concatenate([getattr(edge, name) for edge in edges]) for name in ("start", "octets"))
+    inside = (start >= marks[0]) & (start < marks[-1])
+    number, octets = number[inside], octets[inside]
+    place = np.interp(start[inside], marks, np.arange(steps + 1.0))
+    size = np.bincount(number, octets * octets.astype(np.float64), count) / np.maximum(np.bincount(number, octets, count), 1)
+    out = np.zeros(count, np.bool_)
+    for begin in (np.zeros(count), _longest_pauses(number, place % 1, count)):
+        step = np.floor(place - begin[number]).astype(np.int64) + 1  # 0: before the first whole step
+        moved = np.bincount(number * (steps + 1) + step, octets, count * (steps + 1)).reshape(count, -1)[:, 1:]
+        usual = np.median(moved, axis=1)
+        differ = np.median(np.abs(moved - usual[:, None]), axis=1)
+        lost = np.sqrt(c.RANDOM * usual * size) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
+        out |= (usual > 0) & (differ <= np.maximum(c.EQUAL * usual, lost))
+    return out
+
+
+def _longest_pauses(number: Ints, place: Floats, count: int) -> Floats:
+    """Middle of the longest pause within the step of each of `count` edges; records have an edge and a place in the step."""
+    out = np.zeros(count)
+    if len(number):
+        order = np.lexsort((place, number))
+        number, place = number[order], place[order]
+        last = np.flatnonzero(np.append(number[1:] != number[:-1], True))
+        following = np.append(place[1:], 0)
+        following[last] = place[np.append(0, last[:-1] + 1)] + 1
+        longest = np.lexsort((following - place, number))[last]
+        out[number[longest]] = (place[longest] + following[longest]) / 2 % 1
+    return out
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
@@ -149,11 +175,11 @@ def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
 
 
 def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
+    """Check whether the follower's traffic repeats in most steps of the leader, without drift."""
     if leader.regularity <= 0:
         return False
-    own = consistency(shapes(leader.marks, leader.times, leader.weight, c.BINS))
-    theirs = consistency(shapes(leader.marks, follower.times, follower.weight, c.BINS))
-    if theirs < c.LOCKED * max(own, c.CONSTANT):
+    own, theirs = (shapes(leader.marks, one.times, one.weight, c.BINS) for one in (leader, follower))
+    if len(theirs) < c.MOSTLY * len(own) or consistency(theirs) < c.LOCKED * max(consistency(own), c.CONSTANT):
         return False
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)

@@ -21,14 +21,29 @@ Members = frozenset[int]
 def pair_volumes(flows: Flows, topology: Topology | None) -> tuple[Carried, Carried]:
     """Sum the octets of each pair of candidates, and select the pairs with recurrent traffic.
 
-    With a topology, only its endpoints are candidates. Without one, connections must last: storage clients open new ones.
+    With a topology, only its endpoints are candidates. Without one, connections must last (storage clients open new ones), and
+    endpoints that only send, or only receive, a little of what their partners move are storage or monitoring.
     """
     known = np.ones(len(flows.endpoints), np.bool_)
     if topology is not None:
         known = np.array([address in topology.endpoints for address in flows.endpoints], np.bool_)
     volumes = carried(flows, flows.control(), known)
     lasting = volumes.only(_lasts(flows, volumes)) if topology is None else volumes
-    return volumes, lasting.only(recurrent(lasting, sending(flows), flows.octets))
+    steady = lasting.only(recurrent(lasting, sending(flows), flows.octets))
+    return volumes, steady.only(~_serves(steady)) if topology is None else steady
+
+
+def _serves(pairs: Carried) -> Mask:
+    """Select pairs of an endpoint with octets in one direction only, which are few of its partner's."""
+    ends = max(pairs.src.max(initial=0), pairs.dst.max(initial=0)) + 1
+    leaves, enters = np.bincount(pairs.src, pairs.volume, ends), np.bincount(pairs.dst, pairs.volume, ends)
+    moved = leaves + enters
+    one_way = np.abs(enters - leaves) > (1 - c.EQUAL) * moved
+    few = [
+        one_way[own] & (pairs.volume < c.CONSTANT * moved[other])
+        for own, other in ((pairs.src, pairs.dst), (pairs.dst, pairs.src))
+    ]
+    return np.asarray(few[0] | few[1])
 
 
 def clusters_of(steady: Carried, endpoints: int) -> list[Members]:

@@ -14,6 +14,7 @@ ALIKE = 0.5  # correlation of step durations: two jobs have 0 by chance, parts o
 TOGETHER = 0.01
 SAME_STEP = 1.5  # steps between the begins, and between the ends, of two jobs; parts of one job: at most 1 by definition
 EQUAL = 0.02  # relative deviation of an edge's octets per step that counts as equal: the tail of a message, a retransmission
+RANDOM = 0.1  # variance over mean of records per step (Fano factor): 1 if they come at random, 0.05 if one in twenty is lost
 CONSTANT = 0.1  # share of octets on edges of equal volumes; experts' exchange leaves 0.34, shuffles and RPC less than 0.05
 LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the reverse: collectives up to 0.25, copies 0.5 to 1
 OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host

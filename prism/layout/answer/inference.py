@@ -91,13 +91,13 @@ def unknown_layout(flows: Flows, job: Job) -> Parallelism:
 def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     """Return the highest confidence that the records allow.
 
-    Messages of samples and sums cannot be counted. Where a host has fewer ranks than another, and GPUs left, ranks may be
-    missing.
+    Messages of samples and sums cannot be counted. Without hosts, dimensions may be hidden inside them. Where a host has fewer
+    ranks than another, and GPUs left, ranks may be missing.
     """
     counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(flows.messages > 1) <= len(flows)
     most = 1.0 if counted else c.UNCOUNTED
     if topology is None:
-        return most
+        return min(most, c.HOSTS_UNKNOWN)
     ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
     gpus = Counter(one.host for one in topology.endpoints.values())
     missing = any(number < min(max(ranks.values()), gpus[host]) for host, number in ranks.items() if host is not None)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from prism.jobs._training_programs import classify, constant_share, lopsided
+from prism.loops.arrays.pair_volumes import carried as summed
 from tests.prism.jobs.made import carried, edge, rhythm
 from tests.prism.jobs.test_cluster_periods import beat
 
@@ -43,3 +44,14 @@ def test_servers_of_parameters_serve():
     pairs = [(w, s, 10**6) for w in range(2, 10) for s in (0, 1)]
     steady = carried(*pairs, *((d, s, o) for s, d, o in pairs))
     assert classify([frozenset(range(10))], [beat()], steady, np.arange(10), 10) == "other"
+
+
+@pytest.mark.parametrize("answers_after_ms", [40.0, 0.0])
+def test_as_many_servers_as_clients_answer_and_collectives_move_both_ways_at_once(answers_after_ms):
+    pairs = [(client, server) for client in range(4) for server in range(4, 8)]
+    edges = [edge(*pair, 100.0 * np.arange(12)) for pair in pairs]
+    edges += [edge(*pair[::-1], 100.0 * np.arange(12) + answers_after_ms) for pair in pairs]
+    own = rhythm(edges)
+    steady = summed(own.flows, np.zeros(len(own.flows), np.bool_), np.ones(len(own.flows.endpoints), np.bool_))
+    expected = "other" if answers_after_ms else "training"
+    assert classify([frozenset(range(8))], [own], steady, np.arange(8), 8) == expected
