@@ -32,8 +32,7 @@ from prism.layout.features.size_ratios import may_halve
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
-REPLICAS, HALVING = 2, 5
-RELATIONS = {1: "twins", REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", HALVING: "halving replicas"}
+RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.HALVING: "halving replicas"}
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, two sigmas apart
 
 
@@ -62,7 +61,7 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     hosts = np.unique(np.stack([plane, problem.hosts]), axis=1)[0]
     of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
     halves = any(may_halve(family, of_plane) for family in problem.families if problem.likeliest(family) == "dp")
-    values = [0, 3, 1, HALVING if halves else REPLICAS]
+    values = [0, 3, 1, c.HALVING if halves else c.REPLICAS]
     return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, replica], values, 4)
 
 
@@ -106,7 +105,7 @@ def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, floa
     out = {}
     for relation in RELATIONS:
         own = [one for one in known if one.relation == relation]
-        alike = {REPLICAS, HALVING} if relation in (REPLICAS, HALVING) else {relation}
+        alike = {c.REPLICAS, c.HALVING} if relation in (c.REPLICAS, c.HALVING) else {relation}
         loose = [(one, ~one.bound) for one in known if one.relation in alike and not one.bound.all()]
         if own and loose:
             counts = _counts([one for one, _ in loose])
@@ -141,7 +140,7 @@ def lines(known: Sequence[Pairs]) -> Iterator[str]:
     for relation, own in table.items():
         yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, own.bound))
     yield ""
-    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != HALVING}
+    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != c.HALVING}
     yield from ("OFFSETS = {", *(f"    {k}: ({row})," for k, row in rows.items()), "}")
     yield f"BOUND = {{{', '.join(f'{k}: {own.bound:.2f}' for k, own in table.items())}}}"
     yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"

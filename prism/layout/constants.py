@@ -1,7 +1,7 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 4: last to 492 jobs of 15 origins, near the weights of 629 jobs of 16 origins. `benchmarks/sensitivity.py` shows how
+penalty of 1: last to 308 jobs of 12 origins, near weights fitted to more. `benchmarks/sensitivity.py` shows how
 far each number can move before results change.
 """
 
@@ -72,7 +72,7 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins.
+# the next are fitted by `python -m benchmarks.offsets` to 308 jobs of 12 origins.
 OFFSETS = {
     1: (-4.12, 0.89, 0.63, 0.68),
     2: (-3.25, 1.15, 0.10, 1.35),
@@ -86,7 +86,8 @@ TOGETHER = 1 / 3
 # Share of jobs whose members of a relation start at the same instant, also of 5, replicas that reduce by halving; share of the
 # pairs that then do, and else.
 BOUND, ALL_BOUND, NONE_BOUND = {1: 0.10, 2: 0.39, 3: 0.07, 4: 0.08, 5: 0.73}, 0.977, 0.039
-BOUND_EVEN, STAGE = 0.5, 3  # the share where steps do not vary, of any relation but that of stages
+BOUND_EVEN = 0.5  # the share where steps do not vary, of any relation but that of stages
+REPLICAS, STAGE, HALVING = 2, 3, 5  # relations
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave
@@ -102,8 +103,6 @@ WEIGHTS = {
     "replicas_differ": -0.5,  # replicas of one host hand over closer in time than those of several hosts
     "uneven": -4.55,  # share of members in groups of an unusual size, or in two groups that share another member
     "unjoined": -8,  # share of members in groups of several hosts that no traffic joins
-    "other_rhythm": -0.71,  # gradients reduced in two rhythms by the same groups; logarithm of the ratio of runs
-    "every_batch": -0.93,  # gradients reduced in each micro-batch of a pipeline
     "misplaced": -5.97,  # share of octets between members at different places of the host's division
     "open": -13.7,  # share of octets that enter groups and do not leave
     "product": -4.99,  # |ln(product of the dimensions / members)|; e^-6: one in 400
@@ -116,7 +115,6 @@ WEIGHTS = {
     "wide_context": -5.14,  # per doubling beyond the ranks of a usual host
     "context_fills": -7.24,  # context parallel over the whole plane: no data parallel replicas
     "context_alone": -6.95,  # context parallel without a reduction of its own
-    "never_reduced": -1,  # experts without any reduction
     # Features of unusual layouts.
     "uses_pp": -0.3,  # some traffic serves this dimension
     "uses_tp": -1.15,
@@ -128,11 +126,9 @@ WEIGHTS = {
     "other_algorithm": -1.05,  # a library that reduces in rings in one group and all with all in another
     "halving": 2.41,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "in_levels": -2.58,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
-    "irregular": -0.49,  # groups that cross hosts so that not all hosts are divided alike
     "stages_in_host": -2.18,
     "no_tensor": -0.58,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -1.82,  # tensor parallel over a part of a host
-    "silent": -0.22,  # members without payload
     "silent_unasked": -0.76,  # where no open ring needs them
     "scattered": -0.65,  # ranks that do not follow the hosts
     "idle": -8.3,  # endpoints with payload that the layout leaves out
@@ -143,18 +139,13 @@ WEIGHTS = {
     "hidden_experts": -1.36,  # an exchange of experts that stays inside hosts
     "unseen_experts": -4.7,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
     "mixed_gradients": -1.99,  # gradients of two sizes, but no experts
-    "hidden_wide": -0.68,  # per doubling of hidden dimensions beyond `USUAL_HIDDEN`
     "inner_apart": -1.99,  # members of one host in the same plane but not in the same inner group, which leaves the host
     "hints": 1.0,  # log-odds of the operator's hints
 }
 # Ratios of the rounds of one collective, and of shards to replicas; relative tolerance: headers, rounding.
 SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
-# Runs of one group's gradients differ by a factor of 3 at most: parameters are gathered twice per layer, also in halves. The
-# logarithm beyond it counts up to a factor of e². With 2 micro-batches, traffic in each is throughout: more than 0.3 of a step.
-GATHERED, MOST_RHYTHMS, SEVERAL_BATCHES, THROUGHOUT = 3.0, 2.0, 2.0, 0.3
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST = 8  # ranks
-USUAL_HIDDEN = 4  # ranks of a dimension inside a host
 SEVERAL_SIZES = 0.01  # share of the octets of gradients of another size, from which on they are a collective of their own
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel

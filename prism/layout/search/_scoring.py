@@ -17,14 +17,11 @@ from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
-from prism.layout.features.rhythm_contrasts import rhythms_differ
 from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
-
-REPLICAS, HALVING = 2, 5  # relations of two members of one host
 
 
 class Scored:
@@ -207,16 +204,16 @@ class Scored:
         if not len(seen.first):
             return 0.0
         relation = self._relation(seen)
-        relation[(relation == REPLICAS) & self._halves] = HALVING
+        relation[(relation == c.REPLICAS) & self._halves] = c.HALVING
         return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
 
     def _relation(self, seen: Lockstep) -> Parts:
         """Relation of each pair of members of one host, as in `lockstep_fit`."""
         if self.scattered:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            return np.select(alike, [1, REPLICAS, 3], 0)
+            return np.select(alike, [1, c.REPLICAS, c.STAGE], 0)
         tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
-        return np.select([stage, data & tensor, data], [3, 4, REPLICAS], 1)
+        return np.select([stage, data & tensor, data], [c.STAGE, 4, c.REPLICAS], 1)
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
@@ -258,7 +255,6 @@ class Scored:
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         self._spans(dp, sub)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
-        add["never_reduced"] += "ep" in self.kinds and not {"dp", "edp"} & set(self.kinds)
         add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
 
@@ -310,7 +306,6 @@ class Scored:
         if not {"ep", "edp"} & set(self.kinds):
             yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
-        yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
             several = any(family[0].form != "two pair" for family in reduced)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and several
@@ -318,12 +313,9 @@ class Scored:
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
-        else:  # the order decides which members share a host
-            yield "irregular", 1
         yield "scattered", self.scattered
         if not self.problem.speaking.all():  # members without payload, or left out of the layout
             whole = bool(self.present.all())
-            yield "silent", whole
             yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
             yield "idle", not whole
         yield "tensor_across", tp > tensor
