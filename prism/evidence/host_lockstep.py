@@ -67,6 +67,7 @@ def _some(values: list[Value], limit: int) -> list[Value]:
 
 def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float, float]:
     offset = b - a
-    least = min(abs(float(np.median(part))) for part in np.array_split(offset, c.PARTS_OF_LIFE))
+    parts = offset[: len(offset) // c.PARTS_OF_LIFE * c.PARTS_OF_LIFE].reshape(c.PARTS_OF_LIFE, -1)
+    least = float(np.abs(np.median(parts, axis=1)).min())
     jitter = float(np.median(np.abs(offset - np.median(offset))))
     return least / period, jitter / period, float(np.mean(np.abs(offset) <= c.FINEST * period))

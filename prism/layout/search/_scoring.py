@@ -200,7 +200,8 @@ class Scored:
 
     def _together(self) -> float:
         """Score which members of one host start to reduce gradients at one instant."""
-        seen = self.problem.compared([self.found[i] for i in self._of("dp")], self.problem.hosts)
+        reduced = max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
+        seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         if not len(seen.first):
             return 0.0
         relation = self._relation(seen)
