@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from benchmarks import degraded, grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.columns.record import Flows, Transits
+from collectors.memory.allocator import keep_freed, reduce_collections
 from prism import topology
 from prism.analysis import diagnose
 from prism.model import Diagnosis, Source
@@ -228,6 +229,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write every report there")
     parser.add_argument("--explain", action="store_true", help="list the findings of every run, right or wrong")
     asked = parser.parse_args(argv)
+    reduce_collections()
+    keep_freed()  # as in `prism replay`
     folders = [path.resolve() for path in asked.folders]
     found = [folder for folder in captures(folders) if inputs(folder)]
     todo = [of_folder(folder, f"{folder.parent.name}/{folder.name}", asked.degrade) for folder in found]

@@ -65,7 +65,7 @@ def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]], block: fl
     if "tp" in inside:
         return "tp"
     if "pp" in inside:
-        both = np.median([one.overlap for one in family]) > OVERLAPPED and family.messages <= FEW_MESSAGES
+        both = np.median([one.overlap for one in family]) > OVERLAPPED and family.rhythm.messages <= FEW_MESSAGES
         return "tied" if both else "pp"
     if "ep" in inside and (not family[0].equal or "dp" not in inside):
         return "ep"

@@ -65,7 +65,7 @@ class Listener:
 
         Raises the sink's errors, and OSError if a socket fails.
         """
-        keep_freed()
+        keep_freed(largest=32 << 20)  # a service must return the memory of large blocks
         self.intake.start()
         try:
             while not stop.is_set() and self.intake.is_alive():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,17 +19,16 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) ->
     """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step."""
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
-    fixed = sorted((s for s in streams if s.equal), key=lambda s: s.size)
-    for own in _chained(fixed, lambda s: s.size, c.ONE_CLASS_SIZE):
-        out += _chained(sorted(own, key=lambda s: s.volume), lambda s: s.volume, c.EQUAL_VOLUME)
+    for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
+        out += _chained(own, lambda s: s.volume, c.EQUAL_VOLUME)
     loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
     if not bursts:
-        return out + _chained(sorted(loose, key=lambda s: s.size), lambda s: s.size, c.LOOSE_SIZE)
+        return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)
     for own in _chained(loose, lambda s: s.volume, min(c.LOOSE_VOLUME, 1 / steps.count + c.SENT_AGAIN)):
         rings, rest = _rings(own)
         out += rings
-        for alike in _chained(sorted(rest, key=lambda s: s.size), lambda s: s.size, c.LOOSE_SIZE):
-            out += _chained(sorted(alike, key=lambda s: rhythms[id(s)].spread), lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
+        for alike in _chained(rest, lambda s: s.size, c.LOOSE_SIZE):
+            out += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
     return out
 
 
@@ -57,13 +57,6 @@ def _rings(streams: Sequence[Stream]) -> tuple[list[list[Stream]], list[Stream]]
 
 def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:
     """Group streams in order of a value, separated where its logarithm jumps by more than `max_jump`."""
-    out: list[list[Stream]] = []
-    last = np.nan
-    for s in streams:
-        now = np.log(value(s))
-        if now - last <= max_jump:
-            out[-1].append(s)
-        else:
-            out.append([s])
-        last = now
-    return out
+    ordered = sorted(streams, key=value)
+    jumps = np.flatnonzero(np.diff(np.log([value(s) for s in ordered])) > max_jump) + 1
+    return [ordered[low:high] for low, high in pairwise([0, *jumps.tolist(), len(ordered)])] if ordered else []

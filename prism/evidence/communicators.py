@@ -44,6 +44,11 @@ class Communicator:
     lead: float = 0.0
 
     @cached_property
+    def pairs(self) -> set[Pair]:
+        """Pairs of members that exchange in either direction, the lower member first."""
+        return undirected(self.edges)
+
+    @cached_property
     def octets(self) -> float:
         """Octets in both directions of all pairs."""
         return sum(self.edges.values())
@@ -102,7 +107,7 @@ class Communicator:
         """Whether its records are bursts of TCP."""
         return self.streams[0].bursts
 
-    @property
+    @cached_property
     def equal(self) -> bool:
         """Whether most of its octets move in messages of one size."""
         return 2 * sum(s.volume for s in self.streams if s.equal) > sum(s.volume for s in self.streams)
@@ -152,15 +157,14 @@ def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
     at: dict[Pair, list[int]] = defaultdict(list)
     usual = _usual(found)
     for one in found:
-        pairs = undirected(one.edges)
-        near = Counter(i for pair in pairs for i in at[pair])
+        near = Counter(i for pair in one.pairs for i in at[pair])
         own = usual.get(_counted(one), one.rhythm)
         for i in sorted(near):
-            if _same_group(one, pairs, out[i], near[i], own, usual.get(_counted(out[i]), out[i].rhythm)):
+            if _same_group(one, out[i], near[i], own, usual.get(_counted(out[i]), out[i].rhythm)):
                 out[i] = _of([*out[i].streams, *one.streams], rhythms)
                 break
         else:
-            for pair in pairs:
+            for pair in one.pairs:
                 at[pair].append(len(out))
             out.append(one)
     return out
@@ -176,14 +180,15 @@ def _usual(found: list[Communicator]) -> dict[tuple[int, int] | None, Rhythm]:
     return {key: Rhythm(*(float(np.median(column)) for column in zip(*own, strict=True))) for key, own in by.items()}
 
 
-def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared: int, a: Rhythm, b: Rhythm) -> bool:
-    whole = len(undirected(other.edges))
-    same = shared == len(pairs) == whole
+def _same_group(one: Communicator, other: Communicator, shared: int, a: Rhythm, b: Rhythm) -> bool:
+    if shared < len(one.pairs):
+        return False
+    same = len(one.pairs) == len(other.pairs)
     part = len(one.edges) >= c.MOST_OF_EDGES * len(other.edges)
-    within = shared == len(pairs) and set(one.edges) <= other.edges.keys() and part and one.members == other.members
+    within = part and one.members == other.members and one.edges.keys() <= other.edges.keys()
     if not (same or within):
         return False
-    one_way = len(one.edges) == len(pairs) >= c.LEAST_RING and set(one.edges) == other.edges.keys()  # the same ring
+    one_way = len(one.edges) == len(one.pairs) >= c.LEAST_RING and one.edges.keys() == other.edges.keys()  # the same ring
     near = abs(a.spread - b.spread) < c.LIKE_SPREAD or a.spread < c.ONCE
     alike = one_way or (near and max(a.runs, b.runs) <= 3 * min(a.runs, b.runs) + 2)
     return alike or (same and one.octets < c.HARDLY_ANY * other.octets)
@@ -191,7 +196,7 @@ def _same_group(one: Communicator, pairs: set[Pair], other: Communicator, shared
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Add the form: whether both directions are used, and the shape of the graph."""
-    pairs = undirected(communicator.edges)
+    pairs = communicator.pairs
     unequal = c.TWO_WAYS if communicator.bursts or communicator.equal else c.TWO_WAYS_VARYING
     both = [
         p
@@ -211,7 +216,7 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
         ahead = median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
-    shape = shape_of(communicator.edges, communicator.members, communicator.way, hosts)
+    shape = shape_of(communicator.edges, pairs, communicator.members, communicator.way, hosts)
     hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None
     if hidden is not None:
         edges = {**communicator.edges, hidden: median(communicator.edges.values())}

@@ -38,7 +38,6 @@ MOST_PAIRS = 0.8
 PAIRS_TRIED = 24
 HIDDEN_LEVELS = 3  # levels of halving and doubling inside a host of eight
 OPEN = 0.2  # imbalance of a one-way communicator that continues inside hosts
-MANY_EDGES = 2000  # edges from which a sparse matrix finds components sooner than a loop
 IN_TURN = 0.3  # overlap below which the two directions of a pair alternate
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one family: a factor of 3
 KINDS_APART = 3

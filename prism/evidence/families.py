@@ -14,6 +14,7 @@ from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
 from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
 from prism.evidence.step_period import Steps
+from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
 
 
@@ -31,14 +32,34 @@ class Family(tuple[Communicator, ...]):
         return weighted_median([one.size for one in self], [one.octets for one in self])
 
     @cached_property
-    def messages(self) -> float:
-        """Median number of messages per step and stream."""
-        return float(np.median([one.rhythm.messages for one in self]))
+    def rhythm(self) -> Rhythm:
+        """Median of each property of the rhythms of its communicators."""
+        return Rhythm(*np.median([one.rhythm for one in self], axis=0).tolist())
 
     @cached_property
-    def runs(self) -> float:
-        """Median number of runs per step."""
-        return float(np.median([one.rhythm.runs for one in self]))
+    def groups(self) -> frozenset[frozenset[int]]:
+        """Members of each communicator."""
+        return frozenset(one.members for one in self)
+
+    @cached_property
+    def widest(self) -> int:
+        """Largest number of members of its communicators."""
+        return max(map(len, self.groups))
+
+    @cached_property
+    def opened(self) -> bool:
+        """Whether some of its communicators continue inside hosts."""
+        return any(one.opened for one in self)
+
+    @cached_property
+    def equal_sizes(self) -> dict[float, float]:
+        """Octets of the streams of equal messages, by message size."""
+        out: dict[float, float] = defaultdict(float)
+        for one in self:
+            for s in one.streams:
+                if s.equal:
+                    out[s.size] += s.volume
+        return out
 
     @cached_property
     def edges(self) -> dict[Pair, float]:

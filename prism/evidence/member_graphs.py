@@ -7,38 +7,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from prism.evidence import constants as c
+from prism.loops.arrays import connected_parts
 
 Pair = tuple[int, int]
 Ints = NDArray[np.int64]
 
 
 def connected(members: int, pairs: Sequence[Pair] | Ints) -> Ints:
-    """Number the component of each member of a graph of `pairs` by its lowest member; int64[members].
-
-    Union by index. Most graphs here have hundreds of edges, for which building a sparse matrix takes longer.
-    """
-    if len(pairs) > c.MANY_EDGES:
-        ends = np.asarray(pairs, np.int64).T
-        graph = coo_array((np.ones(ends.shape[1], np.int8), (ends[0], ends[1])), (members, members))
-        part = connected_components(graph, directed=False)[1]
-        return np.asarray(np.unique(part, return_index=True)[1][part], np.int64)
-    up = list(range(members))
-    for one, other in pairs.tolist() if isinstance(pairs, np.ndarray) else pairs:
-        while up[one] != one:
-            up[one] = up[up[one]]
-            one = up[one]
-        while up[other] != other:
-            up[other] = up[up[other]]
-            other = up[other]
-        if one != other:
-            up[max(one, other)] = min(one, other)
-    for i, at in enumerate(up):  # an index never points to a higher one
-        up[i] = up[at]
-    return np.array(up, np.int64)
+    """Number the component of each member of a graph of `pairs` by its lowest member; int64[members]."""
+    order, begins = connected_parts.connected(np.array(pairs, np.int64).reshape(-1, 2), np.arange(members), members)
+    out = np.empty(members, np.int64)
+    out[order] = np.repeat(order[begins[:-1]], np.diff(begins))
+    return out
 
 
 def imbalance(edges: Mapping[Pair, float], place: Sequence[int] | None = None) -> float:

@@ -6,7 +6,7 @@ Edges inside a host are not on the wire.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
 
 def undirected(edges: Iterable[Pair]) -> set[Pair]:
     """Return the pairs of members that exchange in either direction, the lower member first."""
-    return {(min(pair), max(pair)) for pair in edges}
+    return {pair if pair[0] < pair[1] else pair[::-1] for pair in edges}
 
 
 def across(members: Iterable[int], hosts: Sequence[int]) -> int:
@@ -30,13 +30,17 @@ def across(members: Iterable[int], hosts: Sequence[int]) -> int:
     return (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2
 
 
-def shape_of(edges: Mapping[Pair, float], members: Iterable[int], way: Way, hosts: Sequence[int]) -> Shape:
+def shape_of(
+    edges: Mapping[Pair, float], pairs: Collection[Pair], members: Iterable[int], way: Way, hosts: Sequence[int]
+) -> Shape:
     """Return the shape of a graph.
 
     Parameters
     ----------
     edges : mapping
         Octets by directed pair.
+    pairs : collection of (int, int)
+        The pairs that exchange in either direction (`undirected`).
     members : iterable of int
         Members of the communicator.
     way : str
@@ -48,7 +52,6 @@ def shape_of(edges: Mapping[Pair, float], members: Iterable[int], way: Way, host
     -------
     Shape
     """
-    pairs = undirected(edges)
     partners = Counter(end for pair in pairs for end in pair)
     n, m, most = len(partners), len(pairs), max(partners.values())
     full = across(members, hosts)

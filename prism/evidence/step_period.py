@@ -53,7 +53,7 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
 
 def _begun(bounds: Floats, sequences: Sequences) -> Floats:
     """Move bounds to the start of the next message, so that an operation has the same position in each step."""
-    start = np.sort(sequences.start)
+    start = sequences.start[sequences.in_time]
     after = np.searchsorted(start, bounds)
     begun = start[np.minimum(after, len(start) - 1)]
     return np.where((after < len(start)) & (begun < np.append(bounds[1:], np.inf)), begun, bounds).astype(np.float64)

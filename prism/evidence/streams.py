@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -39,7 +40,7 @@ class Stream:
     equal: bool
     bursts: bool
 
-    @property
+    @cached_property
     def pair(self) -> tuple[int, int]:
         """Sender and receiver."""
         return self.src, self.dst

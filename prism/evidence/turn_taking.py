@@ -16,17 +16,15 @@ Floats = NDArray[np.float64]
 
 def overlap(forth: Sequence[Stream | Edge], back: Sequence[Stream | Edge]) -> float:
     """Share of the octets of either direction of a pair that move while the other direction moves; the smaller share, 0 … 1."""
-    return min(_overlapped(forth, back), _overlapped(back, forth))
+    one, other = (tuple(_joined(own, name) for name in ("start", "end", "octets")) for own in (forth, back))
+    return min(_overlapped(*one, *other[:2]), _overlapped(*other, *one[:2]))
 
 
-def _overlapped(own: Sequence[Stream | Edge], other: Sequence[Stream | Edge]) -> float:
-    start, end, octets = (_joined(own, name) for name in ("start", "end", "octets"))
-    begins, ends = _joined(other, "start"), _joined(other, "end")
+def _overlapped(start: Floats, end: Floats, octets: Floats, begins: Floats, ends: Floats) -> float:
     order = begins.argsort()
-    begins, ends = begins[order], np.maximum.accumulate(ends[order])
-    at = begins.searchsorted(end, "right") - 1
-    overlapping = (at >= 0) & (ends[np.maximum(at, 0)] >= start)
-    return float(octets[overlapping].sum() / octets.sum())
+    last = np.maximum.accumulate(ends[order])  # end of all that begin before
+    at = begins[order].searchsorted(end, "right") - 1
+    return float(octets[(at >= 0) & (last[at] >= start)].sum() / octets.sum())
 
 
 def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
@@ -38,7 +36,8 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
     a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
     if len(a) != len(b):
         a, b = _paired(a, b, steps)
-    return float(np.median(b - a)) / steps.period if len(a) else 0.0
+    ahead = np.sort(b - a)
+    return float(ahead[(len(a) - 1) // 2] + ahead[len(a) // 2]) / 2 / steps.period if len(a) else 0.0
 
 
 def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:

@@ -17,7 +17,6 @@ from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
 from prism.loops.arrays.group_sums import counted, places_in, ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
-from prism.loops.detection.unfinished_transfers import by_lane
 from prism.model import Job, PairKind, Parallelism, Timeline
 from prism.topology import Topology
 
@@ -55,11 +54,6 @@ class Steps:
     def codes(self) -> Ints:
         """Code of each rank; int64[ranks]."""
         return np.array([self.code[address] for address in self.job.endpoints], np.int64)
-
-    @cached_property
-    def by_lane(self) -> list[Rows]:
-        """Records between ranks, by lane (`unfinished_transfers.by_lane`)."""
-        return by_lane(self.flows, self.codes)
 
     def host(self, address: str) -> str:
         """Host of a member; the address itself if the host is unknown."""
@@ -261,8 +255,7 @@ class Steps:
         return {key: known[self._leaves[key[0]], self._leaves[key[1]]] for key in self.edges}
 
     def _path(self, edge: Edge) -> tuple[str, ...]:
-        codes, place = np.unique(self.flows.path[edge.rows], return_inverse=True)
-        path = self.flows.paths[int(codes[np.argmax(np.bincount(place, weights=edge.octets + 1))])]
+        path = self.flows.paths[int(np.bincount(self.flows.path[edge.rows], edge.octets + 1).argmax())]
         return path or self._between(edge.key)
 
     def _between(self, pair: Pair) -> tuple[str, ...]:

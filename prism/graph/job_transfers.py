@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
-from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 
@@ -74,10 +74,8 @@ def transfers_of(view: Steps) -> Transfers:
     known = step < steps
     rows, src, dst, lane, step = rows[known], src[known], dst[known], lane[known], step[known]
     cell = lane.astype(np.int64) * steps + step
-    order = np.argsort(cell, kind="stable")
-    rows, src, dst, cell = rows[order], src[order], dst[order], cell[order]
-    lane, step = (cell // steps).astype(np.int32), (cell % steps).astype(np.int32)
-    begin = np.searchsorted(cell, np.arange(len(pairs) * steps + 1)).astype(np.int64)
+    order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
+    rows, cell, src, dst, lane, step = rows[order], cell[order], src[order], dst[order], lane[order], step[order]
     octets = flows.octets[rows].astype(np.float64)
     gone = np.cumsum(octets)
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]

@@ -15,6 +15,7 @@ from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.graph.transfer_events import Events, events_of
+from prism.loops.arrays.group_sums import counted
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats, usual
 
@@ -206,9 +207,8 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, be
         return None
     row = np.searchsorted(steps, t.step[inside])
     cell = (kinds[t.lane[inside]].astype(np.int64) * len(steps) + row) * most + place[t.lane[inside]]
-    order = inside[np.argsort(cell, kind="stable")]
-    cell = np.sort(cell, kind="stable")
-    begin = np.searchsorted(cell, np.arange(len(count) * len(steps) * most + 1)).astype(np.int64)
+    by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
+    order = inside[by]
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
     events = events_of(view, t) if known is None else known.events
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))

@@ -37,9 +37,13 @@ def _exchanges_once(rhythm: ClusterRhythm) -> bool:
     """Check whether steps follow each other without gaps and hold one message of most edges."""
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
-    counts = [float(np.median(np.diff(np.searchsorted(edge.start, rhythm.marks)))) for edge in rhythm.edges]
+    counts = list[float]()
+    for edge in rhythm.edges:
+        counts.append(float(np.median(np.diff(np.searchsorted(edge.start, rhythm.marks)))))
+        if counts[-1] > 2:
+            return False
     duration = float(np.median(np.diff(rhythm.marks))) * len(rhythm.marks)
-    return float(np.median(counts)) <= 1 and max(counts) <= 2 and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
+    return float(np.median(counts)) <= 1 and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
 
 
 def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:

@@ -24,8 +24,6 @@ BINS = 20  # parts of the observed time over which octets spread: 5 % each
 RECURRENT = 3  # records: fewer show no repetition
 AS_WIDE = 0.25  # share of the spread of the heaviest pair at either end: a broadcast, checkpoint or copy takes less
 NO_SINGLE = 1.5  # parts of the time: traffic at one moment spreads over one, or two if it crosses a border
-ALIKE = 0.25  # logarithm of a ratio: octets and messages of the connections of one conversation, shared by hash
-MOST_CONNECTIONS = 64  # connections of a pair: NCCL opens at most 32 channels in each direction; storage clients open more
 MOST_RESTARTS = 8  # times in a window at which all connections are new: more are short-lived connections
 RENDEZVOUS = 1e-3  # share of the octets of the heaviest connection: less is exchange of addresses
 
@@ -49,15 +47,5 @@ EQUAL = 0.01  # relative difference of equal volumes: retransmissions, one messa
 # Groups and rings.
 TRIANGLE = 3  # members, or ranks: of fewer there is no ring and no odd one out
 
-# Interrupted steps.
-COMPLETE = 0.005  # share of a stream's octets that may be missing: retransmissions, padding
-ORDER = 0.001  # share of a step: smaller differences of time show no order
-NEGLIGIBLE = 0.1  # share of the smallest difference that shows an order
-EXAMPLES = 4  # compared steps: fewer show no habit
-ALWAYS_AT_END = 0.9  # share of the compared steps in which a rank is at an end of the data that was due first
-MOSTLY_BLAMED = 0.6  # share of the compared steps in which one rank is to blame
-SENDER_HUNG = 0.8  # probability that the sender hung, not the receiver, if nothing shows which: 7 of 8 runs, plus 1 of 2
-MOST_STEPS = 0.8  # share of the compared steps: a habit
-STEP_BORDER = 0.05  # share of a step: records this near to its border may belong to the other step
-PROMPT, PROMPTEST = 4, 0.1  # ratio of a response time to the quantile of the promptest ones: slower ones waited
+# Readiness.
 AFTER_READY = 0.1  # share of the time since the sender was ready: a send within it after the receiver's message waited for that

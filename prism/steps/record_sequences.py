@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import TCP, Flows
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.loops.arrays.orders import in_order
 from prism.steps import constants as c
 
 Ints = NDArray[np.int64]
@@ -60,6 +61,11 @@ class Sequences:
         return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
     @cached_property
+    def in_time(self) -> NDArray[np.intp]:
+        """Order of the records by start, stable."""
+        return in_order(self.start)
+
+    @cached_property
     def lasting(self) -> Mask:
         """Sequences that recur through the job; broadcasts at the start and control connections do not."""
         parts = c.PARTS_OF_LIFE
@@ -94,16 +100,15 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     octets = flows.octets[rows].astype(np.float64)
     known, of = numbered_pairs(flows.src[rows], flows.dst[rows], len(flows.endpoints))
     if tcp:
-        lane = flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows]
-        _, kind = np.unique(lane, return_inverse=True)
+        kind = numbered_pairs(flows.src_port[rows].astype(np.int32), flows.dst_port[rows].astype(np.int32), 1 << 16)[1]
     elif bursts:
         kind = np.zeros(len(rows), np.int64)
     else:
         kind = classes(octets / messages, c.ONE_SIZE)
         if reduces is not None:  # chunks of one size may still belong to different operations
-            _, kind = np.unique(2 * kind + reduces[rows], return_inverse=True)
+            kind = numbered_pairs(kind, reduces[rows].astype(np.int64), 2)[1]
     if kind.any():
-        known, of = np.unique(of * (int(kind.max()) + 1) + kind, return_inverse=True)
+        known, of = numbered_pairs(of, kind, int(kind.max()) + 1)
     start = flows.sent_ns[rows]
     order, _ = by_group(of.astype(np.int32), len(known), start)
     origin = int(start.min()) if len(rows) else 0

@@ -92,8 +92,7 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
     moved = np.bincount(sequences.of, sequences.weight, len(sequences))[own]
     if np.median(moved) / len(places) >= ring - 1:
         return False
-    order = np.argsort(sequences.start, kind="stable")
-    begin, until = sequences.start[order], np.maximum.accumulate(sequences.end[order])
+    begin, until = sequences.start[sequences.in_time], np.maximum.accumulate(sequences.end[sequences.in_time])
     idle = until[:-1][begin[1:] > until[:-1]]  # nothing is in flight after these
     at = clock.times(places)
     return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
@@ -199,13 +198,13 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
     An idle time longer than usual, because of a hang, counts as a usual one. If steps end with operations of some `kinds`, the
     interval follows one of these. Without idle time, both ends are the time of the bound.
     """
-    order = np.argsort(sequences.start[selected], kind="stable")
-    start = sequences.start[selected][order]
-    until = np.maximum.accumulate(sequences.end[selected][order])
+    order = sequences.in_time[selected[sequences.in_time]]
+    start, end = sequences.start[order], sequences.end[order]
+    until = np.maximum.accumulate(end)
     rest = np.append(start[1:] - until[:-1], 0)
     if len(kinds):
-        ends = np.isin(sequences.kind[sequences.of[selected][order]], kinds)
-        latest = np.maximum.accumulate(np.where(sequences.end[selected][order] == until, np.arange(len(until)), 0))
+        ends = np.isin(sequences.kind, kinds)[sequences.of[order]]
+        latest = np.maximum.accumulate(np.where(end == until, np.arange(len(until)), 0))
         rest[~ends[latest]] //= 1 << 20
     out = np.tile(clock.times(at), (2, 1)).T
     if not selected.any():
@@ -283,9 +282,12 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     n = len(steps.complete)
     segment = segment_of(sequences, steps)
     last = np.full((ends, n), -1, np.int64)
-    ending = steps.ending
+    cell = sequences.of * n + segment
+    first = np.flatnonzero(np.diff(cell, prepend=-1))  # of the records of a sequence in a segment
+    of, segment = sequences.of[first], segment[first]
+    latest = np.maximum.reduceat(np.where(steps.ending, sequences.end, -1), first)
     for side in (sequences.src, sequences.dst):
-        np.maximum.at(last.reshape(-1), (side[sequences.of] * n + segment)[ending], sequences.end[ending])
+        np.maximum.at(last, (side[of], segment), latest)
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     out = []
     for own in last:

@@ -6,6 +6,7 @@ All steps of a job have the same length on it, also if the job paused, was slow 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Clock:
         """Convert times, ns, to places on the clock, in parts."""
         return np.asarray(np.interp(times, self.edges, np.arange(len(self.edges))))
 
-    @property
+    @cached_property
     def spent(self) -> Floats:
         """Duration of each part of the traffic, ns."""
         return np.diff(self.edges)

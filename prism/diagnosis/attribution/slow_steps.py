@@ -127,7 +127,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     if hidden(view):
         return []
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
+    longest = PAUSE * usual
     if np.count_nonzero(more >= c.ENOUGH * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []
@@ -277,11 +277,11 @@ def hidden(view: View) -> bool:
     Not if each of them meets others on the network within a micro-batch: there the delay of an earlier stage shows first.
     """
     stages = view.parallelism.stages
+    several = [members for members in view.parallelism.unseen if len({stages.get(member) for member in members}) > 1]
+    if not several:
+        return False
     meet = {code for edge in view.edges if view.kinds.get(edge) in MEETING for code in edge}
-    return any(
-        len({stages.get(member) for member in members}) > 1 and any(view.code[member] not in meet for member in members)
-        for members in view.parallelism.unseen
-    )
+    return any(view.code[member] not in meet for members in several for member in members)
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

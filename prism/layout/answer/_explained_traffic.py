@@ -20,7 +20,7 @@ from prism.evidence.turn_taking import lead
 from prism.layout.constants import Kind
 from prism.layout.search.complete_layout import Hypothesis, Members
 from prism.layout.search.problem import Problem
-from prism.loops.arrays.group_sums import numbered_pairs
+from prism.loops.arrays.group_sums import counted, numbered_pairs
 from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream
 
 SERVES: dict[Kind, GroupKind] = {"dp": "dp", "edp": "dp", "tied": "dp", "pp": "pp", "tp": "tp", "ep": "ep", "cp": "cp"}
@@ -39,7 +39,9 @@ class Explained:
 
     def parallelism(self, flows: Flows, of: NDArray[np.int32]) -> Parallelism:
         """Return the result for other records, for example bursts: `of` assigns each of `flows` to one of the streams."""
-        streams = tuple(Stream(kind, who, np.flatnonzero(of == i)) for i, (kind, who) in enumerate(self.streams))
+        rows, begins = counted(of, len(self.streams), np.flatnonzero(of >= 0))
+        cuts = pairwise(begins.tolist())
+        streams = tuple(Stream(kind, who, rows[low:high]) for (kind, who), (low, high) in zip(self.streams, cuts, strict=True))
         return Parallelism(
             self.layout, self.groups, tuple(labelled_pairs(flows, of, [kind for kind, _ in self.streams])), self.stages, streams
         )

@@ -99,8 +99,7 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     if topology is None:
         return min(most, c.HOSTS_UNKNOWN)
     ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
-    gpus = Counter(one.host for one in topology.endpoints.values())
-    missing = any(number < min(max(ranks.values()), gpus[host]) for host, number in ranks.items() if host is not None)
+    missing = any(number < min(max(ranks.values()), topology.sizes[host]) for host, number in ranks.items() if host is not None)
     return min(most, c.RANKS_MISSING) if missing else most
 
 

@@ -29,9 +29,9 @@ def fit(family: Family, share: float) -> dict[Kind, float]:
 def traits(family: Family, share: float) -> dict[str, float]:
     """Return what tells the kind of a family: the rows of `KIND_SCORES`."""
     one = family[0]
-    runs = float(np.log(max(_median_rhythm(family, "runs"), c.LEAST_RUNS)))
-    messages = float(np.log(max(_median_rhythm(family, "messages"), c.LEAST_RUNS)))
-    spread = _median_rhythm(family, "spread")
+    runs = float(np.log(max(family.rhythm.runs, c.LEAST_RUNS)))
+    messages = float(np.log(max(family.rhythm.messages, c.LEAST_RUNS)))
+    spread = family.rhythm.spread
     overlap = _median(family, "overlap")
     leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
     both, members = one.way == "two", float(np.log(len(one.members)))
@@ -58,10 +58,10 @@ def traits(family: Family, share: float) -> dict[str, float]:
         "doubled": _median(family, "doubled"),
         "bursts": float(one.bursts),
         "share": float(np.log(share)),
-        "varies": min(_median_rhythm(family, "varies"), 1.0),
-        "early": _median_rhythm(family, "early"),
-        "late": _median_rhythm(family, "late"),
-        "idle": _median_rhythm(family, "idle"),
+        "varies": min(family.rhythm.varies, 1.0),
+        "early": family.rhythm.early,
+        "late": family.rhythm.late,
+        "idle": family.rhythm.idle,
         "members": members,
         "always": 1.0,
     }
@@ -69,10 +69,6 @@ def traits(family: Family, share: float) -> dict[str, float]:
 
 def _median(family: Family, name: str) -> float:
     return float(median(getattr(one, name) for one in family))
-
-
-def _median_rhythm(family: Family, name: str) -> float:
-    return float(median(getattr(one.rhythm, name) for one in family))
 
 
 def rounds_fit(family: Family, ranks: int) -> float:

@@ -40,7 +40,7 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
     direct, others = set[frozenset[int]](), set[frozenset[int]]()
     for family, kind in zip(found, kinds, strict=True):
         if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
-            (direct if family[0].form == "two clique" else others).update(one.members for one in family)
+            (direct if family[0].form == "two clique" else others).update(family.groups)
     return bool(others) and (bool(direct - others) or bool(direct and others - direct))
 
 
@@ -51,12 +51,12 @@ def mixed(reducing: Sequence[Family]) -> bool:
     of two, messages may be cut there, and a smaller size may be the rest of one.
     """
     volumes: dict[float, float] = {}  # by a size of each class
-    streams = [stream for family in reducing for one in family for stream in one.streams if stream.equal]
-    if np.log2(max((stream.size for stream in streams), default=1)) % 1 == 0:
+    sizes = [pair for family in reducing for pair in family.equal_sizes.items()]
+    if np.log2(max((size for size, _ in sizes), default=1)) % 1 == 0:
         return False
-    for stream in streams:
-        own = next((size for size in volumes if _simple(max(size, stream.size) / min(size, stream.size))), stream.size)
-        volumes[own] = volumes.get(own, 0.0) + stream.volume
+    for size, volume in sizes:
+        own = next((known for known in volumes if _simple(max(known, size) / min(known, size))), size)
+        volumes[own] = volumes.get(own, 0.0) + volume
     return sum(volume > c.SEVERAL_SIZES * sum(volumes.values()) for volume in volumes.values()) == 2
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from prism.layout.constants import Kind
 from prism.layout.search.complete_layout import Members
 from prism.layout.search.placement import Placing
+from prism.loops.arrays.group_sums import counted
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
@@ -58,10 +59,12 @@ class Division:
         """Groups of two members or more, of one kind, in order of their first members."""
 
         def find() -> Groups:
-            by: dict[int, list[int]] = defaultdict(list)
-            for member, part in zip(np.flatnonzero(self.present).tolist(), parts[self.present].tolist(), strict=True):
-                by[part].append(member)
-            return tuple((kind, frozenset(own)) for own in by.values() if len(own) > 1)
+            order, begins = counted(parts, int(parts.max()) + 1, np.flatnonzero(self.present))
+            members, size = order.tolist(), np.diff(begins)
+            some = np.flatnonzero(size > 1)
+            some = some[np.argsort(order[begins[some]])]
+            cuts = zip(begins[some].tolist(), begins[some + 1].tolist(), strict=True)
+            return tuple((kind, frozenset(members[low:high])) for low, high in cuts)
 
         return self.known(find, "sets", kind, id(parts))
 
@@ -90,10 +93,13 @@ class Division:
     def _by_plane(self, plane: Parts, parts: Parts) -> Mapping[int, list[Members]]:
         """Sort the groups that lie within one data-parallel plane by the number of the plane."""
         by: dict[int, list[Members]] = defaultdict(list)
+        first, last = np.full(len(parts), len(parts)), np.full(len(parts), -1)  # planes in which each group has members
+        np.minimum.at(first, parts[self.present], plane[self.present])
+        np.maximum.at(last, parts[self.present], plane[self.present])
         for _, own in self.sets("dp", parts):
-            planes = set(plane[list(own)].tolist())
-            if len(planes) == 1:
-                by[planes.pop()].append(own)
+            part = parts[next(iter(own))]
+            if first[part] == last[part]:
+                by[int(first[part])].append(own)
         return by
 
     def _in_order(self, own: Members) -> list[int]:

@@ -121,13 +121,17 @@ class Scored:
         for one, other in combinations((self.plane, self.tp, self.pp), 2):
             self.features["uneven"] += self.division.shared(one, other)
         if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
-            piped = np.unique(np.sort(np.vstack([self.found[i].ends for i in own]), axis=1), axis=0)
-            ends = np.unique(piped)
+            pairs, ends = self.division.known(partial(self._piped, own), "piped", own)
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
-            closed = len(piped) - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
+            closed = pairs - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
             self.features["not_nested"] += closed > 0
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
+
+    def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
+        """Number of pairs that hand over in some families, and the members of these pairs."""
+        low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
+        return len(np.unique(low * len(self.present) + high)), np.unique([low, high])
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -172,7 +176,7 @@ class Scored:
         in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
         for family, kind in zip(self.found, self.kinds, strict=True):
             if kind in ("dp", "tp", "edp", "cp"):
-                own = max(len(one.members) for one in family)
+                own = family.widest
                 out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
         return out
 
@@ -194,16 +198,12 @@ class Scored:
     def _lockstep(self) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         seen = self.problem.lockstep
-        if not len(seen.first):
-            return 0.0
-        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions)
+        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions) if len(seen.first) else 0.0
 
     def _together(self) -> float:
         """Score which members of one host start to reduce gradients at one instant."""
         reduced = max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
-        if not len(seen.first):
-            return 0.0
         relation = self._relation(seen)
         relation[(relation == c.REPLICAS) & self._halves] = c.HALVING
         return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
@@ -296,7 +296,7 @@ class Scored:
         own = [self.found[i] for i in self._of(kind)]
         shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
         wanted = self.within and kind in ("cp", "ep") and not shown
-        return self.inside * (wanted or any(one.opened for family in own for one in family))
+        return self.inside * (wanted or any(family.opened for family in own))
 
     def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
@@ -308,8 +308,8 @@ class Scored:
             yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         if self.placing.regular:
-            several = any(family[0].form != "two pair" for family in reduced)  # two members may also form a ring
-            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and several
+            rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
+            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1

@@ -53,19 +53,20 @@ def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> I
     if max(Counter(problem.hosts).values()) > 1 and present.all():
         yield scattered(len(problem.hosts))
     if present.all() and max(Counter(problem.hosts).values()) > 1:
-        yield from in_order(problem.hosts, lambda at: _along_axes(problem.families, at))
+        ends, octets = (np.concatenate([getattr(family, name) for family in problem.families]) for name in ("ends", "weights"))
+        number = np.repeat(np.arange(len(problem.families)), [len(family.weights) for family in problem.families])
+        yield from in_order(problem.hosts, lambda at: _along_axes(ends, octets, number, at))
 
 
-def _along_axes(found: Sequence[Family], at: NDArray[np.int64]) -> bool:
-    """Check whether nearly all octets move along one axis or another; `at`: coordinates of the members, int[members, 3]."""
-    total = along = 0.0
-    for family in found:
-        octets = family.weights
-        axes = (at[family.ends[:, 0]] != at[family.ends[:, 1]]).astype(np.int64)
-        one = axes.sum(axis=1) == 1
-        total += float(octets.sum())
-        along += float(np.max(octets[one] @ axes[one])) if one.any() else 0.0
-    return along >= c.ALONG_AXES * total
+def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: NDArray[np.intp], at: NDArray[np.int64]) -> bool:
+    """Check whether nearly all octets of edges move along one axis of their family (`number`) or another.
+
+    `at`: coordinates of the members, int[3, members].
+    """
+    tensor, data, stage = (column.take(ends[:, 0]) != column.take(ends[:, 1]) for column in at)
+    one = np.flatnonzero(tensor.view(np.int8) + data + stage == 1)
+    moved = np.bincount(3 * number[one] + data[one] + 2 * stage[one], octets[one], 3 * (int(number[-1]) + 1))
+    return float(moved.reshape(-1, 3).max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
 
 
 def _hosts(problem: Problem, present: NDArray[np.bool_]) -> Sequence[int]:

@@ -60,7 +60,10 @@ class Placing:
 
     def alike(self, axes: tuple[int, ...]) -> NDArray[np.int64]:
         """Number the members: members with the same coordinates on `axes` get the same number."""
-        return np.asarray(np.unique(self.at[:, axes], axis=0, return_inverse=True)[1]).reshape(-1)
+        code = np.zeros(len(self.at), np.int64)
+        for column in self.at[:, axes].T:
+            code = code * (int(np.ptp(column)) + 1) + column - column.min()
+        return np.unique(code, return_inverse=True)[1]
 
 
 def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut, stages_first: bool = False) -> Placing:
@@ -92,24 +95,25 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
     """Yield placings of ranks in order of their number, if hosts are then not all divided alike. Members are in order of hosts.
 
     Ranks are numbered host by host, or dealt out to the hosts one after another. Megatron-LM numbers tensor ranks first, then
-    data, then pipeline; other orders occur. `suits` accepts or rejects coordinates of all members, int[members, 3].
+    data, then pipeline; other orders occur. `suits` accepts or rejects coordinates of all members, int[3, members].
     """
     n, host = len(hosts), np.asarray(hosts, np.int64)
+    number, members = np.unique(host, return_inverse=True, return_counts=True)[1:]
+    ranks = np.arange(n), _dealt(host)
     known: set[bytes] = set()
     for sizes in cuts(n):
         orders = dict.fromkeys(tuple(axis for axis in order if sizes[axis] > 1) for order in permutations(range(3)))
-        for order, rank in product(orders, (np.arange(n), _dealt(host))):
-            at = np.zeros((n, 4), np.int64)
-            left = rank
+        for order, left in product(orders, ranks):
+            at = np.zeros((4, n), np.int64)
             for axis in order:
-                at[:, 1 + axis], left = left % sizes[axis], left // sizes[axis]
-            if at.tobytes() in known or not suits(at[:, 1:]):
+                left, at[1 + axis] = np.divmod(left, sizes[axis])
+            if at.tobytes() in known or not suits(at[1:]):
                 continue
-            distinct = _distinct(at, host)
-            if not _cut_alike(distinct, host):
+            distinct = _distinct(at[1:], number)
+            if not _cut_alike(distinct, members):
                 known.add(at.tobytes())
                 tensor, data, stages = distinct.max(axis=1).tolist()
-                yield Placing((tensor, data, stages), at, host, regular=False)
+                yield Placing((tensor, data, stages), np.ascontiguousarray(at.T), host, regular=False)
 
 
 def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -123,14 +127,16 @@ def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
     return rank
 
 
-def _distinct(at: NDArray[np.int64], hosts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Count the distinct coordinates of each host on each axis; int64[3, hosts]."""
-    number = np.unique(hosts, return_inverse=True)[1]
-    cells = (np.unique(number * len(at) + column) // len(at) for column in at[:, 1:].T)
-    return np.stack([np.bincount(own, minlength=int(number.max()) + 1) for own in cells])
+def _distinct(at: NDArray[np.int64], hosts: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Count the distinct coordinates of each host on each axis; `hosts`: number of each member's host; int64[3, hosts]."""
+    n, count = at.shape[1], int(hosts.max()) + 1
+    return np.stack([np.bincount(np.unique(hosts * n + column) // n, minlength=count) for column in at])
 
 
-def _cut_alike(distinct: NDArray[np.int64], hosts: NDArray[np.int64]) -> bool:
-    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others."""
-    complete = np.all(distinct.prod(axis=0) == np.unique(hosts, return_counts=True)[1])
+def _cut_alike(distinct: NDArray[np.int64], members: NDArray[np.intp]) -> bool:
+    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others.
+
+    `members`: number of each host.
+    """
+    complete = np.all(distinct.prod(axis=0) == members)
     return bool(complete and np.all(distinct == distinct[:, :1]))

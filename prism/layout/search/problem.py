@@ -128,7 +128,7 @@ class Problem:
 
         Others span all dimensions: all ranks reduce the loss and the norm of the gradients.
         """
-        return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.runs > c.SCALARS][: c.MOST_FAMILIES]
+        return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.rhythm.runs > c.SCALARS][: c.MOST_FAMILIES]
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:

@@ -19,7 +19,7 @@ from prism.loops.arrays.orders import in_order
 from prism.loops.arrays.pair_volumes import widths
 
 Rows = NDArray[np.intp]
-Pair = tuple[int, ...]  # sender, receiver, and lane if lanes are distinguished
+Pair = tuple[int, int]  # sender, receiver
 
 
 def ends(key: Pair) -> set[int]:
@@ -45,7 +45,6 @@ class Edge:
 
     src: int
     dst: int
-    lane: int | None
     volume: int
     of: Columns
     low: int
@@ -54,8 +53,8 @@ class Edge:
 
     @property
     def key(self) -> Pair:
-        """Sender and receiver codes, and the lane if there is one."""
-        return (self.src, self.dst) if self.lane is None else (self.src, self.dst, self.lane)
+        """Sender and receiver codes."""
+        return self.src, self.dst
 
     @property
     def rows(self) -> Rows:
@@ -101,8 +100,7 @@ class Edge:
 
 def edge_from(key: Pair, rows: Rows, start: Ints, end: Ints, octets: Ints) -> Edge:
     """Build an edge from records in order of start."""
-    lane = key[2] if len(key) > 2 else None
-    return Edge(key[0], key[1], lane, int(octets.sum()), Columns(rows, start, end, octets), 0, len(rows))
+    return Edge(*key, int(octets.sum()), Columns(rows, start, end, octets), 0, len(rows))
 
 
 def laid_out(edges: Collection[Edge]) -> tuple[Columns, Ints, Ints]:
@@ -122,25 +120,19 @@ def sending(flows: Flows) -> Ints:
     return flows.sent_ns
 
 
-def edges_of(flows: Flows, rows: Rows | None = None, lane: Ints | None = None) -> dict[Pair, Edge]:
-    """Group the given rows of `flows` (all by default) by directed pair.
-
-    With `lane` (`connection_lanes`), the lane of each row, every lane is a separate pair.
-    """
+def edges_of(flows: Flows, rows: Rows | None = None) -> dict[Pair, Edge]:
+    """Group the given rows of `flows` (all by default) by directed pair."""
     rows = np.arange(len(flows)) if rows is None else rows
     start, src, dst = sending(flows).take(rows), flows.src.take(rows), flows.dst.take(rows)
-    number, at = numbered(src, dst if lane is None else lane << 32 | dst)
-    ends = src[at], dst[at], np.zeros(len(at), np.int64) if lane is None else lane[at]
+    number, at = numbered(src, dst)
+    ends = src[at], dst[at]
     by = np.lexsort(ends[::-1])
     place = np.empty(len(by), np.int32)
     place[by] = np.arange(len(by), dtype=np.int32)
     *columns, begins, moved = _laid_out(place, number, in_order(start), rows, start, flows.end_ns, flows.octets)
     of, volumes, cuts = Columns(*columns), moved.tolist(), pairwise(begins.tolist())
-    if lane is None:
-        pairs = zip(*(column[by].tolist() for column in ends[:2]), cuts, volumes, strict=True)
-        return {(one, other): Edge(one, other, None, volume, of, *cut) for one, other, cut, volume in pairs}
-    lanes = zip(*(column[by].tolist() for column in ends), cuts, volumes, strict=True)
-    return {(one, other, on): Edge(one, other, on, volume, of, *cut) for one, other, on, cut, volume in lanes}
+    pairs = zip(*(column[by].tolist() for column in ends), cuts, volumes, strict=True)
+    return {(one, other): Edge(one, other, volume, of, *cut) for one, other, cut, volume in pairs}
 
 
 @compiled

@@ -94,7 +94,7 @@ def numbered(one: NDArray[Any], other: NDArray[Any], *, room: int = c.KEYS) -> t
         room *= 8
 
 
-def numbered_pairs(src: NDArray[np.int32], dst: NDArray[np.int32], n: int) -> tuple[Ints, Places]:
+def numbered_pairs(src: NDArray[Any], dst: NDArray[Any], n: int) -> tuple[Ints, Places]:
     """Return the codes `src · n + dst` of the pairs of records, ascending, and the place of each record's pair among them."""
     number, first = numbered(src, dst)
     codes = src[first].astype(np.int64) * n + dst[first]

@@ -1,1 +1,1 @@
-"""Loops that the diagnosis uses: lateness, own work, delays, unfinished transfers, overdue ranks."""
+"""Loops that the diagnosis uses: lateness, own work, delays, equal transfers."""

@@ -13,22 +13,6 @@ from prism.loops import constants as c
 from prism.loops.arrays.intervals import Floats, Ints
 
 
-def borders(begin: Ints, end: Ints, times: Ints, until: int, reach: float) -> Ints:
-    """First record after each time, or after a rest within `reach` ns of it that is twice as long.
-
-    The record of the first time begins before `until`.
-    """
-    rest = np.full(len(begin) + 1, reach)  # longer rests are equivalent
-    rest[1:-1] = np.minimum(begin[1:] - np.maximum.accumulate(end)[:-1], reach)
-    low, high = np.searchsorted(begin, times - int(reach)), np.searchsorted(begin, times + int(reach), "right")
-    high[:1] = np.minimum(high[:1], np.searchsorted(begin, until, "right"))
-    out = np.searchsorted(begin, times, "right")
-    for i, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-        if a < b and rest[a:b].max() > max(2 * rest[out[i]], rest[out[i]]):
-            out[i] = a + int(rest[a:b].argmax())
-    return out
-
-
 def rested(begin: Ints, end: Ints) -> Mask:
     """Mask: whether a stream rested before each record for longer than the median duration of one; records sorted by begin."""
     out = np.zeros(len(begin), np.bool_)

@@ -209,7 +209,7 @@ def inherited_delays(
     left = 2 * np.count_nonzero(turn <= until)  # events to come
     changed = not again
     for moment in order:
-        k = moment % n
+        k = moment - n if moment >= n else moment
         if left == 0:
             break
         left -= turn[k] <= until
@@ -255,7 +255,7 @@ def idle(order: Ints, at: Floats, ends: tuple[Codes, Codes], ranks: int) -> Floa
     last = np.full(ranks, -np.inf)
     out = np.zeros((2, n))
     for moment in order:
-        k = moment % n
+        k = moment - n if moment >= n else moment
         if moment >= n:
             for end in (src[k], dst[k]):
                 last[end] = max(last[end], at[1, k])

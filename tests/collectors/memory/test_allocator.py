@@ -9,16 +9,19 @@ import resource, sys
 import numpy as np
 from collectors.memory.allocator import keep_freed
 
-def faults(n):
+def faults(n, values):
     begin = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(n):
-        np.ones(1 << 20)
+        np.ones(values)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - begin
 
-if not keep_freed():
+if not keep_freed(largest=32 << 20):
     sys.exit(0)
-faults(2)
-assert faults(20) < 20 * 100, faults(20)  # of 2048 pages each
+faults(2, 1 << 20)
+assert faults(20, 1 << 20) < 20 * 100, faults(20, 1 << 20)  # of 2048 pages each
+keep_freed()
+faults(2, 1 << 23)
+assert faults(20, 1 << 23) < 20 * 100, faults(20, 1 << 23)  # of 16384 pages each
 """
 
 

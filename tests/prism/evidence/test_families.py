@@ -18,7 +18,7 @@ def test_a_family_knows_its_edges_joins_and_rounds():
     assert len(family.joins) == 4
     assert list(family.counts) == [4]
     assert family.imbalance == 0
-    assert (family.size, family.messages) == (4_000_000, 4)
+    assert (family.size, family.rhythm.messages) == (4_000_000, 4)
 
 
 def test_rounds_among_ranks_that_are_no_power_of_two_are_one_collective():

@@ -8,7 +8,7 @@ def both(pairs):
 
 
 def shape(edges, way="two", hosts=range(16)):
-    return shape_of(edges, {end for edge in edges for end in edge}, way, list(hosts))
+    return shape_of(edges, undirected(edges), {end for edge in edges for end in edge}, way, list(hosts))
 
 
 def cube(levels):

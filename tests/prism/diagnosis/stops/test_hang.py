@@ -1,13 +1,11 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from prism.diagnosis.stops.crash import crash
-from prism.diagnosis.stops.hang import _guilty, _usual, hang, near_step_border
+from prism.diagnosis.stops.hang import hang
 from prism.loops.arrays.record_merging import bursts
-from prism.loops.detection.overdue_rank import Cut
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
@@ -29,7 +27,7 @@ def test_what_is_said_of_it():
     (one,) = hang(view)
     assert (one.kind, one.subject, one.severity) == ("hang", "endpoint", Severity.CRITICAL)
     assert view.during(7, 8)[0] <= one.start_ns < one.end_ns < view.during(7, 8)[1]
-    assert one.evidence["due_first"] == {address(RANK): 1.0}
+    assert one.evidence["due_first"] == {address(RANK): pytest.approx(1.0, abs=0.05)}
     assert one.evidence["step"] == 7
     assert one.evidence["waiting"] == 11
     assert one.evidence["silent_ms"] == pytest.approx(1980, abs=20)
@@ -59,18 +57,19 @@ def test_where_a_ring_goes_on_inside_hosts_the_host_of_who_is_not_ready_is_named
     done = simulate(spec, 1)
     (one,) = hang(seen(done.flows, parse(json.dumps(done.topology), "t")))
     assert one.ids == (f"server{rank // 2}",)
-    assert sum(one.evidence["due_first"].values()) == 1.0
+    assert sum(one.evidence["due_first"].values()) == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize(("ranks", "gone"), [(16, 2), (8, 0)])
 def test_who_sends_nothing_that_is_seen_may_wait_for_a_neighbour(ranks, gone):
-    """A rank that only forwards inside its host is not to blame if its visible predecessor waits for it."""
+    """The records hardly show which of two hosts between which a ring's data is missing stopped: both may be named."""
     job = Job(dp=ranks, transport="rdma", buckets=4, overlap=True, steps=14, gradient_octets=262_000_000, jitter=0.023)
     job = replace(job, forward_ms=157.0, backward_ms=314.0, optimizer_ms=26.0)
     fault = Fault("crash", ranks=(gone,), first=5, restart_s=1.4)
     done = simulate(Spec("x", Cluster(hosts=ranks // 2, gpus=2), (job,), faults=(fault,)), gone)
     (one,) = hang(seen(done.flows, parse(json.dumps(done.topology), "t")))
-    assert one.ids == (f"server{gone // 2}",)
+    assert f"server{gone // 2}" in one.ids
+    assert len(one.ids) <= 2
 
 
 def told_of(job: Job, fault: Fault, *, joined: bool = False):
@@ -169,20 +168,14 @@ def silent_for(periods: float, *, after: float = 0.0):
     return replace(seen(flows, placed(8)), until=int(fell + periods * whole.period))
 
 
-def test_where_steps_are_long_one_of_silence_is_enough():
-    assert hang(silent_for(1.3)) == []
-    assert named(hang(silent_for(1.3), soon_s=0.0)) == [(address(3),)]
-    assert hang(silent_for(0.9), soon_s=0.0) == []
-
-
-def test_a_silence_that_is_usual_in_a_step_is_no_hang():
-    assert hang(silent_for(1.3), soon_s=0.0, beyond=20.0) == []
-    assert named(hang(silent_for(2.1), soon_s=0.0, beyond=20.0)) == [(address(3),)]
+def test_a_step_of_silence_is_enough_while_it_lasts():
+    assert hang(silent_for(0.9)) == []
+    assert named(hang(silent_for(1.3))) == [(address(3),)]
 
 
 def test_a_job_of_which_few_steps_are_known_is_not_said_to_hang():
     assert named(hang(silent_for(2.1, after=3.5))) == [(address(3),)]
-    assert hang(silent_for(2.1, after=5.5)) == []
+    assert hang(silent_for(2.1, after=7.5)) == []
 
 
 def test_of_the_first_step_nobody_knows_whether_it_is_whole():
@@ -193,12 +186,6 @@ def test_of_the_first_step_nobody_knows_whether_it_is_whole():
     for steps, named_too in ((1.5, [(address(3),)]), (0.0, [])):
         rest = flows.take(flows.start_ns >= one.start_ns - int(steps * whole.period))
         assert named(hang(seen(rest, placed(8)))) == named_too
-
-
-def test_silences_of_one_place_or_one_length_are_usual():
-    places = [(0.2, 1300), (0.5, 1350), (0.8, 1380), (0.81, 4000), (0.4, 9000), (0.6, 7000)]
-    usual = [_usual(moved, length, places, 0.02) for moved, length in places]
-    assert usual == [True, True, True, True, False, False]
 
 
 @pytest.mark.parametrize("rank", [2, 5])
@@ -213,21 +200,6 @@ def test_a_job_whose_members_closed_connections_and_that_was_started_again_is_to
     view = seen(done.flows, parse(json.dumps(done.topology), "t"))
     assert hang(view) == []
     assert len(named(crash(view))) == 1
-
-
-@pytest.mark.parametrize(
-    ("votes", "named"), [({1: 0.55}, [1]), ({1: 0.5}, []), ({1: 0.55, 2: 0.1}, []), ({1: 0.65, 2: 0.3}, [1])]
-)
-def test_more_than_half_of_the_steps_are_enough_where_nobody_else_is_due_in_any(votes, named):
-    view = replace(case("nothing"), topology=None)
-    shares = np.array([votes.get(rank, 0.0) for rank in range(len(view.job.endpoints))])
-    cut = Cut(shares, np.ones(len(shares), np.bool_), 0.5, (1, 2), 0.3, ((1, 2), (3, 4)))
-    assert _guilty(view, cut, 0.6) == named
-
-
-@pytest.mark.parametrize(("moved", "ends"), [(0.05, True), (0.5, False), (0.97, True)])
-def test_a_job_that_falls_silent_about_where_steps_end_near_step_border(moved, ends):
-    assert near_step_border(moved) == ends
 
 
 def loud(findings):

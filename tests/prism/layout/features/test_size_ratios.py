@@ -59,7 +59,7 @@ def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
 
 def test_the_rest_of_a_message_that_is_cut_at_a_power_of_two_is_no_second_kind_of_gradients():
     def of_sizes(*sizes):
-        return [SimpleNamespace(streams=[SimpleNamespace(equal=True, size=size, volume=size * 10) for size in sizes])]
+        return SimpleNamespace(equal_sizes={size: size * 10 for size in sizes})
 
     assert mixed([of_sizes(3_000_000, 1_100_000)])
     assert not mixed([of_sizes(1 << 20, 380_000)])

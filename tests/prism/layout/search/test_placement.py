@@ -36,7 +36,7 @@ def test_stages_may_lie_between_tensor_ranks_and_replicas():
 def test_ranks_may_be_dealt_out_to_the_hosts_one_after_another():
     """Tensor groups of two over three hosts: ranks 0 and 1 lie on the first two hosts, ranks 2 and 3 on the third and first."""
     hosts = [0, 0, 1, 1, 2, 2]
-    found = list(in_order(hosts, lambda at: at.max(axis=0).tolist() == [1, 2, 0]))
+    found = list(in_order(hosts, lambda at: at.max(axis=1).tolist() == [1, 2, 0]))
     twins = {frozenset(np.flatnonzero(one.alike((2, 3)) == one.alike((2, 3))[0]).tolist()) for one in found}
     assert frozenset({0, 2}) in twins
     assert not any(one.regular for one in found)

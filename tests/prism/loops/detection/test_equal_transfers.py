@@ -2,11 +2,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.loops.constants import SAME_SIZE as NEAR
-from prism.loops.detection.equal_transfers import borders, rested, unit_of
+from prism.loops.detection.equal_transfers import rested, unit_of
 
 WINDOW, REST = 4_194_304, 11_805_696
 UNIT = WINDOW + REST
@@ -86,34 +84,3 @@ def test_of_transfers_of_any_size_there_is_no_unit():
     sizes = octets * np.random.default_rng(3).uniform(0.3, 3, len(octets))
     assert unit_of(sizes, rested(begin, end), bounds) == 0.0
     assert unit_of(octets[:1], np.zeros(1, bool), np.array([[0, 1]])) == 0.0
-
-
-def test_a_step_begins_at_the_rest_beside_its_border():
-    begin = np.array([0, 10, 20, 500, 510, 520, 1000, 1010])
-    end = begin + 5
-    assert borders(begin, end, np.array([-1, 495, 505, 995]), 2000, 50.0).tolist() == [0, 3, 3, 6]
-    assert borders(begin, end, np.array([505]), 400, 50.0).tolist() == [4]  # that rest was not over
-    assert borders(begin, end, np.array([505]), 2000, 0.0).tolist() == [4]
-
-
-def naively_at_border(begin, end, time, until, reach):
-    """The first record after a time, or the one after the longest rest near it, if that is twice as long."""
-    n = len(begin)
-    rest = [reach if i in (0, n) else min(begin[i] - end[:i].max(), reach) for i in range(n + 1)]
-    at = out = sum(begin <= time)
-    for i in range(sum(begin < time - int(reach)), sum(begin <= min(time + int(reach), until))):
-        out = i if rest[i] > max(2 * rest[at], rest[out]) else out
-    return out
-
-
-@given(
-    st.lists(st.integers(0, 60), min_size=1, max_size=10).map(sorted),
-    st.lists(st.integers(1, 9), min_size=10, max_size=10),
-    st.lists(st.integers(0, 70), min_size=1, max_size=4),
-)
-def test_loops_over_records_do_what_they_say(at, lengths, borders_at):
-    begin = np.array(at, np.int64)
-    end = begin + np.array(lengths[: len(begin)], np.int64)
-    found = borders(begin, end, np.array(borders_at), 30, 8.0).tolist()
-    untils = [30, *[1000] * (len(borders_at) - 1)]
-    assert found == [naively_at_border(begin, end, *one, 8.0) for one in zip(borders_at, untils, strict=True)]

@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps
+from prism.diagnosis.stops.hang import _guilty, _progress
+from tests.prism.faults import RANK, RANKS, case
+
+
+def stop_of(view, *, over=True):
+    """The silence of the hang in step 7."""
+    start, end = view.during(7, 8)
+    rows = np.sort(view.flows.start_ns[~view.flows.control()])
+    ends = np.sort(view.flows.end_ns[~view.flows.control()])
+    at = int(np.argmax(rows[1:] - ends[:-1]))
+    steps = own_steps(view)
+    since, until = (np.array([own[7, side] for own in steps]) for side in (0, 1))
+    assert start < ends[at] < rows[at + 1] < end
+    return Stop(int(ends[at]), int(rows[at + 1]), over, False, 7, since, until)
+
+
+@pytest.mark.parametrize("tcp", [True, False])
+@pytest.mark.parametrize("over", [True, False])
+def test_due_operations_have_the_rank_that_stopped_at_one_end(over, tcp):
+    view = case("hang", tcp=tcp)
+    found = due_operations(view, stop_of(view, over=over), np.arange(1, 6))
+    first = found.lanes[found.weight == found.weight.max()]
+    assert all(RANK in lane for lane in first.tolist())
+    ranks, hosts = explained(view, found)
+    assert int(np.argmax(ranks + hosts)) == RANK
+    assert 0.5 < ranks.sum() + hosts.sum() <= 1
+
+
+def test_progress_is_what_each_rank_had_sent_and_sent_afterwards():
+    view = case("hang")
+    begun, rest = _progress(view, stop_of(view), np.arange(1, 6))
+    assert begun + rest == pytest.approx(np.ones(RANKS), abs=0.01)
+    assert begun[RANK] == 0
+    begun, rest = _progress(view, stop_of(view, over=False), np.arange(1, 6))
+    assert rest == pytest.approx(1 - begun)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "guilty"),
+    [([(4, 5), (5, 6)], [5]), ([(4, 5), (5, 4)], [4, 5]), ([(0, 1), (4, 5), (8, 9)], []), ([], [])],
+)
+def test_the_fewest_ranks_that_explain_all_due_operations_are_named(lanes, guilty):
+    view = case("hang")
+    found = Due(np.reshape(lanes, (-1, 2)).astype(np.int64), np.ones(len(lanes)), np.zeros((len(lanes), 2), np.bool_))
+    assert _guilty(view, found, *explained(replace(view, topology=None), found)) == guilty
+
+
+def test_who_took_part_later_did_not_stop():
+    view = case("hang")
+    found = Due(np.array([[4, 5]]), np.ones(1), np.array([[True, False]]))
+    assert _guilty(view, found, *explained(view, found)) == [5]
+    assert _guilty(view, found, *explained(view, found._replace(alive=np.array([[False, True]])))) == [4]
