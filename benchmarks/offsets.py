@@ -28,10 +28,11 @@ from benchmarks.accuracy import captures, inputs, of_folder
 from benchmarks.sensitivity import cases, evidence
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
+from prism.layout.features.size_ratios import may_halve
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
-RELATIONS = {1: "twins", 2: "replicas", 3: "stages", 4: "twins of replicas"}
+RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.HALVING: "halving replicas"}
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, two sigmas apart
 
 
@@ -57,7 +58,11 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     seen = problem.lockstep
     placed = np.isin(np.arange(len(place)), list(rank.values()))
     twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
-    return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, replica], [0, 3, 1, 2], 4)
+    hosts = np.unique(np.stack([plane, problem.hosts]), axis=1)[0]
+    of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
+    halves = any(may_halve(family, of_plane) for family in problem.families if problem.likeliest(family) == "dp")
+    values = [0, 3, 1, c.HALVING if halves else c.REPLICAS]
+    return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, replica], values, 4)
 
 
 def _links(groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
@@ -74,7 +79,7 @@ def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[
     for one in RELATIONS:
         of = relation == one
         if of.any():
-            yield Pairs(origin, one, offset[of], ratio[of], seen.offset[of] <= c.FINEST)
+            yield Pairs(origin, one, offset[of], ratio[of], seen.together[of] >= c.TOGETHER)
 
 
 def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float, float]:
@@ -100,8 +105,9 @@ def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, floa
     out = {}
     for relation in RELATIONS:
         own = [one for one in known if one.relation == relation]
-        loose = [(one, ~one.bound) for one in own if not one.bound.all()]
-        if loose:
+        alike = {c.REPLICAS, c.HALVING} if relation in (c.REPLICAS, c.HALVING) else {relation}
+        loose = [(one, ~one.bound) for one in known if one.relation in alike and not one.bound.all()]
+        if own and loose:
             counts = _counts([one for one, _ in loose])
             offset = quantiles([one.offset[rest] for one, rest in loose], counts)
             ratio = quantiles([one.ratio[rest] for one, rest in loose], counts)
@@ -134,7 +140,8 @@ def lines(known: Sequence[Pairs]) -> Iterator[str]:
     for relation, own in table.items():
         yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, own.bound))
     yield ""
-    yield from ("OFFSETS = {", *(f"    {k}: ({', '.join(f'{x:.2f}' for x in own.offsets)})," for k, own in table.items()), "}")
+    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != c.HALVING}
+    yield from ("OFFSETS = {", *(f"    {k}: ({row})," for k, row in rows.items()), "}")
     yield f"BOUND = {{{', '.join(f'{k}: {own.bound:.2f}' for k, own in table.items())}}}"
     yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"
 

@@ -263,22 +263,22 @@ def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: 
     """Merge communicators of equal messages into the exchange on whose edges they lie: sizes of an exchange may be equal by
     chance.
 
-    Messages that several pairs send in the same size and number per step are not by chance.
+    A collective reaches all members of its group. Equal messages that reach only some members of an exchange are part of it.
     """
-    alike = Counter(_counted(one) for one in found)
     owner = {pair: one for one in found if not one.equal and len(one.members) > 2 for pair in one.edges}
-    more: dict[int, list[Stream]] = defaultdict(list)
-    out = []
+    reached: dict[tuple[object, ...], set[int]] = defaultdict(set)
+    within: list[Communicator | None] = []
     for one in found:
         own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
         whole = next(iter(own.values())) if len(own) == 1 else None
-        stray = (
-            (not _counted(one) or alike[_counted(one)] == 1)
-            and whole is not None
-            and whole is not one
-            and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
-        )
-        if stray and whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE:
+        part = whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
+        near = whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE
+        within.append(whole if part and near else None)
+        reached[id(within[-1]), _counted(one)] |= one.members
+    more: dict[int, list[Stream]] = defaultdict(list)
+    out = []
+    for one, whole in zip(found, within, strict=True):
+        if whole is not None and reached[id(whole), _counted(one)] < whole.members:
             more[id(whole)] += one.streams
         else:
             out.append(one)

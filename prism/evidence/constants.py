@@ -42,6 +42,7 @@ IN_TURN = 0.3  # overlap below which the two directions of a pair alternate
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one family: a factor of 3
 KINDS_APART = 3
 FEW_SENDS = 6  # fewer messages give no reliable median
+FINEST = 1e-5  # share of a step; smaller differences are clock errors
 TWINS_TRIED = 8  # members of one host that are compared with one another
 HOSTS_TRIED = 16  # hosts that are compared
 TRIANGLE, SQUARE = 3, 4  # members: of three, every two are neighbours; a ring of four is also the smallest cube

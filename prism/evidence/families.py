@@ -174,10 +174,7 @@ def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family
 
 
 def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Join families that are rounds of one collective: halving among ranks that are no power of two, or Bruck's algorithm.
-
-    Each round moves half or twice as much as another, as often or half as often, and follows it within a round.
-    """
+    """Join families that are rounds of one collective: halving among ranks that are no power of two, or Bruck's algorithm."""
     pairs = [(i, k) for k in range(len(found)) for i in range(k) if _are_rounds(found[i], found[k], len(hosts))]
     part = connected(len(found), pairs)
     out = []
@@ -195,13 +192,21 @@ def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> l
 
 
 def _are_rounds(one: Family, other: Family, members: int) -> bool:
-    """Check whether two families may be rounds of one collective: by form, number and size of messages, and time."""
-    if any(own[0].bursts or not own[0].equal or own[0].form == "one cycle" for own in (one, other)):
+    """Check whether two families may be rounds of one collective: sizes are a whole ratio, and each round follows another.
+
+    A round of n blocks is n times as large as one of a block. Rings of one size are several rings.
+    """
+    if any(own[0].bursts or not own[0].equal for own in (one, other)):
         return False
-    doublings = np.log2([one.size / other.size, one.rhythm.messages / other.rhythm.messages])
-    off = np.abs(doublings - np.round(doublings)) * np.log(2)
-    if off.max() > c.ONE_CLASS_SIZE or abs(doublings[0]) > np.log2(members) or round(abs(doublings[1])) > 1:
+    ratio = max(one.size / other.size, other.size / one.size)
+    if abs(ratio - round(ratio)) > c.ONE_CLASS_SIZE * ratio or ratio > members:
         return False
+    rings = "one cycle" in (one[0].form, other[0].form)
+    return not (rings and round(ratio) == 1) and _follows(one, other) and _follows(other, one)
+
+
+def _follows(one: Family, other: Family) -> bool:
+    """Check whether most messages of a family are next to one of the other at the same member, within a duration."""
     at: dict[int, list[Stream]] = defaultdict(list)
     for each in other:
         for s in each.streams:

@@ -25,14 +25,16 @@ Value = TypeVar("Value")
 class Lockstep(NamedTuple):
     """Pairs of members of one host that send equal numbers of messages of one size.
 
-    `offset`: median time between their k-th messages. `jitter`: median deviation from it. Both are shares of the step; if a
-    pair sends several sizes, the largest value counts.
+    `offset`: median time between their k-th messages, in the part of the time in which it is least: a fault delays a member
+    later, a stage always. `jitter`: median deviation of all. Both are shares of the step; if a pair sends several sizes, the
+    largest value counts. `together`: share of the octets in messages that start at one instant.
     """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     offset: Floats
     jitter: Floats
+    together: Floats
 
 
 def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
@@ -43,23 +45,29 @@ def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], per
             if s.equal and len(s.rows) >= c.FEW_SENDS:
                 sent[hosts[s.src], round(float(np.log(s.size)) / c.ONE_CLASS_SIZE), len(s.rows)][s.src].append(s)
     examined = _some(sorted({host for host, _, _ in sent}), c.HOSTS_TRIED)
-    furthest: dict[tuple[int, int], tuple[float, float]] = {}
+    furthest: dict[tuple[int, int], tuple[float, ...]] = {}
     for (host, _, _), own in sent.items():
         if len(own) > 1 and host in examined:
             times = {member: np.sort(np.concatenate([s.start for s in streams])) for member, streams in sorted(own.items())}
             for a, b in combinations(list(times)[: c.TWINS_TRIED], 2):
                 if len(times[a]) == len(times[b]):
-                    furthest[a, b] = max(furthest.get((a, b), (0.0, 0.0)), _apart(times[a], times[b], period))
+                    offset, jitter, together = _apart(times[a], times[b], period)
+                    octets = sum(s.volume for s in own[a])
+                    far, deviating, joined, moved = furthest.get((a, b), (0.0, 0.0, 0.0, 0.0))
+                    most = max((far, deviating), (offset, jitter))
+                    furthest[a, b] = *most, joined + octets * together, moved + octets
     pairs = np.array(list(furthest), np.int64).reshape(-1, 2)
-    apart = np.array(list(furthest.values()), np.float64).reshape(-1, 2)
-    return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1])
+    apart = np.array(list(furthest.values()), np.float64).reshape(-1, 4)
+    return Lockstep(pairs[:, 0], pairs[:, 1], apart[:, 0], apart[:, 1], apart[:, 2] / apart[:, 3])
 
 
 def _some(values: list[Value], limit: int) -> list[Value]:
     return values[:: max(1, -(-len(values) // limit))]
 
 
-def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float]:
+def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float, float]:
     offset = b - a
-    median_offset = float(np.median(offset))
-    return abs(median_offset) / period, float(np.median(np.abs(offset - median_offset))) / period
+    parts = offset[: len(offset) // c.PARTS_OF_LIFE * c.PARTS_OF_LIFE].reshape(c.PARTS_OF_LIFE, -1)
+    least = float(np.abs(np.median(parts, axis=1)).min())
+    jitter = float(np.median(np.abs(offset - np.median(offset))))
+    return least / period, jitter / period, float(np.mean(np.abs(offset) <= c.FINEST * period))

@@ -1,13 +1,15 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 4: last to 492 jobs of 15 origins, near the weights of 629 jobs of 16 origins. `benchmarks/sensitivity.py` shows how
+penalty of 1: last to 308 jobs of 12 origins, near weights fitted to more. `benchmarks/sensitivity.py` shows how
 far each number can move before results change.
 """
 
 from __future__ import annotations
 
 from typing import Literal
+
+from prism.evidence.constants import FINEST as FINEST
 
 Kind = Literal["dp", "pp", "tp", "ep", "cp", "edp", "tied", "none"]
 KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
@@ -69,19 +71,23 @@ TWO_USES = 2.0  # penalty where two dimensions divide the members in the same wa
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
-FINEST = 1e-5  # share of a step; smaller differences are clock errors
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 492 jobs of 15 origins.
+# the next are fitted by `python -m benchmarks.offsets` to 308 jobs of 12 origins.
 OFFSETS = {
-    1: (-3.73, 1.21, 0.27, 0.49),
-    2: (-2.87, 1.10, -0.00, 1.26),
-    3: (-1.30, 0.47, -1.63, 1.00),
-    4: (-2.75, 1.38, 0.19, 0.47),
+    1: (-4.12, 0.89, 0.63, 0.68),
+    2: (-3.25, 1.15, 0.10, 1.35),
+    3: (-1.14, 0.42, -1.90, 0.88),
+    4: (-3.35, 1.01, 0.89, 0.94),
 }
 STEADIEST = -2.0  # decades: lowest ratio of jitter to offset that is told apart
-# Share of jobs whose members of a relation start at the same instant in every step; share of the pairs that then do, and else.
-BOUND, ALL_BOUND, NONE_BOUND = {1: 0.17, 2: 0.41, 3: 0.02, 4: 0.08}, 0.956, 0.075
-BOUND_EVEN, STAGE = 0.5, 3  # the share where steps do not vary, of any relation but that of stages
+# Share of the octets in messages that start together: reductions by halving have rounds between hosts before and after those
+# inside, of which the latter start together.
+TOGETHER = 1 / 3
+# Share of jobs whose members of a relation start at the same instant, also of 5, replicas that reduce by halving; share of the
+# pairs that then do, and else.
+BOUND, ALL_BOUND, NONE_BOUND = {1: 0.10, 2: 0.39, 3: 0.07, 4: 0.08, 5: 0.73}, 0.977, 0.039
+BOUND_EVEN = 0.5  # the share where steps do not vary, of any relation but that of stages
+REPLICAS, STAGE, HALVING = 2, 3, 5  # relations
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
 CLOSED = 0.05  # imbalance of a family below which all octets that enter also leave
@@ -89,66 +95,57 @@ PIPELINES = 2  # hand-over families of a job at most: activations and gradients 
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
-    "fit": 1.1,  # log-likelihoods of the kinds of the families
-    "rounds": 0.7,  # log-likelihood of the messages per step of rings
-    "lockstep": 0.86,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "twins_closer": 2.25,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
-    "replicas_differ": -0.55,  # replicas of one host hand over closer in time than those of several hosts
-    "uneven": -3.24,  # share of members in groups of an unusual size, or in two groups that share another member
+    "fit": 1.4,  # log-likelihoods of the kinds of the families
+    "rounds": 0.63,  # log-likelihood of the messages per step of rings
+    "lockstep": 0.85,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "together": 1.23,  # the same, of which pairs start together
+    "twins_closer": 1.51,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
+    "replicas_differ": -0.5,  # replicas of one host hand over closer in time than those of several hosts
+    "uneven": -4.55,  # share of members in groups of an unusual size, or in two groups that share another member
     "unjoined": -8,  # share of members in groups of several hosts that no traffic joins
-    "other_rhythm": -0.73,  # gradients reduced in two rhythms by the same groups; logarithm of the ratio of runs
-    "every_batch": -0.89,  # gradients reduced in each micro-batch of a pipeline
-    "misplaced": -5.13,  # share of octets between members at different places of the host's division
-    "open": -13.61,  # share of octets that enter groups and do not leave
-    "product": -4.46,  # |ln(product of the dimensions / members)|; e^-6: one in 400
-    "no_grid": -6.14,  # additionally if the product differs at all; if an inner dimension is the whole plane
-    "not_nested": -5.97,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "hierarchy": -1.16,  # a reduction in several stages (shards and replicas)
-    "partly": -2.51,  # part of the plane reduces in addition to the whole plane: rather another dimension
-    "separately": -1.75,  # gradients that replicas of an inner dimension reduce separately
-    "spans_less": -5.59,  # gradients that are not reduced over the whole plane
-    "wide_context": -5.11,  # per doubling beyond the ranks of a usual host
-    "context_fills": -5.92,  # context parallel over the whole plane: no data parallel replicas
-    "context_alone": -6.47,  # context parallel without a reduction of its own
-    "never_reduced": -1.08,  # experts without any reduction
+    "misplaced": -5.97,  # share of octets between members at different places of the host's division
+    "open": -13.7,  # share of octets that enter groups and do not leave
+    "product": -4.99,  # |ln(product of the dimensions / members)|; e^-6: one in 400
+    "no_grid": -6.26,  # additionally if the product differs at all; if an inner dimension is the whole plane
+    "not_nested": -6.33,  # an inner dimension that does not divide the plane; two pipelines that close cycles
+    "hierarchy": -1.45,  # a reduction in several stages (shards and replicas)
+    "partly": -2.02,  # part of the plane reduces in addition to the whole plane: rather another dimension
+    "separately": -1.6,  # gradients that replicas of an inner dimension reduce separately
+    "spans_less": -4.94,  # gradients that are not reduced over the whole plane
+    "wide_context": -5.14,  # per doubling beyond the ranks of a usual host
+    "context_fills": -7.24,  # context parallel over the whole plane: no data parallel replicas
+    "context_alone": -6.95,  # context parallel without a reduction of its own
     # Features of unusual layouts.
     "uses_pp": -0.3,  # some traffic serves this dimension
-    "uses_tp": -1.18,
-    "uses_cp": -1.62,
-    "uses_ep": -2.33,
-    "uses_edp": -0.49,
+    "uses_tp": -1.15,
+    "uses_cp": -1.58,
+    "uses_ep": -2.41,
+    "uses_edp": -0.52,
     "uses_tied": -0.95,
-    "related_sizes": -1.31,  # messages of an inner dimension are a simple ratio of those that reduce gradients
-    "other_algorithm": -0.99,  # a library that reduces in rings in one group and all with all in another
-    "halving": 1.66,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "in_levels": -2.5,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
-    "irregular": -0.49,  # groups that cross hosts so that not all hosts are divided alike
-    "stages_in_host": -2.22,
-    "no_tensor": -0.55,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
-    "part_of_host": -1.28,  # tensor parallel over a part of a host
-    "silent": -0.22,  # members without payload
+    "related_sizes": -1.18,  # messages of an inner dimension are a simple ratio of those that reduce gradients
+    "other_algorithm": -1.05,  # a library that reduces in rings in one group and all with all in another
+    "halving": 2.41,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "in_levels": -2.58,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
+    "stages_in_host": -2.18,
+    "no_tensor": -0.58,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "part_of_host": -1.82,  # tensor parallel over a part of a host
     "silent_unasked": -0.76,  # where no open ring needs them
-    "scattered": -0.69,  # ranks that do not follow the hosts
+    "scattered": -0.65,  # ranks that do not follow the hosts
     "idle": -8.3,  # endpoints with payload that the layout leaves out
-    "tensor_across": -0.87,  # tensor parallelism between hosts
+    "tensor_across": -0.85,  # tensor parallelism between hosts
     "wide_tensor": -5.11,  # more ranks than a host usually has
-    "no_replicas": -5.25,
-    "hidden_context": -3.05,  # context parallel that stays inside hosts
-    "hidden_experts": -1.45,  # an exchange of experts that stays inside hosts
-    "unseen_experts": -4.29,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
-    "mixed_gradients": -2.08,  # gradients of two sizes, but no experts
-    "hidden_wide": -0.69,  # per doubling of hidden dimensions beyond `USUAL_HIDDEN`
-    "inner_apart": -1.98,  # members of one host in the same plane but not in the same inner group, which leaves the host
+    "no_replicas": -5.81,
+    "hidden_context": -3.44,  # context parallel that stays inside hosts
+    "hidden_experts": -1.36,  # an exchange of experts that stays inside hosts
+    "unseen_experts": -4.7,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
+    "mixed_gradients": -1.99,  # gradients of two sizes, but no experts
+    "inner_apart": -1.99,  # members of one host in the same plane but not in the same inner group, which leaves the host
     "hints": 1.0,  # log-odds of the operator's hints
 }
 # Ratios of the rounds of one collective, and of shards to replicas; relative tolerance: headers, rounding.
 SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
-# Runs of one group's gradients differ by a factor of 3 at most: parameters are gathered twice per layer, also in halves. The
-# logarithm beyond it counts up to a factor of e². With 2 micro-batches, traffic in each is throughout: more than 0.3 of a step.
-GATHERED, MOST_RHYTHMS, SEVERAL_BATCHES, THROUGHOUT = 3.0, 2.0, 2.0, 0.3
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST = 8  # ranks
-USUAL_HIDDEN = 4  # ranks of a dimension inside a host
 SEVERAL_SIZES = 0.01  # share of the octets of gradients of another size, from which on they are a collective of their own
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel

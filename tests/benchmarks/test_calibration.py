@@ -24,7 +24,7 @@ def test_a_weight_grows_where_its_feature_speaks_against_what_is_wrong_and_shrin
 
 
 def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():
-    right, wrong = job("a", 0, "spans_less"), job("a", 1, "spans_less")
+    right, wrong = job("a", 0, "no_grid"), job("a", 1, "no_grid")
     jobs, exact, said, sure, sure_right, log_p = row([right, wrong], PRESENT)
     assert (jobs, exact, said, sure, sure_right) == (2, 0.5, 1.0, 2, 1)
     assert log_p < -2.5

@@ -74,7 +74,8 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
         for kind in {kind for kind, _ in served}
     }
     every = [(SERVES[kind], members) for kind, members in one.groups]
-    for kind in component_of.keys() - {kind for kind, _ in every}:  # experts among the same ranks as the gradients
+    dimensions = {SERVES[kind] for kind in one.kinds if kind not in ("tied", "none")}
+    for kind in dimensions - {kind for kind, _ in every}:  # experts among the same ranks as the gradients
         part = component_of[kind]
         every += [(kind, frozenset(np.flatnonzero(part == n).tolist())) for n in np.flatnonzero(np.bincount(part) > 1)]
     every.sort(key=lambda group: ORDER.index(group[0]))

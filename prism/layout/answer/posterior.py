@@ -15,7 +15,7 @@ from prism.layout.search.problem import Problem
 
 STRUCTURE = (
     "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "partly", "separately",
-    "spans_less", "context_alone", "never_reduced", "unjoined",
+    "spans_less", "context_alone", "unjoined",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
+from prism.loops.constants import MAD_TO_SIGMA
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +45,9 @@ def _apart(seen: Lockstep) -> Floats:
 
 
 def _contrast(near: Floats, far: Floats) -> float:
-    """Difference of the means over the deviation inside the two; 0 if one is empty."""
+    """Difference of the medians over the deviation inside the two; 0 if one is empty."""
     if not len(near) or not len(far):
         return 0.0
-    within = np.sqrt((len(near) * near.var() + len(far) * far.var()) / (len(near) + len(far)))
-    return float(np.clip((far.mean() - near.mean()) / (within + c.LEAST_DEVIATION), -c.MOST_CONTRAST, c.MOST_CONTRAST))
+    middle = np.median(near), np.median(far)
+    within = MAD_TO_SIGMA * np.median(np.abs(np.concatenate([near - middle[0], far - middle[1]])))
+    return float(np.clip((middle[1] - middle[0]) / (within + c.LEAST_DEVIATION), -c.MOST_CONTRAST, c.MOST_CONTRAST))

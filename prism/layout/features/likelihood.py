@@ -87,26 +87,41 @@ def rounds_fit(family: Family, ranks: int) -> float:
     return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
 
 
-def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dimensions: float) -> float:
+def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
 
     `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are
-    over decades. If steps are `uneven`, members may start at the same instant every time: an operation inside the host joins
-    them. Then all pairs of their relation do. If nothing varies, this tells only stages apart.
+    over decades. Pairs that start together count in `together_fit`.
     """
     offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
     ratio = np.maximum(jitter - offset, c.STEADIEST)
     even = np.log10(c.FINEST) ** -2
-    known = np.array([_normal(offset, *c.OFFSETS[k][:2]) * _normal(ratio, *c.OFFSETS[k][2:]) for k in (1, 2, 3, 4)])
+    varies = seen.jitter > c.FINEST  # less is an error of the clock, and tells nothing
+    known = np.array(
+        [
+            _normal(offset, a, b) * np.where(varies, _normal(ratio, d, e), -1 / np.log10(c.FINEST))
+            for a, b, d, e in c.OFFSETS.values()
+        ]
+    )
     likely = np.vstack([np.full(len(relation), even), known])
     apart = np.log((1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even)
-    bound = seen.offset <= c.FINEST
-    none, every = (np.where(bound, np.log(share), np.log(1 - share) + apart) for share in (c.NONE_BOUND, c.ALL_BOUND))
-    total = 0.0
+    return dimensions * float(np.where(seen.together < c.TOGETHER, apart, 0.0).mean())
+
+
+def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dimensions: float) -> float:
+    """Log-likelihood of which members of one host start to reduce gradients at one instant: an operation inside the host joins
+    them, in most jobs all pairs of a relation or none.
+
+    `relation`: as in `lockstep_fit`, and 5 of replicas that reduce by halving. If steps are not `uneven`, all members may start
+    together, only stages do not.
+    """
+    bound, total = seen.together >= c.TOGETHER, 0.0
+    none, every = (np.where(bound, np.log(share), np.log(1 - share)) for share in (c.NONE_BOUND, c.ALL_BOUND))
     for own in np.unique(relation):
-        of, jobs = relation == own, c.BOUND.get(int(own), 0.0) if uneven else c.BOUND_EVEN * (own != c.STAGE)
+        known = c.BOUND.get(int(own), c.BOUND[c.STAGE])
+        of, jobs = relation == own, known if uneven or own in (0, c.STAGE) else c.BOUND_EVEN
         loose, tight = (dimensions * float(each[of].sum()) / len(relation) for each in (none, every))
-        total += np.logaddexp(np.log(1 - jobs) + loose, np.log(jobs) + tight) if jobs else loose
+        total += np.logaddexp(np.log(1 - jobs) + loose, np.log(jobs) + tight)
     return float(total)
 
 

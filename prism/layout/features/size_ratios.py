@@ -26,10 +26,10 @@ def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
     )
 
 
-def may_halve(family: Family, hosts: Sequence[int]) -> bool:
-    """Check whether a family may be levels of halving between hosts: a cube, or the pairs or squares of few hosts."""
-    form, n = family[0].form, len(set(hosts))
-    return form == "two cube" or (form == "two pair" and n == 2) or (form == "two cycle" and n == c.SQUARE)
+def may_halve(family: Family, hosts: int) -> bool:
+    """Check whether a family may be levels of halving between the hosts of a group: a cube, or the pairs or squares of few."""
+    form = family[0].form
+    return form in ("two cube", "two path") or (form, hosts) in (("two pair", 2), ("two cycle", c.SQUARE))
 
 
 def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
+from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, imbalance, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.handover_paces import paces
-from prism.layout.features.likelihood import lockstep_fit, rounds_fit
-from prism.layout.features.rhythm_contrasts import rhythms_differ
+from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
@@ -91,8 +91,12 @@ class Scored:
         self.features |= {"misplaced": self._misplaced(), "open": self._open()}
         if self._so_far() < least:
             return None
-        lockstep = self._lockstep() if self.scattered else self.division.known(self._lockstep, "lockstep")
-        self.features |= {"rounds": self._rounds(dp, tp), "lockstep": lockstep}
+        place = (self._of("tp"), self._of("pp"), self._of("dp", "edp", "ep", "cp")) if self.scattered else ()
+        self.features |= {
+            "rounds": self._rounds(dp, tp),
+            "lockstep": self.division.known(self._lockstep, "lockstep", *place),
+            "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
+        }
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
@@ -135,7 +139,7 @@ class Scored:
         A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
         apart = volume = 0.0
-        piped, twins = ((1,), (3,)) if self.placing.regular else ((1, 2), (2, 3))
+        piped, twins = ((1, 2), (3,)) if self.placing.regular else ((1, 2), (2, 3))
         own = {"pp": piped, "tied": piped, "tp": twins}
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             volume += family.octets
@@ -176,19 +180,41 @@ class Scored:
                 out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
         return out
 
+    @cached_property
+    def _hosts_of_plane(self) -> int:
+        """The number of hosts of most members' data-parallel groups."""
+
+        def find() -> int:
+            cells = np.unique(np.stack([self.plane, self.placing.hosts])[:, self.present], axis=1)
+            return int(np.bincount(np.bincount(cells[0])[self.plane[self.present]]).argmax())
+
+        return self.division.known(find, "hosts", id(self.plane))
+
+    @cached_property
+    def _halves(self) -> bool:
+        """Whether gradients may be reduced by halving, of which hosts hide levels."""
+        return any(may_halve(self.found[i], self._hosts_of_plane) for i in self._of("dp"))
+
     def _lockstep(self) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         seen = self.problem.lockstep
-        if not len(seen.first):
-            return 0.0
+        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions) if len(seen.first) else 0.0
+
+    def _together(self) -> float:
+        """Score which members of one host start to reduce gradients at one instant."""
+        reduced = max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
+        seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
+        relation = self._relation(seen)
+        relation[(relation == c.REPLICAS) & self._halves] = c.HALVING
+        return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
+
+    def _relation(self, seen: Lockstep) -> Parts:
+        """Relation of each pair of members of one host, as in `lockstep_fit`."""
         if self.scattered:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            relation = np.select(alike, [1, 2, 3], 0)
-        else:
-            tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
-            relation = np.select([stage, data & tensor, data], [3, 4, 2], 1)
-        dimensions = np.log2(np.bincount(self.problem.hosts).max())  # independent relations inside a host, of two ranks each
-        return lockstep_fit(relation, seen, self.problem.uneven, float(dimensions))
+            return np.select(alike, [1, c.REPLICAS, c.STAGE], 0)
+        tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
+        return np.select([stage, data & tensor, data], [c.STAGE, 4, c.REPLICAS], 1)
 
     def _paces(self) -> Iterator[tuple[str, float]]:
         """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
@@ -196,10 +222,10 @@ class Scored:
             return
         likeliest = self.division.known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
         handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
-        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == "dp")
+        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == ("dp" if "dp" in likeliest else "tied"))
         if handed:
             parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
-            inside, beyond = (self.problem.handed_over(handed, own) for own in parts)
+            inside, beyond = (self.problem.compared(handed, own) for own in parts)
             yield from paces(inside, beyond, self.placing.at, np.asarray(parts[0]))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
@@ -230,7 +256,6 @@ class Scored:
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         self._spans(dp, sub)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
-        add["never_reduced"] += "ep" in self.kinds and not {"dp", "edp"} & set(self.kinds)
         add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
 
@@ -282,19 +307,16 @@ class Scored:
         if not {"ep", "edp"} & set(self.kinds):
             yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
         yield "other_algorithm", algorithms_differ(self.found, self.kinds)
-        yield from rhythms_differ(self.found, self.kinds)
         if self.placing.regular:
-            yield "halving", data > 1 and data & (data - 1) == 0 and any(may_halve(f, self.problem.hosts) for f in reduced)
+            rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
+            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
-        else:  # the order decides which members share a host
-            yield "irregular", 1
         yield "scattered", self.scattered
         if not self.problem.speaking.all():  # members without payload, or left out of the layout
             whole = bool(self.present.all())
-            yield "silent", whole
             yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
             yield "idle", not whole
         yield "tensor_across", tp > tensor
@@ -303,7 +325,7 @@ class Scored:
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
-        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self.problem.hosts)]
+        reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
         return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
     def _ways(self, family: Family) -> float:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -50,13 +48,12 @@ class Hypothesis:
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
         for size in (size for size in range(2, min(among, data) + 1) if among % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
-            wide = {"hidden_wide": float(max(np.log2(size / c.USUAL_HIDDEN), 0))}
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
-                yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0, **wide})
+                yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0})
             if self.layout["ep"] == 1:
                 own = [("dp", frozenset(part)) for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
-                yield self._with({"ep": size}, own, {"unseen_experts": 1.0, "mixed_gradients": 0.0, **wide})
+                yield self._with({"ep": size}, own, {"unseen_experts": 1.0, "mixed_gradients": 0.0})
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
 

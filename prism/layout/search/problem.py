@@ -37,7 +37,7 @@ class Problem:
     rhythms: Rhythms
     found: Sequence[Communicator]
     _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
-    _handed: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
+    _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
@@ -76,7 +76,7 @@ class Problem:
         """
         weighty = [family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets]
         collective = [family for family in weighty if self.likeliest(family) not in ("pp", "tied")]
-        return lockstep_of([one for family in collective or weighty for one in family], self.hosts, self.steps.period)
+        return self.compared(collective or weighty, self.hosts)
 
     @cached_property
     def uneven(self) -> bool:
@@ -84,13 +84,18 @@ class Problem:
         whole = np.diff(self.steps.bounds[1:-1])
         return len(whole) > 1 and float(np.median(np.abs(whole - np.median(whole)))) > c.FINEST * self.steps.period
 
-    def handed_over(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
-        """Offsets between members of one part in some families; `parts`: the number of each member's part."""
+    @cached_property
+    def dimensions(self) -> float:
+        """Independent relations inside a host, of two ranks each."""
+        return float(np.log2(np.bincount(self.hosts).max()))
+
+    def compared(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
+        """Offsets between members of one part in some families; `parts`: the number of each member's part, or its host."""
         key = (*map(id, found), parts)
-        if key not in self._handed:
-            self._handed[key] = lockstep_of([one for family in found for one in family], parts, self.steps.period)
+        if key not in self._compared:
+            self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps.period)
             self._kept.extend(found)
-        return self._handed[key]
+        return self._compared[key]
 
     @cached_property
     def octets(self) -> float:

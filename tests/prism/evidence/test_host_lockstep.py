@@ -16,10 +16,7 @@ def sent_by_three(offsets, jitters):
                 wire.send(member, member + 3, step * 100 + 20 + 10 * k + late[member], 1_000_000)
     _, steps, found, _ = evidence(wire, HOSTS)
     seen = lockstep_of(found, HOSTS, steps.period)
-    return {
-        (a, b): values
-        for a, b, *values in zip(seen.first.tolist(), seen.second.tolist(), seen.offset, seen.jitter, strict=True)
-    }
+    return {(a, b): values for a, b, *values in zip(*(column.tolist() for column in seen), strict=True)}
 
 
 def test_twins_of_a_host_jitter_less_than_replicas():
@@ -31,6 +28,11 @@ def test_the_offset_of_a_stage_is_a_share_of_the_step():
     seen = sent_by_three(offsets=[0, 0, 5], jitters=[0.01, 0.01, 0.01])
     assert seen[0, 1][0] < 0.001
     assert seen[0, 2][0] == pytest.approx(0.05, rel=0.1)
+
+
+def test_messages_that_start_at_one_instant_are_a_share_of_the_octets():
+    seen = sent_by_three(offsets=[0, 0, 5], jitters=[0, 0, 0])
+    assert (seen[0, 1][2], seen[0, 2][2]) == (1, 0)
 
 
 def test_nothing_comparable_is_no_evidence():

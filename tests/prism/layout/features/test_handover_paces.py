@@ -8,7 +8,7 @@ from prism.layout.features.handover_paces import paces
 def lockstep(pairs):
     first, second, apart = zip(*pairs, strict=True) if pairs else ((), (), ())
     values = np.array(apart, np.float64)
-    return Lockstep(np.array(first, np.int64), np.array(second, np.int64), values, values)
+    return Lockstep(np.array(first, np.int64), np.array(second, np.int64), values, values, np.zeros(len(values)))
 
 
 def seen(inside, tensor):

@@ -3,7 +3,7 @@ import pytest
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout.constants import KIND_SCORES, SCORED
-from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, traits
+from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, together_fit, traits
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
 
 
@@ -37,20 +37,25 @@ def test_the_number_of_messages_tells_the_size_of_the_ring(ranks):
     assert rounds_fit(family, ranks) > max(rounds_fit(family, other) for other in OTHERS[ranks])
 
 
-def offsets(offset, jitter, pairs=4):
+def offsets(offset, jitter, pairs=4, together=0.0):
     first = np.arange(pairs)
-    return Lockstep(first, first + 1, np.full(pairs, offset), np.full(pairs, jitter))
+    return Lockstep(first, first + 1, np.full(pairs, offset), np.full(pairs, jitter), np.full(pairs, together))
 
 
-def fitting_best(seen, uneven=True):
-    fits = {relation: lockstep_fit(np.full(len(seen.first), relation), seen, uneven, 2.0) for relation in (1, 2, 3)}
+def fitting_best(seen):
+    fits = {relation: lockstep_fit(np.full(len(seen.first), relation), seen, 2.0) for relation in (1, 2, 3)}
     return max(fits, key=fits.get)
 
 
-def test_members_that_always_start_at_one_instant_are_replicas_unless_nothing_varies():
-    bound = offsets(0.0, 0.0)
-    assert fitting_best(bound) == 2
-    assert fitting_best(bound, uneven=False) == 1
+def together(relation, seen, uneven=True):
+    return together_fit(np.full(len(seen.first), relation), seen, uneven, 2.0)
+
+
+def test_members_that_start_at_one_instant_reduce_by_halving_unless_nothing_varies():
+    bound, apart = offsets(0.0, 0.0, together=0.5), offsets(1e-3, 1e-3)
+    assert together(5, bound) > together(2, bound) > together(1, bound) > together(3, bound)
+    assert together(1, apart) > together(2, apart) > together(5, apart)
+    assert together(5, bound, uneven=False) == together(1, bound, uneven=False) > together(3, bound, uneven=False)
 
 
 def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():

@@ -45,9 +45,9 @@ def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
         wire.send(0, 1, step * 100, 4_000_000, long=2.0)
         wire.send(1, 0, step * 100, 4_000_000, long=2.0)
     (pair,) = evidence(wire)[3]
-    assert may_halve(pair, [0, 1])
-    assert not may_halve(pair, [0, 1, 2])
-    assert not may_halve(family(4_000_000), [0, 1, 2, 3])
+    assert may_halve(pair, 2)
+    assert not may_halve(pair, 3)
+    assert not may_halve(family(4_000_000), 4)
 
 
 def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
