@@ -63,7 +63,7 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     -------
     Inferred or None
         None if nothing repeats, or if no hypothesis fits. Where records are samples or sums of several messages, messages
-        cannot be counted: the confidence is at most `UNCOUNTED`.
+        cannot be counted: the confidence is at most `UNCOUNTED`. It is lower where records do not resolve the steps.
     """
     if not len(flows) or len(job.endpoints) > c.MOST_MEMBERS:
         return None
@@ -74,7 +74,7 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     if not ranked:
         return None
     first = ranked[0]
-    confidence = min(first.probability * first.explains, _most(flows, job, topology))
+    confidence = min(first.probability * first.explains * _resolved(flows, problem), _most(flows, job, topology))
     others = _alternatives(ranked)
     if first.explains < c.EVEN:
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
@@ -101,6 +101,16 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
     missing = any(number < min(max(ranks.values()), topology.sizes[host]) for host, number in ranks.items() if host is not None)
     return min(most, c.RANKS_MISSING) if missing else most
+
+
+def _resolved(flows: Flows, problem: Problem) -> float:
+    """Return how well the records resolve a step, 0 … 1: by the sampling theorem it needs two records, or it may be any alias.
+
+    A record of one message is exact however long it lasts; others may be sums over their mean duration.
+    """
+    rows = np.concatenate([stream.rows for stream in problem.streams])
+    lasted = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows])
+    return min(1.0, problem.steps.period / max(2 * float(np.average(lasted, weights=flows.octets[rows])), 1.0))
 
 
 def _lockstep(problem: Problem, best: Hypothesis) -> float:
