@@ -67,8 +67,8 @@ def _at(ends: Ints, host: Ints) -> Ints:
 def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endpoints: int) -> bool:
     """Check whether most octets are in clusters of two sides: endpoints exchange with all of the other side, none of their own.
 
-    Servers are fewer than their clients. If they are as many, they answer: the directions of a pair alternate. The collectives
-    of two groups of ranks also have two equal sides, but move both directions at once; of four ranks they may alternate.
+    Servers are fewer than their clients. If they are as many, they answer: clients send, and then receive. The
+    collectives of two groups of ranks also have two equal sides, but ranks send and receive at once; four ranks may alternate.
     """
     home = cluster_numbers(clusters, endpoints)
     of = np.where(home[pairs.src] == home[pairs.dst], home[pairs.src], -1)
@@ -83,13 +83,14 @@ def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endp
 
 
 def _alternates(flows: Flows, pairs: Carried, own: Ints) -> bool:
-    """Check whether the two directions of most of its `own` pairs do not move at once; some are examined."""
+    """Check whether clients wait for their servers: endpoints of its `own` pairs do not send while they receive."""
+    ends = np.unique(pairs.src[own])
+    ends = ends[:: -(-len(ends) // c.SAMPLED_PAIRS)]
     chosen = np.zeros(len(pairs), np.bool_)
-    some = pairs.src[own[: c.SAMPLED_PAIRS]]
-    chosen[own] = np.isin(pairs.src[own], some) | np.isin(pairs.dst[own], some)
-    edges = edges_of(flows, pairs.rows(chosen))
-    overlaps = [overlap([edge], [edges[b, a]]) for (a, b), edge in edges.items() if a < b and (b, a) in edges]
-    return bool(overlaps) and float(np.median(overlaps)) < c.CONSTANT
+    chosen[own] = np.isin(pairs.src[own], ends) | np.isin(pairs.dst[own], ends)
+    edges = edges_of(flows, pairs.rows(chosen)).values()
+    overlaps = [overlap([e for e in edges if e.src == end], [e for e in edges if e.dst == end]) for end in ends.tolist()]
+    return float(np.quantile(overlaps, c.CLIENTS)) < c.CONSTANT
 
 
 def _sides(src: Ints, dst: Ints, volume: Ints) -> tuple[int, int]:

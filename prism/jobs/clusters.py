@@ -34,16 +34,19 @@ def pair_volumes(flows: Flows, topology: Topology | None) -> tuple[Carried, Carr
 
 
 def _serves(pairs: Carried) -> Mask:
-    """Select pairs of an endpoint with octets in one direction only, which are few of its partner's."""
-    ends = max(pairs.src.max(initial=0), pairs.dst.max(initial=0)) + 1
-    leaves, enters = np.bincount(pairs.src, pairs.volume, ends), np.bincount(pairs.dst, pairs.volume, ends)
+    """Select pairs of endpoints with octets in one direction only, which are few of each of their partners'.
+
+    Still fewer are control messages, of ranks of which nothing else is visible.
+    """
+    src, dst, ends = pairs.src, pairs.dst, max(pairs.src.max(initial=0), pairs.dst.max(initial=0)) + 1
+    leaves, enters = np.bincount(src, pairs.volume, ends), np.bincount(dst, pairs.volume, ends)
     moved = leaves + enters
-    one_way = np.abs(enters - leaves) > (1 - c.EQUAL) * moved
-    few = [
-        one_way[own] & (pairs.volume < c.CONSTANT * moved[other])
-        for own, other in ((pairs.src, pairs.dst), (pairs.dst, pairs.src))
-    ]
-    return np.asarray(few[0] | few[1])
+    few = np.ones(ends, np.bool_)
+    for own, other in ((src, dst), (dst, src)):
+        share = pairs.volume / np.maximum(moved[other], 1)
+        few[own[(share >= c.CONSTANT) | (share < c.TRIFLE)]] = False
+    serves = few & (np.abs(enters - leaves) > (1 - c.EQUAL) * moved)
+    return np.asarray(serves[src] | serves[dst])
 
 
 def clusters_of(steady: Carried, endpoints: int) -> list[Members]:

@@ -30,4 +30,5 @@ FLAT = 1 - 1e-6  # similarity by chance, 0 to 1, above which traffic is spread t
 NEIGHBOUR_WEIGHTS = (0.6, 0.14)
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
 SMALL_GROUP = 3  # endpoints: of three, one that exchanges with the others is the middle of a chain, not a server
+CLIENTS = 0.25  # quantile of the endpoints of two equal sides: a client, also if some clients differ
 COMPLETE = 0.8  # share of all pairs of the two sides that exchange octets: workers use every parameter server

@@ -77,3 +77,22 @@ def test_few_equal_edges_among_many_give_no_result():
     chance = np.random.default_rng(0)
     varying = [edge(k, k + 1, times, chance.integers(1000, 10**6, len(times))) for k in range(2, 9)]
     assert constant([edge(0, 1, times), *varying], ((begins - 1) * MS).astype(np.int64)) == 0
+
+
+def test_volumes_are_equal_wherever_marks_cut_a_burst():
+    times, begins = steps(12, bursts=tuple(float(k) for k in range(20)))
+    marks = ((begins + 7 + 3 * np.sin(np.arange(12))) * MS).astype(np.int64)
+    assert constant([edge(0, 1, times)], marks) == 1
+
+
+def test_lost_records_leave_volumes_equal_and_records_at_random_are_not():
+    chance = np.random.default_rng(1)
+    times, begins = steps(20, bursts=tuple(float(k) for k in range(40)))
+    marks = ((begins - 1) * MS).astype(np.int64)
+    assert constant([edge(0, 1, times[chance.random(len(times)) > 0.05])], marks) == 1
+    assert constant([edge(0, 1, np.sort(chance.uniform(100, 2000, 800)))], marks) == 0
+
+
+def test_traffic_in_few_steps_does_not_follow_them():
+    copies = rhythm([edge(4, 5, [200.0, 600.0, 1000.0])])
+    assert not in_step(beat(), copies)

@@ -1,7 +1,7 @@
 from collectors.columns.record import Flows
 from prism.jobs.clusters import cluster_numbers, clusters_of, join_by_barriers, joined, pair_volumes, sampled_edges, unions
 from tests.prism.jobs.made import carried
-from tests.prism.traffic import MS, T0, address, placed, training
+from tests.prism.traffic import MS, T0, Wire, address, placed, training
 
 
 def test_pairs_that_matter_join_endpoints():
@@ -35,6 +35,16 @@ def test_some_edges_of_each_cluster_are_examined_the_heaviest_among_them():
     (edges,) = sampled_edges(flows, steady, [cluster])
     assert max(edge.volume for edge in edges) == steady.volume.max()
     assert join_by_barriers(flows, steady, [cluster], flows.window) == [cluster]
+
+
+def test_without_a_topology_storage_that_only_sends_joins_nobody():
+    wire = training(dp=4, steps=12, wire=Wire(tcp=True))
+    for step in range(12):
+        for rank in range(4):
+            wire.send(9, rank, 100_000, T0 + step * 100 * MS, src_port=2049, dst_port=50_000, protocol=6)
+    flows = wire.flows()
+    (cluster,) = clusters_of(pair_volumes(flows, None)[1], len(flows.endpoints))
+    assert {flows.endpoints[member] for member in cluster} == set(map(address, range(4)))
 
 
 def test_no_records_are_no_clusters():

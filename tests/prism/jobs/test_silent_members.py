@@ -57,3 +57,11 @@ def test_rounds_are_counted_by_size():
         both.append(edge(reduced.src, reduced.dst, start[order] / MS, sizes[order], lasts_ms=0.1))
     members = frozenset(end for hop in hops for end in hop)
     assert len(silent_members(NAMES, members, [rhythm(both)], ring, places(4), set())) == 8
+
+
+def test_a_quarter_of_the_rounds_fits_less_than_all_rounds_of_a_ring():
+    hops = [(4 * h + 3, (4 * h + 4) % 16) for h in range(4)]
+    ring = carried(*((s, d, 10**6) for s, d in hops))
+    edges = messages(15, hops) + messages(4, [hop[::-1] for hop in hops])  # a ring, and neighbours that exchange two blocks
+    members = frozenset(end for hop in hops for end in hop)
+    assert len(silent_members(NAMES, members, [rhythm(edges)], ring, places(4), set())) == 8

@@ -40,6 +40,10 @@ def test_a_ring_through_hosts_is_balanced_at_hosts_and_where_they_are_unknown():
     assert not sides(ring, None)
 
 
+def test_a_copy_between_two_endpoints_is_lopsided_where_hosts_are_unknown():
+    assert sides(carried((0, 1, 10**6)), None)
+
+
 def test_servers_of_parameters_serve():
     pairs = [(w, s, 10**6) for w in range(2, 10) for s in (0, 1)]
     steady = carried(*pairs, *((d, s, o) for s, d, o in pairs))
