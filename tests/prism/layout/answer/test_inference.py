@@ -10,7 +10,7 @@ from prism.layout.answer.posterior import answers
 from prism.layout.constants import RANKS_MISSING, UNCOUNTED
 from prism.model import Source
 from prism.report.json_report import to_json
-from tests.prism.layout.made import data_parallel, job, pipelined, tensor_and_data, topology
+from tests.prism.layout.made import asked, data_parallel, job, pipelined, tensor_and_data, topology
 
 SOURCE = Source(files=(), packets=0, flows=0, skipped={}, start_ns=0, end_ns=0)
 
@@ -71,6 +71,15 @@ def test_samples_and_sums_cannot_be_counted(column):
     layout = infer_layout(flows, job(wire), topology(wire.endpoints, 4)).best.layout
     assert layout.dp == 16
     assert layout.confidence <= UNCOUNTED
+
+
+@pytest.mark.parametrize(("messages", "steps", "expected"), [(0, 0.25, 1), (0, 1, 0.5), (0, 2, 0.25), (1, 2, 1)])
+def test_sums_over_the_time_of_a_step_do_not_resolve_it_unless_they_are_one_message(messages, steps, expected):
+    wire = data_parallel(hosts=4, per_host=4)
+    problem, flows = asked(wire, 4)[0], wire.flows()
+    lasted = np.full(len(flows), round(steps * problem.steps.period))
+    flows = replace(flows, messages=np.full(len(flows), messages, np.int64), end_ns=flows.start_ns + lasted)
+    assert inference._resolved(flows, problem) == pytest.approx(expected)
 
 
 def test_ranks_may_be_missing_where_hosts_have_gpus_left():
