@@ -106,11 +106,12 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
 def _resolved(flows: Flows, problem: Problem) -> float:
     """Return how well the records resolve a step, 0 … 1: by the sampling theorem it needs two records, or it may be any alias.
 
-    A record of one message is exact however long it lasts; others may be sums over their mean duration.
+    A record of one message, and one that was busy throughout, are exact. Others may be sums over the time that was not busy.
     """
     rows = np.concatenate([stream.rows for stream in problem.streams])
-    lasted = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows])
-    return min(1.0, problem.steps.period / max(2 * float(np.average(lasted, weights=flows.octets[rows])), 1.0))
+    idle = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows] - flows.busy_ns[rows])
+    mean = float(np.average(np.maximum(idle, 0), weights=flows.octets[rows]))
+    return min(1.0, problem.steps.period / max(2 * mean, 1.0))
 
 
 def _lockstep(problem: Problem, best: Hypothesis) -> float:

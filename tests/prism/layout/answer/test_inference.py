@@ -73,12 +73,16 @@ def test_samples_and_sums_cannot_be_counted(column):
     assert layout.confidence <= UNCOUNTED
 
 
-@pytest.mark.parametrize(("messages", "steps", "expected"), [(0, 0.25, 1), (0, 1, 0.5), (0, 2, 0.25), (1, 2, 1)])
-def test_sums_over_the_time_of_a_step_do_not_resolve_it_unless_they_are_one_message(messages, steps, expected):
+@pytest.mark.parametrize(
+    ("messages", "busy", "steps", "expected"),
+    [(0, 0.0, 0.25, 1), (0, 0.0, 1, 0.5), (0, 0.0, 2, 0.25), (0, 0.5, 2, 0.5), (0, 1.0, 2, 1), (1, 0.0, 2, 1)],
+)
+def test_sums_over_the_time_of_a_step_do_not_resolve_it(messages, busy, steps, expected):
     wire = data_parallel(hosts=4, per_host=4)
     problem, flows = asked(wire, 4)[0], wire.flows()
     lasted = np.full(len(flows), round(steps * problem.steps.period))
-    flows = replace(flows, messages=np.full(len(flows), messages, np.int64), end_ns=flows.start_ns + lasted)
+    shown = {"messages": np.full(len(flows), messages, np.int64), "busy_ns": (busy * lasted).astype(np.int64)}
+    flows = replace(flows, end_ns=flows.start_ns + lasted, **shown)
     assert inference._resolved(flows, problem) == pytest.approx(expected)
 
 
