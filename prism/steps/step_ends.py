@@ -226,7 +226,7 @@ def _reduced(mean: Mean) -> Mask:
             until += 1
         out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
     found = out[0] if out[0].any() else out[1]
-    return found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1)
+    return np.asarray(found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1))
 
 
 def _fetched(mean: Mean, at: int) -> int:
