@@ -42,3 +42,16 @@ def test_the_lanes_that_a_slow_nic_slows_are_its_own():
     slowed = comparison.slowed(best, during)
     assert set(slowed.tolist()) == set(best.lanes.tolist())
     assert (comparison.delays.transfers.lanes[slowed] == NIC).any(axis=1).all()
+
+
+def test_a_slow_part_that_hardly_matters_costs_little():
+    """Of steps that are late for another reason, a slower NIC costs only what its transfers take longer."""
+    comparison = Case(case("slow rank")).versus_own_steps
+    during = comparison.during(BAD.start, BAD.stop)
+    more = float(comparison.delays.more[during].sum())
+    rank, nic = (
+        next(one for one in comparison.which if one.ids == (address(RANK),) and one.cause == cause)
+        for cause in ("work", "network")
+    )
+    assert comparison.cost(rank, during, slower=False) >= 0.8 * more
+    assert comparison.cost(nic, during, slower=True) <= 0.2 * more
