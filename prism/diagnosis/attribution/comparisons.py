@@ -12,7 +12,6 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.attribution.recurring_delay import lasting_shares
-from prism.graph.constants import NEAR
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
@@ -90,23 +89,21 @@ class Comparison:
             self.replays[key] = self.delays.saved(gone, during)[during]
         return self.replays[key]
 
-    def cost(self, one: Candidate, during: Mask, *, slower: bool) -> float:
+    def cost(self, one: Candidate, during: Mask) -> float:
         """Cost of a candidate in the steps `during`, ns.
 
-        Against peers it is the candidate's own delays. Against quick steps it is the excess of the steps, in proportion: what a
-        replay without the candidate saves, of what one without any new delay saves. Own work saves at least its longest new
-        delays. If the network moves octets `slower`, the transfers only take their usual time; else they also begin in time.
+        Against peers it is the candidate's own delays. Against quick steps the network costs the median excess of the steps,
+        because some of them may contain a pause. Own work costs their excess in proportion: what a replay without the candidate
+        saves, at least its longest new delays, of what one without any new delay saves.
         """
         inside, work = np.ix_(one.lanes, np.flatnonzero(during)), one.cause == "work"
         if self.always:
             return float(self.gone.late[inside].max(axis=0, initial=0.0).sum()) if work else self._longer(one, during)
         more = np.maximum(self.delays.more[during], 0.0)
-        begins, grows = one.gone(self.delays.transfers, during)
-        saved = self.saved(np.stack([begins & (work or not slower), grows]), during)
-        if work:
-            saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
-        elif slower:
-            saved = saved / (1 - 2 * NEAR)  # delays are compared at this distance from the ends of a transfer
+        if not work:
+            return float(np.median(more) * len(more))
+        saved = self.saved(one.gone(self.delays.transfers, during), during)
+        saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
         return float(more.sum() * np.clip(saved.sum() / max(self.saved_by_all(during).sum(), 1.0), 0.0, 1.0))
 
     def saved_by_all(self, during: Mask) -> Floats:

@@ -200,8 +200,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
     """Build the verdict on the candidate that explains most, with its probability and those of the others."""
     which, top = comparison.which, int(np.argmax(mine))
     whole = float(np.nansum(view.durations[during]))
-    slower = bool(rate_fit(view, comparison, during)[top] >= c.ALWAYS)
-    cost = min(comparison.cost(which[top], during, slower=slower), (1 - c.LEAST) * whole)
+    cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((mine - mine[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
@@ -213,7 +212,7 @@ def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, du
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if slower:
+    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
