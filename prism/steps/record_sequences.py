@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import TCP, Flows
+from collectors.columns.record import FIN, RST, TCP, Flows
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
 from prism.loops.arrays.orders import in_order
 from prism.steps import constants as c
@@ -42,6 +42,7 @@ class Sequences:
     signals: Mask  # of each sequence: whether it carries no payload but may reduce scalars
     labelled: bool  # whether gradient reductions are labelled
     origin: int  # ns since the epoch
+    closed: bool = False  # whether connections close after the last payload
 
     def __len__(self) -> int:
         return len(self.src)
@@ -93,6 +94,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     -------
     Sequences
     """
+    closing = rows[(flows.tcp_flags[rows] & (FIN | RST)) != 0]
     rows = rows[_relevant(flows, rows)]
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
@@ -126,6 +128,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         octets[order] if bursts else messages[order].astype(np.float64), octets[order],
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
         ~(np.bincount(of, ~flows.control()[rows], len(known)) > 0), reduces is not None, origin,
+        bool(flows.start_ns[closing].max(initial=0) >= flows.end_ns[rows].max(initial=1)),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Mean:
     reduced: Floats
     others: Floats
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
+    last: int = -1  # phase of the last record if the connections close after it, else −1
 
     def turned(self, phases: int) -> Mean:
         """Return the same mean step, begun later by some phases."""
@@ -69,9 +70,10 @@ def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
         others[:] = 0
     count = clock.parts / apart
     begins = int(phase_of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
+    last = int(phase_of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and clock.parts <= knots[-1] else -1
     return Mean(
         usual / max(usual.sum(), 1e-300), moved, clock.kind, ~heavy[clock.kind],
-        reduced / max(reduced.sum(), 1.0), others / max(others.sum(), 1.0), begins,
+        reduced / max(reduced.sum(), 1.0), others / max(others.sum(), 1.0), begins, last,
     )  # fmt: skip
 
 
@@ -109,13 +111,18 @@ def end_of(mean: Mean) -> End:
 
 
 def _idle_score(mean: Mean) -> Floats:
-    """Score the idle time around each phase: mean logarithm over classes, plus that of the whole job's idle time."""
+    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
+
+    Ranks end their steps at slightly different times. A job that closes its connections is idle for ever after its last record.
+    """
     idle_times = np.stack([_idle_around(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
-    idle_times = np.maximum.reduce(
-        [np.roll(idle_times, k, axis=1) for k in (-1, 0, 1)]
-    )  # a sequence may end in the phase itself
+    near = max(int(c.NEAR * len(mean.spent)), 1)
+    idle_times = np.maximum.reduce([np.roll(idle_times, k, axis=1) for k in range(-near, near + 1)])
     every = [np.log(idle_times[mean.kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(mean.kind)]
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(mean.spent + c.LEAST_IDLE))
+    idle = mean.spent.copy()
+    if mean.last >= 0:
+        idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
@@ -199,9 +206,10 @@ def _gathered(mean: Mean, until: int) -> int:
 
 
 def _reduced(mean: Mean) -> Mask:
-    """Select phases between a reduction of gradients and the next other traffic; none if there is no other traffic.
+    """Select phases between the reduction of gradients and the next other traffic; none if there is no other traffic.
 
-    Phases between two reductions count only if other traffic follows after none of the reductions.
+    Phases between two reductions count only if other traffic follows after none of the reductions. Several reductions that end
+    equally clearly are those of layers, with gathers of parameters (ZeRO-3): they show no end.
     """
     phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
     if not mean.others.any() or not mean.reduced.any():
@@ -217,7 +225,8 @@ def _reduced(mean: Mean) -> Mask:
         while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
             until += 1
         out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
-    return np.asarray(out[0] if out[0].any() else out[1])
+    found = out[0] if out[0].any() else out[1]
+    return np.asarray(found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1))
 
 
 def _fetched(mean: Mean, at: int) -> int:

@@ -3,6 +3,8 @@ import numpy as np
 from prism.steps.record_sequences import chosen, classes, sequences_of
 from tests.prism.evidence.made import Wire
 from tests.prism.steps.made import buckets, sequences
+from tests.prism.traffic import Wire as Records
+from tests.prism.traffic import closed, training
 
 
 def test_messages_of_one_pair_and_size_are_a_voice():
@@ -30,3 +32,9 @@ def test_nothing_has_no_voices():
     flows = Wire(["a", "b"])
     flows.send(0, 1, 0, 1000)
     assert len(chosen(sequences_of(flows.flows(), np.zeros(0, np.intp)))) == 0
+
+
+def test_connections_close_after_the_last_payload_or_not():
+    wire = training(dp=4, wire=Records(tcp=True))
+    before, after = (wire.flows(), closed(wire, range(4), first=0).flows())
+    assert [sequences_of(one, np.arange(len(one))).closed for one in (before, after)] == [False, True]

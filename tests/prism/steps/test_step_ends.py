@@ -3,7 +3,7 @@ import numpy as np
 from prism.steps._step_program import period_of
 from prism.steps._step_tracking import tracked
 from prism.steps.record_sequences import chosen
-from prism.steps.step_ends import end_of, folded
+from prism.steps.step_ends import Mean, end_of, folded
 from prism.steps.traffic_clock import clock_of
 from tests.prism.steps.made import buckets, sequences
 
@@ -16,3 +16,25 @@ def test_a_step_ends_where_its_operations_rest_longest():
     at = int(end_of(mean).phase * len(mean.spent))
     assert mean.spent[at] == mean.spent.max()
     assert np.isclose(mean.turned(5).spent[0], mean.spent[5])
+
+
+def made(idle: dict[int, float], reduced: list[int], others: list[int], last: int = -1) -> Mean:
+    """Make a mean step of 32 phases, idle in some of them; two classes of operations are active in the others."""
+    spent = np.full(32, 0.01)
+    spent[list(idle)] = list(idle.values())
+    moved = np.zeros((2, 32))
+    moved[0, reduced], moved[1, others] = 1 / len(reduced), 1 / len(others)
+    return Mean(spent / spent.sum(), moved, np.arange(2), np.zeros(2, np.bool_), *moved, last=last)
+
+
+def test_a_step_ends_between_the_reduction_and_other_traffic_but_layers_show_no_end():
+    others, idle = [8, 9, 10, 11, 24, 25, 26, 27], {13: 0.3, 29: 0.2}
+    assert 3 <= end_of(made(idle, [0, 1, 2, 3], others)).phase * 32 < 9
+    assert 12 <= end_of(made(idle, [0, 1, 2, 3, 16, 17, 18, 19], others)).phase * 32 < 15
+
+
+def test_of_two_equal_idle_times_the_one_at_which_the_job_ended_ends_a_step():
+    both = [*range(8), *range(16, 24)]
+    for last in (12, 28):
+        found = end_of(made({12: 0.3, 28: 0.3}, both, both, last)).phase * 32
+        assert abs(found - last) <= 2
