@@ -13,6 +13,7 @@ TIED_PROBABILITY = (
 TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 STALL = 1.0  # usual steps: smallest excess of a single slow step that is reported; slow steps usually come in spans
+STALL_NS = 1e9  # ns: as STALL where steps are longer; shorter stops, as to collect garbage, are hiccups
 GROWN = 0.1  # share of the usual step time: as MIN_LOSS, for comparisons with peers
 REPLAYED_CANDIDATES = 6  # candidates that are replayed: those that explain most
 RARE = 0.05  # accepted number of such spans by chance per window; accepted share of far longer steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,6 +35,7 @@ class Comparison:
     share: Floats
     always: bool
     beside: bool = False
+    replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
 
     def during(self, start: int, stop: int) -> Mask:
         """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
@@ -77,26 +78,37 @@ class Comparison:
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in self.best(shares):
             one = self.which[k]
-            saved = float(self.delays.saved(one.gone(self.delays.transfers, during), during)[during].sum()) / max(more, 1.0)
+            saved = float(self.saved(one.gone(self.delays.transfers, during), during).sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
-    def cost(self, one: Candidate, during: Mask) -> float:
-        """Cost of a candidate in the steps `during`, ns; 0 if the steps would save too little without it.
+    def saved(self, gone: Mask, during: Mask) -> Floats:
+        """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""
+        key = (gone.tobytes(), during.tobytes())
+        if key not in self.replays:
+            self.replays[key] = self.delays.saved(gone, during)[during]
+        return self.replays[key]
 
-        Against quick steps the candidate costs all that the steps lost, if it explains the loss. Against peers it costs its own
-        delays.
+    def cost(self, one: Candidate, during: Mask) -> float:
+        """Cost of a candidate in the steps `during`, ns.
+
+        Against peers it is the candidate's own delays. Against quick steps the network costs the median excess of the steps,
+        because some of them may contain a pause. Own work costs their excess in proportion: what a replay without the candidate
+        saves, at least its longest new delays, of what one without any new delay saves.
         """
-        delays, network = self.delays, one.cause == "network"
-        own = self.gone.within if network else self.gone.before
-        each = own[np.ix_(one.lanes, np.flatnonzero(during))].max(axis=0, initial=0.0)
+        inside, work = np.ix_(one.lanes, np.flatnonzero(during)), one.cause == "work"
         if self.always:
-            return self._longer(one, during) if network else float(each.sum())
-        more = np.maximum(delays.more[during], 0.0)
-        if network:
-            return float(more.sum())
-        saved = np.maximum(delays.saved(one.gone(delays.transfers, during), during)[during], np.minimum(each, more))
-        return float(more.sum()) if saved.sum() >= c.SAVED * more.sum() else 0.0
+            return float(self.gone.late[inside].max(axis=0, initial=0.0).sum()) if work else self._longer(one, during)
+        more = np.maximum(self.delays.more[during], 0.0)
+        if not work:
+            return float(np.median(more) * len(more))
+        saved = self.saved(one.gone(self.delays.transfers, during), during)
+        saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
+        return float(more.sum() * np.clip(saved.sum() / max(self.saved_by_all(during).sum(), 1.0), 0.0, 1.0))
+
+    def saved_by_all(self, during: Mask) -> Floats:
+        """How much shorter each of the steps `during` is in a replay without any new delay, ns."""
+        return self.saved(np.tile(during[self.delays.transfers.step], (2, 1)), during)
 
     def _longer(self, one: Candidate, during: Mask) -> float:
         """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""

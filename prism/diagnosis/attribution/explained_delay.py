@@ -19,10 +19,11 @@ from prism.loops.detection.transfer_delays import Floats
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """New delays by lane and step, ns: before transfers begin; the parts of these that the sender's and the receiver's own work
-    may explain; while transfers last. float64[lanes, steps] each.
+    """New delays by lane and step, ns: `late` before transfers begin; of these what own work may explain (`before`), the
+    sender's and the receiver's part; while transfers last. float64[lanes, steps] each.
     """
 
+    late: Floats
     before: Floats
     sender: Floats
     receiver: Floats
@@ -77,15 +78,15 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     answered = np.isfinite(since)
     ends[0] = np.where(answered, ends[0] * since, ends[0])
     ends[1] *= np.where(answered, 1 - since, receivers)
-    values = [before * np.maximum(*ends), before * ends[0], before * ends[1], within]
+    values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
     if usual and len(delays.model):
         out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
-    first, *both, inside = out
+    late, first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
-        first, sender, receiver, inside, t.moved, usual,
-        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[:3]),
+        late, first, sender, receiver, inside, t.moved, usual,
+        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[1:4]),
     )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     stands still between steps, for example to write a checkpoint, is not blamed either.
     """
     more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    longest = PAUSE * usual
+    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
     if np.count_nonzero(more >= c.MIN_EXPLAINED * longest) > max(c.RARE * len(more), 1):
         return []  # many steps are slow: this is usual for the job
     out = []

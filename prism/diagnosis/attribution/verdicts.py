@@ -124,8 +124,7 @@ def _missed(one: Verdict) -> float | None:
     if one.always:
         return None
     delays = one.comparison.delays
-    every = np.tile(one.during[delays.transfers.step], (2, 1))
-    left = delays.more[one.during] - delays.saved(every, one.during)[one.during]
+    left = delays.more[one.during] - one.comparison.saved_by_all(one.during)
     return round(float(np.median(np.abs(left))) / max(delays.took, 1.0), 3)
 
 

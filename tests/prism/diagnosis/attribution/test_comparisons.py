@@ -42,3 +42,21 @@ def test_the_lanes_that_a_slow_nic_slows_are_its_own():
     slowed = comparison.slowed(best, during)
     assert set(slowed.tolist()) == set(best.lanes.tolist())
     assert (comparison.delays.transfers.lanes[slowed] == NIC).any(axis=1).all()
+
+
+def test_a_pause_is_no_cost_of_a_slow_nic():
+    comparison = Case(case("slow NIC")).versus_own_steps
+    during = comparison.during(BAD.start, BAD.stop)
+    best = comparison.which[int(np.argmax(comparison.explained(during)))]
+    more = comparison.delays.more.copy()
+    more[BAD.start] *= 9
+    paused = replace(comparison, delays=replace(comparison.delays, more=more))
+    assert best.cause == "network"
+    assert paused.cost(best, during) < 1.3 * comparison.cost(best, during)
+
+
+def test_the_cost_of_slow_work_is_most_of_the_excess():
+    comparison = Case(case("slow rank")).versus_own_steps
+    during = comparison.during(BAD.start, BAD.stop)
+    best = comparison.which[int(np.argmax(comparison.explained(during)))]
+    assert 0.8 <= comparison.cost(best, during) / float(comparison.delays.more[during].sum()) <= 1
