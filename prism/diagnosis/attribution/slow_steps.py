@@ -14,6 +14,7 @@ from prism.diagnosis.attribution.explained_delay import explained_shares, tables
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
+from prism.diagnosis.switch_evidence.switch_queues import queues
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -98,13 +99,20 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     if all(chance is None for chance in chances.values()):  # replays take long
         return None
     mine = comparison.replayed(shares, during)
-    top = int(np.argmax(mine))
-    chance = chances[top]
+    likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(view, comparison, one)
+    top = int(np.argmax(likely))
+    chance = chances[top] if top in chances else _chance(view, comparison, top, one, during)
     if chance is None:
         return None
-    found = _verdict(view, comparison, mine, one, during)
+    found = _verdict(view, comparison, mine, one, during, likely=likely)
     found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
     return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
+
+
+def _queues_at(view: View, comparison: Comparison, one: SlowSpan) -> Mask:
+    """Whether packets wait at a switch of each candidate, longer than in other steps. bool[candidates]."""
+    at = {name for hop in queues(view, one.start, one.stop) for name in hop}
+    return np.array([who.subject in ("link", "switch") and not at.isdisjoint(who.ids) for who in comparison.which])
 
 
 def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
@@ -196,15 +204,21 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     return [found]
 
 
-def _verdict(view: View, comparison: Comparison, mine: Floats, one: SlowSpan, during: Mask) -> Verdict:
-    """Build the verdict on the candidate that explains most, with its probability and those of the others."""
-    which, top = comparison.which, int(np.argmax(mine))
+def _verdict(
+    view: View, comparison: Comparison, mine: Floats, one: SlowSpan, during: Mask, *, likely: Floats | None = None
+) -> Verdict:
+    """Build the verdict on the likeliest candidate, with its probability and those of the others.
+
+    `mine` is what each of them explains; `likely` the same, increased by other evidence.
+    """
+    likely = mine if likely is None else likely
+    which, top = comparison.which, int(np.argmax(likely))
     whole = float(np.nansum(view.durations[during]))
     cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
-    alike = np.exp((mine - mine[top]) / c.DOUBT)
+    alike = np.exp((likely - likely[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
-    mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - mine[top]) / c.DOUBT))  # most delays may have a cause that is not listed
-    for k in np.argsort(-mine, kind="stable")[: c.BEST].tolist():
+    mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
+    for k in np.argsort(-likely, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
         contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
         if place not in seen and which[k].ids != which[top].ids and not contains:

@@ -51,7 +51,6 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
     if queued:
-        likely = c.MEASURED * likely / (c.MEASURED * likely + 1 - likely)
         hop = max(queued, key=lambda h: queued[h])
         texts += f"; {waiting(queued, hop)}"
         numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
