@@ -105,18 +105,18 @@ def end_of(mean: Mean) -> End:
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return End(((signal[0] + more) % phases + 0.5) / phases, small[:0] if more else small)
-    score, after = _idle_score(mean), _reduced(mean)
+    after = _reduced(mean)
+    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
     at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
     return End((at + 0.5) / phases, small[:0])
 
 
-def _idle_score(mean: Mean) -> Floats:
+def _idle_score(mean: Mean, near: int) -> Floats:
     """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
 
-    Ranks end their steps at slightly different times. A job that closes its connections is idle for ever after its last record.
+    Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
     idle_times = np.stack([_idle_around(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
-    near = max(int(c.NEAR * len(mean.spent)), 1)
     idle_times = np.maximum.reduce([np.roll(idle_times, k, axis=1) for k in range(-near, near + 1)])
     every = [np.log(idle_times[mean.kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(mean.kind)]
     idle = mean.spent.copy()
