@@ -6,10 +6,8 @@ FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must 
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely
 MOST = 6  # spans of slow steps that are examined per window, the clearest first
 SLOWED = 0.2  # share of the worst lane's loss per octet: a lane that loses this much counts as slowed
-SAVED = 0.3  # share of the lost time that slow steps must save in a replay without the cause
-TIED_PROBABILITY = (
-    0.3  # probability of the second candidate: from here on the finding names both, the records cannot distinguish them
-)
+SAVED = 0.3  # share of a step's loss: if its slowest lane explains this much, longer transfers explain all of it
+TIED_PROBABILITY = 0.3  # of the second candidate: from here on the finding names both, because records do not decide
 TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 STALL = 1.0  # usual steps: smallest excess of a single slow step that is reported; slow steps usually come in spans
