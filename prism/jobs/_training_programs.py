@@ -90,7 +90,7 @@ def _alternates(flows: Flows, pairs: Carried, own: Ints) -> bool:
     chosen[own] = np.isin(pairs.src[own], ends) | np.isin(pairs.dst[own], ends)
     edges = edges_of(flows, pairs.rows(chosen)).values()
     overlaps = [overlap([e for e in edges if e.src == end], [e for e in edges if e.dst == end]) for end in ends.tolist()]
-    return float(np.quantile(overlaps, c.CLIENTS)) < c.CONSTANT
+    return float(np.median(overlaps)) < c.CONSTANT
 
 
 def _sides(src: Ints, dst: Ints, volume: Ints) -> tuple[int, int]:
