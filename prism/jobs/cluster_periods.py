@@ -20,7 +20,7 @@ from prism.loops.constants import MAD_TO_SIGMA
 
 @dataclass(frozen=True, eq=False)
 class ClusterRhythm:
-    """The sampled `edges` of a cluster, and all records. Steps are searched at first use: few clusters need their own marks."""
+    """The sampled `edges` of a cluster, the heaviest first, and all records. Few clusters need `marks` of their own."""
 
     flows: Flows
     edges: tuple[Edge, ...]
@@ -55,16 +55,6 @@ class ClusterRhythm:
     def regularity(self) -> float:
         """Consistency of the traffic between marks, 0 ... 1."""
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
-
-    @cached_property
-    def constant(self) -> float:
-        """Share of the octets on edges with equal octets in each step."""
-        return constant(self.edges, self.marks) if self.period else 0.0
-
-
-def cluster_rhythm(flows: Flows, edges: Sequence[Edge]) -> ClusterRhythm:
-    """Estimate the rhythm of a cluster from at least one of its edges."""
-    return ClusterRhythm(flows, tuple(sorted(edges, key=lambda edge: -edge.volume)))
 
 
 def constant(edges: Sequence[Edge], marks: Ints) -> float:
