@@ -102,21 +102,7 @@ class Family(tuple[Communicator, ...]):
 
 
 def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Group communicators into families, largest first.
-
-    Parameters
-    ----------
-    communicators : sequence of Communicator
-        Communicators of one job.
-    steps : Steps
-        Steps of the job.
-    hosts : sequence of int
-        Number of the host of each member.
-
-    Returns
-    -------
-    list of Family
-    """
+    """Group the communicators of one job into families, largest first. `hosts`: number of the host of each member."""
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
     summed = any(one.bursts for one in communicators)  # then messages look equal only where each is a record of its own
     for one in communicators:
