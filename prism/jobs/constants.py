@@ -19,7 +19,6 @@ LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the rev
 OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host
 SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to parameter servers
 VAGUE_MARKS = 0.7  # regularity of step marks, 0 to 1, below which a hint joins clusters though their steps do not agree
-SIZES_OF_A_PAIR = 3  # message sizes of one pair that are examined: reduction, gather and one more carry most octets
 FOLLOWED_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
 SHORT_RECORDS = 20  # records per observed time in which steps can repeat; as many as `pair_volumes.BINS`
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
