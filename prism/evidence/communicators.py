@@ -176,7 +176,7 @@ def _are_alike(one: Communicator, other: Communicator) -> bool:
     """Check whether two communicators, of which one has all pairs of the other, move alike or are one and the same ring."""
     if len(one.pairs) != len(other.pairs):
         return False
-    ring = len(one.edges) == len(one.pairs) >= c.LEAST_RING and one.edges.keys() == other.edges.keys()
+    ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
     runs = one.rhythm.runs, other.rhythm.runs
     return ring or max(runs) <= 3 * min(runs) + 2 or one.octets < c.HARDLY_ANY * other.octets
 

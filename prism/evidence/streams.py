@@ -96,7 +96,7 @@ def _separated(streams: list[Stream]) -> list[Stream]:
     Experts send unequal messages, among which the rounds of a reduction on the same pair do not show by their size alone.
     """
     alike: dict[tuple[float, int], int] = Counter((s.size, len(s.rows)) for s in streams if s.equal and not s.bursts)
-    steady = sorted(key for key, pairs in alike.items() if pairs >= c.LEAST_RING)
+    steady = sorted(key for key, pairs in alike.items() if pairs >= c.TRIANGLE)
     if not steady:
         return streams
     sizes, counts = np.array(steady).T

@@ -43,7 +43,7 @@ def in_lockstep(
         hinted = owner is not None and min(owner[i], owner[j]) >= 0
         if hinted and owner is not None and owner[i] != owner[j]:
             return False
-        return (hinted and min(one.regularity, other.regularity) < c.VAGUE_MARKS) or in_step(one, other)
+        return (hinted and min(one.regularity, other.regularity) < c.LOCKED) or in_step(one, other)
 
     for i, j in pairs:
         if found[i] != found[j] and same_job(i, j):
