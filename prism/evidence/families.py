@@ -140,17 +140,22 @@ def _apart(family: Family) -> list[Family]:
 
 
 def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Split a family whose groups share members: those are rounds of larger groups, or groups of several dimensions, whose
-    messages differ in size.
+    """Split a family whose groups share members: those are rounds of larger groups, or groups of several dimensions.
+
+    Such groups differ in form, or in number or size of messages.
     """
     whole = _joined_parts(family, steps, hosts)
     if family[0].way == "one" or not _shares_members(whole):
         return [whole]
-    by: dict[int, list[Communicator]] = defaultdict(list)
-    for one, size in zip(family, _classes([one.size for one in family]), strict=True):
-        by[size].append(one)
-    parts = [_joined_parts(Family(own), steps, hosts) for own in by.values()]
-    return [whole] if any(map(_shares_members, parts)) else parts
+    messages, sizes = _classes([one.rhythm.messages for one in family]), _classes([one.size for one in family])
+    for keys in ([one.shape for one in family], messages, sizes):
+        by: dict[object, list[Communicator]] = defaultdict(list)
+        for one, key in zip(family, keys, strict=True):
+            by[key].append(one)
+        parts = [_joined_parts(Family(own), steps, hosts) for own in by.values()]
+        if len(parts) > 1 and not any(map(_shares_members, parts)):
+            return parts
+    return [whole]
 
 
 def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
@@ -231,4 +236,27 @@ def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
         return family
     out = Family(joined(part, steps, hosts) for part in parts)
     fits = all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out)
-    return out if fits else family
+    return out if fits and all(map(_may_be_rounds, out, parts)) else family
+
+
+def _may_be_rounds(whole: Communicator, parts: Sequence[Communicator]) -> bool:
+    """Check the sizes of the parts of a cube: rounds of halving and doubling differ by powers of two.
+
+    Parts may carry collectives of several sizes. No part may have sizes of its own only.
+    """
+    if whole.shape != "cube" or not whole.equal:
+        return True
+    own = [
+        (i, float(np.log2(s.size)) % 1)
+        for i, one in enumerate(parts)
+        for s in one.streams
+        if s.equal and s.volume > c.HARDLY_ANY * one.octets / len(one.edges)
+    ]
+    own.sort(key=lambda each: each[1])
+    place, rest = (np.array(column) for column in zip(*own, strict=True))
+    far = np.diff(rest) * np.log(2) > c.ONE_CLASS_SIZE
+    number = np.concatenate([[0], np.cumsum(far)])
+    if (rest[0] + 1 - rest[-1]) * np.log(2) <= c.ONE_CLASS_SIZE:
+        number[number == number[-1]] = 0
+    part = connected(len(parts) + len(own), np.stack([place.astype(np.int64), len(parts) + number], axis=1))
+    return len(np.unique(part[place.astype(np.int64)])) == 1
