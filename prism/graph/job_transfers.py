@@ -36,6 +36,7 @@ class Transfers:
     octets: Floats
     busy: Floats  # time for which it moved octets, ns
     lanes: Codes  # ranks at both ends of each lane; int32[lanes, 2]
+    kinds: NDArray[np.str_]  # kind of traffic of each lane
     begin: Ints
     steps: int
 
@@ -82,11 +83,12 @@ def transfers_of(view: Steps) -> Transfers:
     gone = np.cumsum(octets)
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
     whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
-    began = view.begins[step]
+    began, lanes = view.begins[step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
+    kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
         rows, src, dst, lane, step, (gone - octets - first) / whole, (gone - first) / whole,
         (flows.start_ns[rows] - began).astype(np.float64), (flows.end_ns[rows] - began).astype(np.float64), octets,
-        view.busy[rows].astype(np.float64), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32), begin, steps,
+        view.busy[rows].astype(np.float64), lanes, kinds, begin, steps,
     )  # fmt: skip
 
 

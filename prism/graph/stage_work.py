@@ -68,8 +68,8 @@ def handovers(view: View, transfers: Transfers) -> Handovers | None:
     stage = np.array([view.parallelism.stages.get(address, -1) for address in view.job.endpoints])
     if pp < c.PEERS or len(view.ends) <= c.SPAN or (np.bincount(stage[stage >= 0], minlength=pp) == 0).any():
         return None
-    codes = view.codes[transfers.lanes].tolist()
-    lanes = {(a, b): i for i, (a, b) in enumerate(transfers.lanes.tolist()) if view.kinds.get((*codes[i],)) == "pp"}
+    number = np.flatnonzero(transfers.kinds == "pp")
+    lanes = {(a, b): i for (a, b), i in zip(transfers.lanes[number].tolist(), number.tolist(), strict=True)}
     if not lanes or any(abs(int(stage[a] - stage[b])) != 1 for a, b in lanes):
         return None
     chains = _chains(stage, lanes, pp)

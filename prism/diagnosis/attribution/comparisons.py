@@ -25,8 +25,7 @@ Mask = NDArray[np.bool_]
 class Comparison:
     """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
 
-    `always`: the delays are relative to peers, so that they show what was slow in all steps. `beside`: peers are lanes between
-    the same hosts.
+    `always`: the delays are relative to peers, so that they show what was slow in all steps.
     """
 
     delays: Delays
@@ -34,7 +33,6 @@ class Comparison:
     gone: Lost
     share: Floats
     always: bool
-    beside: bool = False
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
 
     def during(self, start: int, stop: int) -> Mask:
@@ -143,22 +141,20 @@ class Case:
         return None if delays is None else self._comparison(delays)
 
     @cached_property
-    def versus_peers(self) -> list[Comparison]:
-        """Comparisons with peers on any host, and with peers on the same hosts."""
-        if self.transfers is None:
-            return []
+    def versus_peers(self) -> Comparison | None:
+        """Comparison with peers; None if there are too few."""
         known = None if self.versus_own_steps is None else self.versus_own_steps.delays
-        found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
-        return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
+        delays = None if self.transfers is None else against_peers(self.view, self.transfers, known)
+        return None if delays is None else self._comparison(delays, always=True)
 
     @cached_property
     def which(self) -> list[Candidate]:
         """Candidate causes; none without transfers."""
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
-    def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
+    def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
         gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always, beside)
+        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always)
 
     @cached_property
     def _tables(self) -> Tables:

@@ -13,18 +13,17 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
 from prism.graph.job_transfers import Transfers
-from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Codes, Floats
 
 
-def rate_fit(view: View, comparison: Comparison, during: Mask) -> Floats:
+def rate_fit(comparison: Comparison, during: Mask) -> Floats:
     """Harmonic mean of two shares for each candidate: of the slow lanes that use it, and of its lanes that are slow.
 
     0 for candidates of own work, and if no lane is slow. Lanes that are neither slow nor as fast as usual do not count.
     float64[candidates].
     """
-    rise = lost_rate(view, comparison, during)
+    rise = lost_rate(comparison, during)
     most = float(np.nanmax(rise, initial=0.0))
     slow, fast = rise >= max(c.SLOW_LANE, most / 2), rise < c.SLOW_LANE / 2
     known = slow | fast
@@ -77,7 +76,7 @@ def _fit(one: Candidate, slow: Mask, known: Mask) -> float:
     return 2 * float(slow[own].sum()) / max(float(slow.sum()) + len(own), 1.0)
 
 
-def lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
+def lost_rate(comparison: Comparison, during: Mask) -> Floats:
     """Natural logarithm of the usual rate of each lane over its rate in some steps; NaN if unknown.
 
     Usual is the rate in the steps that define what is usual; against peers, that of most lanes of the same kind of traffic.
@@ -90,10 +89,8 @@ def lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
         now = lasting[:, int((1 - c.OFTEN) * lasting.shape[1])]
         return np.asarray(now - middle(pace[:, comparison.delays.model], axis=1)[:, 0], np.float64)
     out = np.full(len(now), np.nan)
-    codes = view.codes
-    kinds = np.array([view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()])
-    for kind in np.unique(kinds):
-        own = np.flatnonzero(kinds == kind)
+    for kind in np.unique(t.kinds):
+        own = np.flatnonzero(t.kinds == kind)
         rise = now[own] - np.float64(middle(now[own]))
         scatter = spread(rise, floor=UNLIKE / 2)
         out[own] = np.where((rise >= c.CLEAR * scatter) | (rise <= 0), rise, c.SLOW_LANE / 2)

@@ -52,9 +52,8 @@ def verdicts(case: Case) -> list[Verdict]:
     if (own := case.versus_own_steps) is not None:
         out = _slower_than_usual(case.view, own)
         out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
-    for comparison in case.versus_peers:
-        if not any(one.slowdown >= 1 + c.WORTH for one in out):
-            out += _always_slower(case.view, comparison)
+    if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:
+        out += _always_slower(case.view, peers)
     return out
 
 
@@ -92,7 +91,7 @@ def _same_cause(one: Verdict, other: Verdict) -> bool:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    shares, fit = comparison.shares(during), rate_fit(view, comparison, during)
+    shares, fit = comparison.shares(during), rate_fit(comparison, during)
     if one.chance <= c.RARE:
         shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
@@ -181,11 +180,13 @@ def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
 
 
 def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
+    """Find a rank, host or NIC that was slow against its peers in all steps."""
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
-    fit = rate_fit(view, comparison, during)
-    nics = (fit >= c.ALWAYS) & strained(comparison, during, lost_rate(view, comparison, during))
+    fit = rate_fit(comparison, during)
+    nics = fit >= c.ALWAYS
+    if nics.any():
+        nics &= strained(comparison, during, lost_rate(comparison, during))
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
@@ -226,7 +227,7 @@ def _verdict(
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
+    if best.cause == "network" and rate_fit(comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None

@@ -58,7 +58,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    weak = one.slowdown < 1 + c.WORTH and rate_fit(view, one.comparison, one.during).max() < c.ALWAYS
+    weak = one.slowdown < 1 + c.WORTH and rate_fit(one.comparison, one.during).max() < c.ALWAYS
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
@@ -175,7 +175,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
     comparison = one.comparison
     t = comparison.delays.transfers
-    slowed, lost = comparison.slowed(one.candidate, one.during), lost_rate(view, comparison, one.during)
+    slowed, lost = comparison.slowed(one.candidate, one.during), lost_rate(comparison, one.during)
     slowed = slowed if len(slowed) else one.candidate.lanes
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
