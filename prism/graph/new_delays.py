@@ -234,9 +234,9 @@ def _numbered(keys: Ints) -> Codes:
 
 
 def _groups(alike: Codes) -> tuple[Ints, Ints]:
-    """Number of the group of each lane, and its place there. Peers form groups of at most `CROWD`: more hardly help."""
+    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help."""
     count, order = np.bincount(alike), np.argsort(alike, kind="stable")
     place = np.empty(len(alike), np.int64)
     place[order] = np.arange(len(alike)) - np.repeat(np.cumsum(count) - count, count)
-    parts = -(-count // c.CROWD)
+    parts = -(-count // c.MANY)
     return (np.cumsum(parts) - parts)[alike] + place % parts[alike], place // parts[alike]

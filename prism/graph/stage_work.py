@@ -109,9 +109,9 @@ def _times(t: Transfers, lanes: Ints, micro: int) -> Floats:
     cell = t.lane.astype(np.int64) * t.steps + t.step
     begins = (lanes[:, None] * t.steps + np.arange(t.steps))[..., None]
     bounds = begins + (np.arange(micro) + 1.0) / micro
-    last = np.searchsorted(cell + t.high, bounds + c.SAME_MESSAGE / micro, "right") - 1
+    last = np.searchsorted(cell + t.high, bounds + c.WHOLE / micro, "right") - 1
     first = np.concatenate([t.begin[begins], last[..., :-1] + 1], axis=-1)
-    whole = (first <= last) & (np.abs((cell + t.high)[last] - bounds) <= c.SAME_MESSAGE / micro)
+    whole = (first <= last) & (np.abs((cell + t.high)[last] - bounds) <= c.WHOLE / micro)
     known = whole.all(axis=-1, keepdims=True)
     return np.where(known, np.stack([t.start[np.minimum(first, len(cell) - 1)], t.end[last]]), np.nan)
 

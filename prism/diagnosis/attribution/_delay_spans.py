@@ -78,7 +78,7 @@ def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():
         for whole in shifts(rows[row], noise, least=least, height=c.MIN_LOSS, score=c.SIGMAS):
-            lasts = held(rows[row], whole, whole.height / 2) >= c.OFTEN
+            lasts = held(rows[row], whole, whole.height / 2) >= c.ALWAYS
             for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
                 known = np.isfinite(rows[row, one.start : one.stop])
                 enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS

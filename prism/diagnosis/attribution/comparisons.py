@@ -12,6 +12,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.attribution.recurring_delay import lasting_shares
+from prism.graph.constants import SPAN
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps
@@ -66,7 +67,7 @@ class Comparison:
 
     def best(self, shares: Floats) -> list[int]:
         """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""
-        return list(np.argsort(-shares, kind="stable")[: c.REPLAYED_CANDIDATES].tolist())
+        return list(np.argsort(-shares, kind="stable")[: c.EXAMINED].tolist())
 
     def replayed(self, shares: Floats, during: Mask) -> Floats:
         """Raise the `shares` of the best candidates to the mean with what a replay without them saves; see `explained`."""
@@ -129,7 +130,7 @@ class Case:
     @cached_property
     def transfers(self) -> Transfers | None:
         """Transfers of the job; None if fewer than three steps are known."""
-        if len(self.view.ends) < c.LEAST_STEPS:
+        if len(self.view.ends) < SPAN:
             return None
         found = transfers_of(self.view)
         return found if len(found.rows) else None

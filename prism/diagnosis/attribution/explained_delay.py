@@ -35,9 +35,9 @@ class Lost:
 
     @property
     def network(self) -> Floats:
-        """Share of each step's loss that longer transfers explain, 0 … 1: 1 if the slowest lane explains `SAVED` of it."""
+        """Share of each step's loss that longer transfers explain: all of it if the slowest lane explains `MIN_EXPLAINED`."""
         own = self.within.max(axis=0, initial=0.0)
-        known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
+        known = np.where(self.more > 0, c.MIN_EXPLAINED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
     @property
@@ -86,7 +86,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
         late, first, sender, receiver, inside, t.moved, usual,
-        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[1:4]),
+        delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took), np.stack(values[1:4]),
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def lost_rate(comparison: Comparison, during: Mask) -> Floats:
     now = middle(pace[:, during], axis=1)[:, 0]
     if not comparison.always:
         lasting = np.sort(pace[:, during], axis=1)  # in nearly all of the steps; NaN last
-        now = lasting[:, int((1 - c.OFTEN) * lasting.shape[1])]
+        now = lasting[:, int((1 - c.ALWAYS) * lasting.shape[1])]
         return np.asarray(now - middle(pace[:, comparison.delays.model], axis=1)[:, 0], np.float64)
     out = np.full(len(now), np.nan)
     for kind in np.unique(t.kinds):

@@ -63,7 +63,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     Adjacent spans with the same cause are one, if it is also the cause of both together.
     """
     out: list[Verdict] = []
-    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.MOST]:
+    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
         found = _cause_of(view, comparison, one)
@@ -188,7 +188,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     if nics.any():
         nics &= strained(comparison, during, lost_rate(comparison, during))
     if nics.any():  # slow transfers show more than late ones: these may wait for them
-        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
+        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     top = int(np.argmax(mine))
     best = comparison.which[top]
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
@@ -200,7 +200,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []  # a single connection may take another path or carry other traffic
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
-    if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
+    if best.cause == "work" and (found.slowdown < 1 + 2 * c.WORTH or found.probability < c.ALWAYS):
         return []
     return [found]
 
@@ -229,7 +229,7 @@ def _verdict(
     best, sure, share = which[top], 1 / mass, float(mine[top])
     if best.cause == "network" and rate_fit(comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
-    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
+    tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
         both, guilty, together = pair
@@ -258,7 +258,7 @@ def _pair(
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
     mine, either = late[one.lanes].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
-    decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
+    decided = tied or (during.sum() > 1 and shared >= c.ALWAYS * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
         return None
@@ -282,7 +282,8 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
         return True
     calm = other & (more < c.MIN_LOSS * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
-    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
+    longest = each[alike][:, calm].max(axis=0)
+    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(longest, c.ALWAYS))
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

@@ -51,7 +51,7 @@ def _finding(view: View, one: JobCause, seen: Completeness) -> Finding:
     start, end = view.during(one.start, one.stop)
     sure = round(float(np.clip(seen.share * one.probability, 0.0, 1.0)), 3)
     severity = Severity.WARNING if one.slowdown < c.CRITICAL else Severity.CRITICAL
-    claim = one.claim and sure >= c.CERTAIN and one.slowdown >= 1 + c.GROWN
+    claim = one.claim and sure >= c.CERTAIN and one.slowdown >= 1 + 2 * c.WORTH
     ranks, lost = len(view.job.endpoints), (end - start) * (1 - 1 / max(one.slowdown, 1.0))
     return Finding(
         detector=JOB,

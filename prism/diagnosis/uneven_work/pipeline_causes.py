@@ -45,14 +45,14 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     if len(known) < PEERS or not len(inner):
         return []
     heavy = int(inner[np.argmax(whole[inner])])
-    if heavy == 1 and whole[0] <= (1 + c.NEARLY) * whole[1]:  # the first stage waits for the second: its work is unknown
+    if heavy == 1 and whole[0] <= (1 + c.UNEVEN) * whole[1]:  # the first stage waits for the second: its work is unknown
         whole[0], known = np.nan, inner
     others = known[known != heavy]
     usual = float(np.median(whole[others]))
     more = whole[heavy] / usual - 1
     if heavy == len(whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
         more -= 2 * _variation(found)[1]
-    if more < c.UNEVEN or whole[others].max() / usual - 1 > c.ALONE * more:
+    if more < c.UNEVEN or whole[others].max() / usual - 1 > c.MIN_EXPLAINED * more:
         return []
     units = _units(view, found, heavy)
     by_chain, by_step = middle(work, axis=2)[:, :, 0], middle(work, axis=0)[0]
@@ -60,7 +60,7 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     least = min(float(middle(each[units == unit])) for unit in np.unique(units))
     steps = by_step[heavy] / middle(by_step[others], axis=0)[0] - 1
     steps = steps[np.isfinite(steps)]
-    if not (least >= more / 2 and len(steps)) or np.mean(steps >= more / 2) < c.OFTEN:
+    if not (least >= more / 2 and len(steps)) or np.mean(steps >= more / 2) < c.ALWAYS:
         return []
     now = np.where(np.isfinite(whole), whole, usual)
     then = np.where(now == whole[heavy], usual, now)
@@ -165,4 +165,4 @@ def _slowdown(view: View, now: Floats, then: Floats) -> float | None:
     Then the hand-overs have another order than was assumed, for example an interleaved one.
     """
     saved = float(now.mean() - then.mean())
-    return slowdown_of(view, saved) if now.mean() <= (1 + c.NEARLY) * view.period else None
+    return slowdown_of(view, saved) if now.mean() <= (1 + c.UNEVEN) * view.period else None

@@ -7,7 +7,7 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
 from prism.findings.message_values import duration, percent
-from prism.graph.constants import PAUSE, SOON
+from prism.graph.constants import PAUSE, SOON, SPAN
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import spread
@@ -48,11 +48,11 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     own = np.median(moved, axis=0)
     varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, SOON * view.period), float(np.median(took))
     saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
-    probability = 1 - (c.NOISE / max(varied, c.NOISE)) ** 2
+    probability = 1 - (c.UNEVEN / max(varied, c.UNEVEN)) ** 2
     always = np.bincount(took.argmax(axis=1)).max() / len(took)
     if (
         probability < c.ALWAYS
-        or saved < c.GROWN * view.period / (1 + c.GROWN)
+        or slowdown_of(view, saved) < 1 + 2 * c.WORTH
         or 2 * own.std() > varied
         or always > c.MIN_EXPLAINED
     ):
@@ -64,7 +64,7 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
         f"{cost_text(view, slowdown)} at most"
     )
     numbers = {"spread": round(varied, 3), "rank_spread": round(float(own.std()), 3), "usual_work_ms": round(usual / 1e6, 3)}
-    who, stop, score = (view.job.id,), len(view.ends), varied / c.NOISE * c.CLEAR
+    who, stop, score = (view.job.id,), len(view.ends), varied / c.UNEVEN * c.CLEAR
     return [JobCause("data_imbalance", "job", who, 1, stop, slowdown, probability, score, text, numbers)]
 
 
@@ -89,7 +89,7 @@ def _late_input(view: View, took: Floats) -> list[JobCause]:
     quiet = np.nanmin(took, axis=1)
     usual = float(np.median(quiet))
     late = np.flatnonzero(quiet - usual >= PAUSE * view.period) + 1
-    if len(late) > c.SELDOM * steps or len(_irregular(late, steps)) < c.LEAST_STEPS:
+    if len(_irregular(late, steps)) < SPAN:
         return []
     silent = float(np.median(quiet[late - 1]))
     lost, whole = float((quiet[late - 1] - usual).sum()), float(view.ends[-1] - view.ends[0])
@@ -107,7 +107,7 @@ def _irregular(late: Ints, steps: int) -> Ints:
     """Steps of some, in order, that do not recur at a fixed interval from the first to the last step of the recording."""
     known, regular = np.zeros((2, steps), np.bool_)
     known[late] = True
-    repeats = c.LEAST_STEPS - 1  # a series has so many intervals at least
+    repeats = SPAN - 1  # a series has so many intervals at least
     for first in late[late < steps - repeats * np.maximum(late, 2)].tolist():
         intervals = late - first
         intervals = intervals[(intervals >= max(first, 2)) & (first + repeats * intervals < steps)]
