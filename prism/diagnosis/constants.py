@@ -2,7 +2,7 @@
 
 MIN_LOSS = 0.02  # share of the usual step time: smallest loss, own work, and error that count; healthy medians vary by 1 %
 MIN_EXPLAINED = 0.5  # share of delays, of a loss or of an excess: with less, most of it has another cause
-EXAMINED = 6  # spans of slow steps per window, the clearest first, and candidates that are replayed: those that explain most
+EXAMINED = 6  # spans of slow steps per window, candidates that are replayed, losses in a finding: the clearest first
 FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must explain in addition to a smaller one
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely, and may be the cause
 SLOWED = 0.2  # share of the worst lane's loss per octet: a lane that loses this much counts as slowed
@@ -16,6 +16,7 @@ SIGMAS = 6.0  # robust standard deviations: least deviation of a span of slow st
 ALWAYS = 0.8  # share of steps, lanes or delays that is nearly all; least probability where little is compared
 WORTH = 0.05  # share of a step: least cost that is reported, twice as much against peers; less is hidden by bubbles and noise
 CLEAR = 4.0  # ratio to usual values, or robust standard deviations, that shows a difference
+LEAST_PACKETS = 10  # lost packets: fewer are by chance
 CERTAIN = 0.5  # confidence: a claim below it becomes information
 CRITICAL = 1.5  # slowdown: from here on the finding is critical
 BEST = 64  # candidates that get a probability; later ones explain nothing
