@@ -5,6 +5,7 @@ per step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,27 @@ class Transfers:
     begin: Ints
     steps: int
 
-    @property
+    @cached_property
     def moved(self) -> Floats:
         """Octets by lane and step; float64[lanes, steps]."""
+        return self.by_step(self.octets)
+
+    @cached_property
+    def moving(self) -> Floats:
+        """Time for which octets moved, by lane and step, ns; float64[lanes, steps]."""
+        return self.by_step(self.busy)
+
+    @cached_property
+    def pace(self) -> Floats:
+        """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
+        known = (self.moved > 0) & (self.moving > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(np.where(known, self.moving / self.moved, np.nan)), np.float64)
+
+    def by_step(self, values: Floats) -> Floats:
+        """Sum of some values of the transfers by lane and step; float64[lanes, steps]."""
         cell = self.lane.astype(np.int64) * self.steps + self.step
-        return np.asarray(np.bincount(cell, self.octets, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
+        return np.asarray(np.bincount(cell, values, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
 
     def at(self, begins: Floats) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""

@@ -104,14 +104,26 @@ class Delays:
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
-def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
-    """Compute delays against the job's own quickest steps; None if too few steps are known."""
+def usual_steps(view: Steps) -> tuple[Ints, Floats] | None:
+    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known."""
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
     model = known[_quick(took[known])].astype(np.int64)
-    return _delays(view, transfers, model, np.nan_to_num(took - np.median(took[model])))
+    return model, np.nan_to_num(took - np.median(took[model]))
+
+
+def against_steps(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
+    """Compute delays against the job's own quickest steps; None if too few steps are known."""
+    found, t = usual_steps(view), transfers
+    if found is None:
+        return None
+    model, more = found
+    events = events_of(view, t) if events is None else events
+    own = _idle(view, t, events.idle_for)
+    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
+    return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
 
 
 def _cut_off(view: Steps) -> NDArray[np.bool_]:
@@ -138,22 +150,12 @@ def _quick(took: Floats) -> Ints:
     return np.sort(near[: min(max(c.FEW, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
-def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
-    known = events_of(view, t)
-    own = _idle(view, t, known.idle_for)
-    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
-    return Delays(t, late, known.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
-
-
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
     """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps `model`.
 
     A share `slack` more time is usual: connections differ.
     """
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
-    moved, took = (
-        np.bincount(cell, each, shape[0] * shape[1]).reshape(shape)[:, model].sum(axis=1) for each in (t.octets, t.busy)
-    )
+    moved, took = (each[:, model].sum(axis=1) for each in (t.moved, t.moving))
     pace = took / np.maximum(moved, 1.0)
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
@@ -171,25 +173,13 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
-def against_peers(view: Steps, transfers: Transfers, known: Delays | None) -> Delays | None:
+def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    Parameters
-    ----------
-    view : Steps
-        The job by step and edge.
-    transfers : Transfers
-        Its transfers.
-    known : Delays or None
-        Delays against own steps; only steps that define what is usual are compared. All steps if None.
-
-    Returns
-    -------
-    Delays or None
-        None if no lane has enough peers.
+    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
     """
-    took = view.durations
-    steps = known.model if known is not None else np.flatnonzero(np.isfinite(took))
+    found = usual_steps(view)
+    steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
     t, alike = transfers, _alike(view, transfers)
@@ -203,12 +193,12 @@ def against_peers(view: Steps, transfers: Transfers, known: Delays | None) -> De
     by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
     order = inside[by]
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
-    events = events_of(view, t) if known is None else known.events
+    events = events_of(view, t) if events is None else events
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = _idle(view, t, events.idle_for).take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    model, more = np.asarray(steps, np.int64), np.zeros(t.steps)
-    return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, alike, slack=c.UNLIKE), events)
+    more = np.zeros(t.steps)
+    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:

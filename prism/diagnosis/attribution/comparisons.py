@@ -6,16 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.attribution.recurring_delay import lasting_shares
-from prism.graph.constants import SPAN
+from prism.graph.constants import PAUSE, SPAN
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
-from prism.graph.new_delays import Delays, against_peers, against_steps
+from prism.graph.new_delays import Delays, against_peers, against_steps, usual_steps
+from prism.graph.transfer_events import Events, events_of
+from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.transfer_delays import Floats
 
@@ -138,15 +141,34 @@ class Case:
     @cached_property
     def versus_own_steps(self) -> Comparison | None:
         """Comparison with the job's own quick steps; None if too few steps are known."""
-        delays = None if self.transfers is None else against_steps(self.view, self.transfers)
+        delays = None if self.transfers is None else against_steps(self.view, self.transfers, self._events)
         return None if delays is None else self._comparison(delays)
 
     @cached_property
     def versus_peers(self) -> Comparison | None:
         """Comparison with peers; None if there are too few."""
-        known = None if self.versus_own_steps is None else self.versus_own_steps.delays
-        delays = None if self.transfers is None else against_peers(self.view, self.transfers, known)
+        delays = None if self.transfers is None else against_peers(self.view, self.transfers, self._events)
         return None if delays is None else self._comparison(delays, always=True)
+
+    @cached_property
+    def may_have_slow_steps(self) -> bool:
+        """Whether steps, or transfers in some, take longer than usual, in spans that count; much faster than a comparison."""
+        found, t = usual_steps(self.view), self.transfers
+        if found is None or t is None:
+            return False
+        model, more = found
+        long = more / np.median(self.view.durations[model])
+        spans = sliding_window_view(np.maximum(long, 0.0), min(self.view.least, len(long)))
+        slower = t.pace - middle(t.pace[:, model], axis=1) >= c.SLOW_LANE
+        return bool(
+            long.max() >= PAUSE
+            or (spans.mean(axis=1)[(spans >= c.MIN_LOSS).sum(axis=1) > 1] >= c.WORTH / (1 + c.WORTH)).any()
+            or np.count_nonzero(slower, axis=1).max() >= self.view.least
+        )
+
+    @cached_property
+    def _events(self) -> Events | None:
+        return None if self.transfers is None else events_of(self.view, self.transfers)
 
     @cached_property
     def which(self) -> list[Candidate]:

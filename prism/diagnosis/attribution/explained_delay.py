@@ -70,7 +70,6 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
     """
     t = delays.transfers
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
@@ -79,7 +78,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     ends[0] = np.where(answered, ends[0] * since, ends[0])
     ends[1] *= np.where(answered, 1 - since, receivers)
     values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
-    out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
+    out = [t.by_step(each) for each in values]
     if usual and len(delays.model):
         out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
     late, first, *both, inside = out

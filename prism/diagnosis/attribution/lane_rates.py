@@ -12,7 +12,6 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
-from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Codes, Floats
 
@@ -38,7 +37,7 @@ def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
     Transfers that share a NIC are each slower, but together as fast as usual: their union takes no longer. bool[candidates].
     """
     t = comparison.delays.transfers
-    usual = np.exp(middle(paces(t)[:, during], axis=1)[:, 0] - rise)
+    usual = np.exp(middle(t.pace[:, during], axis=1)[:, 0] - rise)
     own = np.flatnonzero(during[t.step] & np.isfinite(usual[t.lane]))
     expected, n = (t.octets * usual[t.lane])[own], int(t.lanes.max()) + 1
     slow = []
@@ -63,14 +62,6 @@ def _union_by(ranks: Codes, n: int, at: Floats) -> Floats:
     return np.asarray(np.bincount(ranks[order], np.maximum(last - np.maximum(first, before), 0.0), n), np.float64)
 
 
-def paces(t: Transfers) -> Floats:
-    """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
-    octets, busy = (np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) for each in (t.octets, t.busy))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(np.where((octets > 0) & (busy > 0), busy / octets, np.nan)), np.float64)
-
-
 def _fit(one: Candidate, slow: Mask, known: Mask) -> float:
     own = one.lanes[known[one.lanes]] if one.cause == "network" else one.lanes[:0]
     return 2 * float(slow[own].sum()) / max(float(slow.sum()) + len(own), 1.0)
@@ -82,7 +73,7 @@ def lost_rate(comparison: Comparison, during: Mask) -> Floats:
     Usual is the rate in the steps that define what is usual; against peers, that of most lanes of the same kind of traffic.
     """
     t = comparison.delays.transfers
-    pace = paces(t)
+    pace = t.pace
     now = middle(pace[:, during], axis=1)[:, 0]
     if not comparison.always:
         lasting = np.sort(pace[:, during], axis=1)  # in nearly all of the steps; NaN last

@@ -49,7 +49,7 @@ def verdicts(case: Case) -> list[Verdict]:
     steps.
     """
     out: list[Verdict] = []
-    if (own := case.versus_own_steps) is not None:
+    if case.may_have_slow_steps and (own := case.versus_own_steps) is not None:
         out = _slower_than_usual(case.view, own)
         out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
     if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:

@@ -44,6 +44,4 @@ def queues(view: View, start: int, stop: int) -> dict[Hop, float]:
 
 def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
     """Text: how long packets waited on a hop."""
-    return (
-        f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {c.CLEAR:.0f} times the usual delay"
-    )
+    return f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {c.CLEAR:.0f} times the usual delay"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.lane_rates import lost_rate, paces, rate_fit, strained
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from tests.prism.faults import BAD, NIC, case
 from tests.prism.traffic import address
 
@@ -41,4 +41,4 @@ def test_paces_are_times_per_octet():
     comparison, _ = compared("nothing")
     t = comparison.delays.transfers
     mine = (t.lane == 0) & (t.step == 2)
-    assert paces(t)[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))
+    assert t.pace[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))
