@@ -94,8 +94,10 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
     if one.chance <= c.RARE:
         shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
+    if shares.max(initial=0.0) < c.DOUBT:  # replays take long
+        return None
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
-    if all(chance is None for chance in chances.values()):  # replays take long
+    if all(chance is None for chance in chances.values()):
         return None
     mine = comparison.replayed(shares, during)
     likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(view, comparison, one)
