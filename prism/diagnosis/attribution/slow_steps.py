@@ -127,43 +127,46 @@ def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during:
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find single steps that took at least one step longer because one rank, or the ranks of one host, stood still.
+    """Find single steps that are far longer because one rank, or the ranks of one host, stood still.
 
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
-    stands still between steps, for example to write a checkpoint, is not blamed either.
+    stands still between steps, for example to write a checkpoint, is not blamed either, nor what recurs in other steps.
     """
-    more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
-    if np.count_nonzero(more >= c.MIN_EXPLAINED * longest) > max(c.RARE * len(more), 1):
-        return []  # many steps are slow: this is usual for the job
-    out = []
-    alone = np.append(more[1:] < c.MIN_EXPLAINED * longest, False)  # a span of slow steps may begin with the last one
-    for step in np.flatnonzero((more >= c.STALL * usual) | ((more >= longest) & alone)).tolist():
+    more, usual, out = comparison.delays.more, float(np.median(view.durations[comparison.delays.model])), []
+    long = more >= PAUSE * usual
+    for step in np.flatnonzero(long & ~np.append(long[1:], False)).tolist():  # a span of slow steps may begin with the last one
+        if np.count_nonzero(2 * more >= more[step]) > max(c.RARE * len(more), 1):
+            continue
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or best.subject == "group" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
+        if best.cause != "work" or best.subject == "group" or mine.max() < c.MIN_EXPLAINED - c.FEWER * best.larger:
             continue
-        if not _within_step(view, comparison, best, step):
+        if not _stands_still(view, comparison, best, step, least=PAUSE * usual):
             continue
-        one = SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual)))
-        found = _verdict(view, comparison, mine, one, during)
-        if found.lost >= c.MIN_EXPLAINED * more[step]:
+        found = _verdict(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
+        if found.lost >= c.ALWAYS * more[step]:
             out.append(replace(found, stall=True))
     return out
 
 
-def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) -> bool:
-    """Whether most other ranks had begun a step before the candidate's longest new delay, and the step did not end with it."""
+def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int, *, least: float) -> bool:
+    """Whether a candidate stood still within a step: another rank had begun it, and it did not end with the longest new delay.
+
+    This delay is at least `least`, ns, and exceeds all own work between the candidate's transfers: slow work takes up to twice
+    as long.
+    """
     delays, t = comparison.delays, comparison.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
-    inside = t.step == step
-    before = inside & (delays.at[0] < delays.at[0, last] - np.nan_to_num(delays.new[0, last]) / 2)
+    late, inside = float(np.nan_to_num(delays.new[0, last])), t.step == step
+    before = inside & (delays.at[0] < delays.at[0, last] - late / 2)
     moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
-    others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
-    begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
-    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.MIN_EXPLAINED)
+    named = [address in one.ids or view.host(address) in one.ids for address in view.job.endpoints]
+    begun = not np.all(np.take(named, np.stack([t.src[before], t.dst[before]])))
+    rested = delays.rested[:, own]
+    long = late >= max(least, float(rested[np.isfinite(rested)].max(initial=0.0)))
+    return begun and long and moved < 1 - STEP_BORDER
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:

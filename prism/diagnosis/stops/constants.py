@@ -11,7 +11,6 @@ USUAL_STEP = 1.5  # ratio to the usual duration: longer steps are no examples
 INCOMPLETE = 0.75  # below it the last step was interrupted
 EXAMPLES, COMPARED = 2, 9  # steps of usual duration: fewest, most
 LONGER, PENDING = 0.5, 1.0  # steps by which a silence is longer than usual: over, lasting; healthy silences reach 0.45
-EQUAL_SILENCES = 0.1  # difference of logarithms: silences of equal length are a habit, e.g. a checkpoint
 RESTARTS = 4  # usual steps: after so long a silence over RDMA the job is gone; timeouts of collectives are longer than a step
 MOST_STEPS = 0.8  # share of the compared steps: a habit
 

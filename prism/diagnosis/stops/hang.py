@@ -17,32 +17,24 @@ from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity, SubjectType
 
 
-def hang(
-    view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES, alike: float = c.EQUAL_SILENCES
-) -> list[Finding]:
+def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES) -> list[Finding]:
     """Detect silences of the whole job within a step, and the rank that was due to continue.
 
     Over, or lasting, a silence is `longer` than usual by these shares of a step. If nobody had begun the step, or nobody has
-    anything left of it, nobody was due: it is a pause, for example an evaluation. Silences of equal length (`alike`, in
-    logarithms) are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is
-    information. If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that
-    is silent for several steps. Needs `least` steps of usual duration.
+    anything left of it, nobody was due: it is a pause, for example an evaluation. Silences at the same place of several steps
+    are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is information.
+    If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that is silent for
+    several steps. Needs `least` steps of usual duration.
     """
     calm = np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
     if len(calm) < least or len(view.edges) < 2:
         return []
-    stops = list(_stops(view, *longer))
-    lengths = np.log([one.end - one.start for one in stops])
-    single = [
-        one for one, length in zip(stops, lengths, strict=True) if np.count_nonzero(np.abs(lengths - length) <= alike) < 2
-    ]
+    halted = [(one, like, *_progress(view, one, like)) for one in _stops(view, *longer) for like in [_near(calm, one.step)]]
+    places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
-    for one in single:
-        near = calm[calm != one.step]
-        near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][: c.COMPARED])
-        sent, rest = _progress(view, one, near)
-        begun, moved = sent > c.NOTHING_MOVED, float(np.mean(sent))
-        if not begun.any() or not (rest > c.NOTHING_MOVED).any():
+    for (one, near, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
+        begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
+        if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1 or not begun.any() or not (rest > c.NOTHING_MOVED).any():
             continue
         found = due_operations(view, one, near)
         ranks, hosts = explained(view, found)
@@ -52,6 +44,12 @@ def hang(
         if others.any() and not _writes(view, one, guilty) and (guilty or not one.gone):
             out.append(_finding(view, one, guilty, moved, ranks + hosts))
     return out
+
+
+def _near(calm: Ints, step: int) -> Ints:
+    """The steps of usual duration next to a step, without itself."""
+    other = calm[calm != step]
+    return np.sort(other[np.argsort(np.abs(other - step), kind="stable")][: c.COMPARED])
 
 
 def _progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
