@@ -193,18 +193,16 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < (c.MIN_EXPLAINED if nics[top] else c.ALWAYS) or best.subject != "endpoint":
+    if mine[top] < c.MIN_EXPLAINED or best.subject != "endpoint":
         return []
-    if compared.mean() < c.MIN_EXPLAINED and not nics[top]:
-        return []  # lanes without peers allow no conclusion
-    if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
-        return []  # a single connection may take another path or carry other traffic
-    one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
-    found = _verdict(view, comparison, mine, one, during)
-    if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
-        return []
-    return [found]
+    found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during)
+    if best.cause == "network":
+        # a single connection may take another path or carry other traffic
+        clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
+    else:
+        compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.GROWN and found.probability >= c.ALWAYS
+    return [found] if clear else []
 
 
 def _verdict(
