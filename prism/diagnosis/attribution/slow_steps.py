@@ -134,6 +134,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     """
     more, usual, out = comparison.delays.more, float(np.median(view.durations[comparison.delays.model])), []
     long = more >= PAUSE * usual
+    long[:1] = False  # the first step of a job is often longer
     for step in np.flatnonzero(long & ~np.append(long[1:], False)).tolist():  # a span of slow steps may begin with the last one
         if np.count_nonzero(2 * more >= more[step]) > max(c.RARE * len(more), 1):
             continue
@@ -250,7 +251,7 @@ def _pair(
 
     None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
-    both = _joined(one, other, comparison.always)
+    both = _joined(view, one, other, comparison.always)
     if both is None:
         return None
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
@@ -258,6 +259,8 @@ def _pair(
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
     mine, either = late[one.lanes].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
+    if during.sum() > 1 and shared >= c.OFTEN * either:
+        tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
     decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
@@ -265,6 +268,17 @@ def _pair(
     tables = tables_of([both], len(comparison.gone.moved))
     together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
     return both, BOTH if guilty is None else guilty, together
+
+
+def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
+    """Probability that the less likely end of the lanes between two candidates delayed them; 0 on the network."""
+    if one.cause == "network":
+        return 0.0
+    gone = comparison.gone
+    parts = [gone.sender[:, during].sum(axis=1), gone.receiver[:, during].sum(axis=1)]
+    ways = [np.intersect1d(a.sends, b.receives) for a, b in ((one, other), (other, one))]
+    mine, others = (sum(float(parts[i ^ k][way].sum()) for i, way in enumerate(ways)) for k in (0, 1))
+    return min(mine, others) / max(mine + others, 1.0)
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
@@ -285,19 +299,23 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
 
 
-def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
+def _joined(view: View, one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a switch and the only host behind it, whose lanes are the same. Not against peers (`always`): both may only have
-    another place than their peers.
+    So are a path and the only host behind its end, whose lanes are the same: the path then ends at the host. Not two ranks
+    against peers (`always`): both may only have another place than their peers.
     """
-    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
-        return replace(one, subject="link", ids=tuple(sorted((*one.ids, *other.ids))))
-    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
-    if always or one.cause != other.cause or not alike or one.subject not in ("endpoint", "host", "switch"):
+    if one.cause != other.cause:
         return None
-    ids = tuple(sorted((*one.ids, *other.ids)))
-    return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives))
+    ids = {*one.ids, *other.ids}
+    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
+        ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
+        return replace(one, subject="link", ids=tuple(sorted(ids)))
+    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
+    if not alike or (always and one.cause == "work") or one.subject not in ("endpoint", "host", "switch"):
+        return None
+    sends, receives = np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives)
+    return Candidate(one.cause, "link", tuple(sorted(ids)), sends, receives)
 
 
 def _place(view: View, one: Candidate) -> tuple[str, ...]:
