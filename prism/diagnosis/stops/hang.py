@@ -8,11 +8,21 @@ import numpy as np
 
 from collectors.columns.record import UDP
 from prism.diagnosis.stops import constants as c
-from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps
+from prism.diagnosis.stops.due_operations import (
+    Due,
+    Stop,
+    broken,
+    due_operations,
+    explained,
+    near,
+    own_steps,
+    progress,
+    usual_steps,
+)
 from prism.findings.message_values import duration, step_range
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.connection_renewals import connections, renewals
-from prism.loops.arrays.intervals import Ints, union
+from prism.loops.arrays.intervals import union
 from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity, SubjectType
 
@@ -26,17 +36,17 @@ def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), lea
     If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that is silent for
     several steps. Needs `least` steps of usual duration.
     """
-    calm = np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
+    calm = usual_steps(view)
     if len(calm) < least or len(view.edges) < 2:
         return []
-    halted = [(one, like, *_progress(view, one, like)) for one in _stops(view, *longer) for like in [_near(calm, one.step)]]
+    halted = [(one, like, *progress(view, one, like)) for one in _stops(view, *longer) for like in [near(calm, one.step)]]
     places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
-    for (one, near, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
+    for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
         begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
         if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1 or not begun.any() or not (rest > c.NOTHING_MOVED).any():
             continue
-        found = due_operations(view, one, near)
+        found = due_operations(view, one, like)
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
         guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER else guilty  # the job may have ended
@@ -44,29 +54,6 @@ def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), lea
         if others.any() and not _writes(view, one, guilty) and (guilty or not one.gone):
             out.append(_finding(view, one, guilty, moved, ranks + hosts))
     return out
-
-
-def _near(calm: Ints, step: int) -> Ints:
-    """The steps of usual duration next to a step, without itself."""
-    other = calm[calm != step]
-    return np.sort(other[np.argsort(np.abs(other - step), kind="stable")][: c.COMPARED])
-
-
-def _progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
-    """Share of its usual octets per step that each rank had sent when the job fell silent, and that it sent afterwards."""
-    flows, n = view.flows, len(view.job.endpoints)
-    rank = np.full(len(flows.endpoints), -1)
-    rank[view.codes] = np.arange(n)
-    rows = np.flatnonzero(~flows.control() & (rank[flows.src] >= 0))
-    src, start = rank[flows.src[rows]], flows.sent_ns[rows]
-    source = rank[np.array([edge.src for edge in view.edges.values()])]
-    usual = np.maximum(np.bincount(source, np.median(view.volumes[:, like], axis=1), n), 1.0)
-    before = (start > one.since[src]) & (start <= one.start)
-    begun = np.bincount(src[before], flows.octets[rows][before], n) / usual
-    if not one.over or one.gone:
-        return begun, np.maximum(1 - begun, 0.0)
-    after = (start >= one.end) & (start <= one.until[src])
-    return begun, np.bincount(src[after], flows.octets[rows][after], n) / usual
 
 
 def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
@@ -85,7 +72,7 @@ def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     closed = flows.start_ns[closings(flows)]
     rdma = bool((flows.protocol[rows] == UDP).all())
     steps = own_steps(view)
-    most_steps = len(view.ends) - _broken(view)
+    most_steps = len(view.ends) - broken(view)
     for i in silent.tolist():
         over, start, stop = i + 1 < len(end), int(end[i]), int(after[i])
         step = min(int(np.searchsorted(own[:, 1], start)) for own in steps)
@@ -97,12 +84,6 @@ def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
         until = np.array([own[step, 1] if step < len(own) else np.iinfo(np.int64).max for own in steps])
         gone = bool(anew[i]) if over else rdma and stop - start >= c.RESTARTS * view.period
         yield Stop(start, stop, over, gone, step, since, until)
-
-
-def _broken(view: View) -> bool:
-    """Whether the last step is incomplete: a rank that falls silent within a step seems to have ended it."""
-    moved = view.volumes.sum(axis=0)
-    return len(moved) > 1 and float(moved[-1]) < c.INCOMPLETE * float(np.median(moved))
 
 
 def _guilty(view: View, found: Due, ranks: Floats, hosts: Floats) -> list[int]:
