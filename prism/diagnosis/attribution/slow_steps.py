@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from prism.diagnosis.attribution.explained_delay import explained_shares, tables
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
-from prism.diagnosis.switch_evidence.switch_queues import queues
+from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -41,6 +42,8 @@ class Verdict:
     comparison: Comparison
     during: Mask
     shares: tuple[float, ...]
+    rate_fit: float = 0.0  # largest of all candidates
+    queued: Mapping[Hop, float] = field(default_factory=dict)  # hops where packets wait longer than in other steps, ns
     stall: bool = False  # one step in which all ranks waited for one, for at least a usual step
 
 
@@ -99,19 +102,20 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     if all(chance is None for chance in chances.values()):  # replays take long
         return None
     mine = comparison.replayed(shares, during)
-    likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(view, comparison, one)
+    queued = queues(view, one.start, one.stop)
+    likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(comparison, queued)
     top = int(np.argmax(likely))
     chance = chances[top] if top in chances else _chance(view, comparison, top, one, during)
     if chance is None:
         return None
-    found = _verdict(view, comparison, mine, one, during, likely=likely)
-    found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
+    found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
+    found = replace(found, probability=found.probability / (1 + chance), queued=queued)  # one fault against chance
     return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
 
 
-def _queues_at(view: View, comparison: Comparison, one: SlowSpan) -> Mask:
+def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
     """Whether packets wait at a switch of each candidate, longer than in other steps. bool[candidates]."""
-    at = {name for hop in queues(view, one.start, one.stop) for name in hop}
+    at = {name for hop in queued for name in hop}
     return np.array([who.subject in ("link", "switch") and not at.isdisjoint(who.ids) for who in comparison.which])
 
 
@@ -196,7 +200,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     best = comparison.which[top]
     if mine[top] < c.MIN_EXPLAINED or best.subject != "endpoint":
         return []
-    found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during)
+    found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
         # a single connection may take another path or carry other traffic
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
@@ -207,11 +211,19 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
 
 
 def _verdict(
-    view: View, comparison: Comparison, mine: Floats, one: SlowSpan, during: Mask, *, likely: Floats | None = None
+    view: View,
+    comparison: Comparison,
+    mine: Floats,
+    one: SlowSpan,
+    during: Mask,
+    *,
+    fit: Floats | None = None,
+    likely: Floats | None = None,
 ) -> Verdict:
     """Build the verdict on the likeliest candidate, with its probability and those of the others.
 
-    `mine` is what each of them explains; `likely` the same, increased by other evidence.
+    `mine` is what each of them explains; `likely` the same, increased by other evidence; `fit` is that of `rate_fit`, if it
+    counts.
     """
     likely = mine if likely is None else likely
     which, top = comparison.which, int(np.argmax(likely))
@@ -228,7 +240,7 @@ def _verdict(
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
+    if best.cause == "network" and fit is not None and fit[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
@@ -240,7 +252,7 @@ def _verdict(
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
-        tuple(share for _, _, share in others[:4]),
+        tuple(share for _, _, share in others[:4]), 0.0 if fit is None else float(fit.max()),
     )  # fmt: skip
 
 
