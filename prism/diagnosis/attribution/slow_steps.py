@@ -53,12 +53,18 @@ def verdicts(case: Case) -> list[Verdict]:
     """
     out: list[Verdict] = []
     if (own := case.versus_own_steps) is not None:
-        out = _slower_than_usual(case.view, own)
-        out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
+        stalls = _stalls(case.view, own)
+        out = [one for one in _slower_than_usual(case.view, own) if not any(_most_of(one, stall) for stall in stalls)]
+        out += [one for one in stalls if not any(known.start <= one.start < known.stop for known in out)]
     for comparison in case.versus_peers:
         if not any(one.slowdown >= 1 + c.WORTH for one in out):
             out += _always_slower(case.view, comparison)
     return out
+
+
+def _most_of(one: Verdict, stall: Verdict) -> bool:
+    """Whether a stop within a span of slow steps cost most of the time that these lost."""
+    return one.start <= stall.start < one.stop and stall.lost >= c.MIN_EXPLAINED * one.lost
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
