@@ -39,7 +39,7 @@ def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), lea
     calm = usual_steps(view)
     if len(calm) < least or len(view.edges) < 2:
         return []
-    halted = [(one, like, *progress(view, one, like)) for one in _stops(view, *longer) for like in [near(calm, one.step)]]
+    halted = [(one, like, *progress(view, one, like)) for one in stops(view, *longer) for like in [near(calm, one.step)]]
     places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
     for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
@@ -56,7 +56,7 @@ def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), lea
     return out
 
 
-def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
+def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     """Silences of the payload that are longer than usual; the last one ends with the records of all jobs."""
     flows = view.flows
     rows = np.flatnonzero(~flows.control())
