@@ -84,7 +84,8 @@ def fitted(known: Sequence[Example], start: Mapping[str, float] = PRESENT) -> di
     for _ in range(ROUNDS):
         for name in best:
             tried = sorted({float(np.clip(best[name] * factor, LEAST, MOST)) for factor in FACTORS})
-            best[name] = max(tried, key=lambda value, name=name: (score(known, best | {name: value}), -abs(value - best[name])))
+            scores = [score(known, best | {name: value}) for value in tried]
+            best[name] = best[name] if max(scores) <= score(known, best) else tried[int(np.argmax(scores))]
     return best
 
 
