@@ -202,7 +202,9 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     fit = rate_fit(comparison, during)
     nics = fit >= c.ALWAYS
     if nics.any():
-        nics &= strained(comparison, during, lost_rate(comparison, during))
+        rise = lost_rate(comparison, during)
+        # a single connection may take another path or carry other traffic
+        nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     top = int(np.argmax(mine))
@@ -211,7 +213,6 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
-        # a single connection may take another path or carry other traffic
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
