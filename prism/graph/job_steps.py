@@ -58,6 +58,10 @@ class Steps:
         """Host of a member; the address itself if the host is unknown."""
         return (self.topology.host(address) if self.topology is not None else None) or address
 
+    def leaf(self, address: str) -> str | None:
+        """Leaf of a member; None if it is unknown."""
+        return self.topology.leaf(address) if self.topology is not None else None
+
     @cached_property
     def hosts(self) -> Ints:
         """Number of each rank's host; -1 if unknown. int64[ranks]."""
@@ -259,7 +263,7 @@ class Steps:
     @cached_property
     def _leaves(self) -> list[str | None]:
         """Leaf of each endpoint of `flows`; None if it is unknown."""
-        return [self.topology.leaf(address) if self.topology is not None else None for address in self.flows.endpoints]
+        return [self.leaf(address) for address in self.flows.endpoints]
 
 
 def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:

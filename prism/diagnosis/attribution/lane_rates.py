@@ -45,7 +45,7 @@ def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
         took, least = _union_by(ranks, n, comparison.delays.at[:, own]), np.bincount(ranks, expected, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log(np.where(took > 0, took / least, np.nan))
-        slow.append(ratio - middle(ratio) >= c.SLOW_LANE / 2)
+        slow.append(ratio - middle(ratio) >= UNLIKE)
     return np.array([
         one.cause == "network"
         and one.subject == "endpoint"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from prism.diagnosis.attribution.explained_delay import explained_shares, tables
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
-from prism.diagnosis.switch_evidence.switch_queues import queues
+from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph.constants import PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
@@ -41,6 +42,8 @@ class Verdict:
     comparison: Comparison
     during: Mask
     shares: tuple[float, ...]
+    rate_fit: float = 0.0  # largest of all candidates
+    queued: Mapping[Hop, float] = field(default_factory=dict)  # hops where packets wait longer than in other steps, ns
     stall: bool = False  # one step in which all ranks waited for one, for at least a usual step
 
 
@@ -50,11 +53,17 @@ def verdicts(case: Case) -> list[Verdict]:
     """
     out: list[Verdict] = []
     if case.may_have_slow_steps and (own := case.versus_own_steps) is not None:
-        out = _slower_than_usual(case.view, own)
-        out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
+        stalls = _stalls(case.view, own)
+        out = [one for one in _slower_than_usual(case.view, own) if not any(_most_of(one, stall) for stall in stalls)]
+        out += [one for one in stalls if not any(known.start <= one.start < known.stop for known in out)]
     if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:
         out += _always_slower(case.view, peers)
     return out
+
+
+def _most_of(one: Verdict, stall: Verdict) -> bool:
+    """Whether a stop within a span of slow steps cost most of the time that these lost."""
+    return one.start <= stall.start < one.stop and stall.lost >= c.MIN_EXPLAINED * one.lost
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
@@ -100,19 +109,20 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     if all(chance is None for chance in chances.values()):
         return None
     mine = comparison.replayed(shares, during)
-    likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(view, comparison, one)
+    queued = queues(view, one.start, one.stop)
+    likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(comparison, queued)
     top = int(np.argmax(likely))
     chance = chances[top] if top in chances else _chance(view, comparison, top, one, during)
     if chance is None:
         return None
-    found = _verdict(view, comparison, mine, one, during, likely=likely)
-    found = replace(found, probability=found.probability / (1 + chance))  # one fault against chance
+    found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
+    found = replace(found, probability=found.probability / (1 + chance), queued=queued)  # one fault against chance
     return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
 
 
-def _queues_at(view: View, comparison: Comparison, one: SlowSpan) -> Mask:
+def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
     """Whether packets wait at a switch of each candidate, longer than in other steps. bool[candidates]."""
-    at = {name for hop in queues(view, one.start, one.stop) for name in hop}
+    at = {name for hop in queued for name in hop}
     return np.array([who.subject in ("link", "switch") and not at.isdisjoint(who.ids) for who in comparison.which])
 
 
@@ -126,43 +136,47 @@ def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during:
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find single steps that took at least one step longer because one rank, or the ranks of one host, stood still.
+    """Find single steps that are far longer because one rank, or the ranks of one host, stood still.
 
     If all ranks stand still, as in an evaluation, no candidate explains most of the delays and none is blamed. A rank that
-    stands still between steps, for example to write a checkpoint, is not blamed either.
+    stands still between steps, for example to write a checkpoint, is not blamed either, nor what recurs in other steps.
     """
-    more, usual = comparison.delays.more, float(np.median(view.durations[comparison.delays.model]))
-    longest = min(c.STALL * usual, max(c.STALL_NS, PAUSE * usual))
-    if np.count_nonzero(more >= c.MIN_EXPLAINED * longest) > max(c.RARE * len(more), 1):
-        return []  # many steps are slow: this is usual for the job
-    out = []
-    alone = np.append(more[1:] < c.MIN_EXPLAINED * longest, False)  # a span of slow steps may begin with the last one
-    for step in np.flatnonzero((more >= c.STALL * usual) | ((more >= longest) & alone)).tolist():
+    more, usual, out = comparison.delays.more, float(np.median(view.durations[comparison.delays.model])), []
+    long = more >= PAUSE * usual
+    long[:1] = False  # the first step of a job is often longer
+    for step in np.flatnonzero(long & ~np.append(long[1:], False)).tolist():  # a span of slow steps may begin with the last one
+        if np.count_nonzero(2 * more >= more[step]) > max(c.RARE * len(more), 1):
+            continue
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or mine.max() < c.ALWAYS - c.FEWER * best.larger:
+        if best.cause != "work" or mine.max() < c.MIN_EXPLAINED - c.FEWER * best.larger:
             continue
-        if not _within_step(view, comparison, best, step):
+        if not _stands_still(view, comparison, best, step, least=PAUSE * usual):
             continue
-        one = SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual)))
-        found = _verdict(view, comparison, mine, one, during)
-        if found.lost >= c.MIN_EXPLAINED * more[step]:
+        found = _verdict(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
+        if found.lost >= c.ALWAYS * more[step]:
             out.append(replace(found, stall=True))
     return out
 
 
-def _within_step(view: View, comparison: Comparison, one: Candidate, step: int) -> bool:
-    """Whether most other ranks had begun a step before the candidate's longest new delay, and the step did not end with it."""
+def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int, *, least: float) -> bool:
+    """Whether a candidate stood still within a step: another rank had begun it, and it did not end with the longest new delay.
+
+    This delay is at least `least`, ns, and exceeds all own work between the candidate's transfers: slow work takes up to twice
+    as long.
+    """
     delays, t = comparison.delays, comparison.delays.transfers
     own = np.flatnonzero((t.step == step) & np.isin(t.lane, one.lanes))
     last = own[np.argmax(np.nan_to_num(delays.new[0, own]))]
-    inside = t.step == step
-    before = inside & (delays.at[0] < delays.at[0, last] - np.nan_to_num(delays.new[0, last]) / 2)
+    late, inside = float(np.nan_to_num(delays.new[0, last])), t.step == step
+    before = inside & (delays.at[0] < delays.at[0, last] - late / 2)
     moved = float(t.octets[before].sum() / max(t.octets[inside].sum(), 1.0))
-    others = [i for i, address in enumerate(view.job.endpoints) if address not in one.ids and view.host(address) not in one.ids]
-    begun = np.isin(others, np.concatenate([t.src[before], t.dst[before]]))
-    return moved < 1 - STEP_BORDER and len(others) > 0 and bool(begun.mean() >= c.MIN_EXPLAINED)
+    named = [address in one.ids or view.host(address) in one.ids for address in view.job.endpoints]
+    begun = not np.all(np.take(named, np.stack([t.src[before], t.dst[before]])))
+    rested = delays.rested[:, own]
+    long = late >= max(least, float(rested[np.isfinite(rested)].max(initial=0.0)))
+    return begun and long and moved < 1 - STEP_BORDER
 
 
 def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
@@ -186,31 +200,38 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     fit = rate_fit(comparison, during)
     nics = fit >= c.ALWAYS
     if nics.any():
-        nics &= strained(comparison, during, lost_rate(comparison, during))
+        rise = lost_rate(comparison, during)
+        # a single connection may take another path or carry other traffic
+        nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-    if mine[top] < (c.MIN_EXPLAINED if nics[top] else c.ALWAYS) or best.subject != "endpoint":
+    if mine[top] < c.MIN_EXPLAINED or best.subject != "endpoint":
         return []
-    if compared.mean() < c.MIN_EXPLAINED and not nics[top]:
-        return []  # lanes without peers allow no conclusion
-    if best.cause == "network" and len(comparison.slowed(best, during)) < 2:
-        return []  # a single connection may take another path or carry other traffic
-    one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
-    found = _verdict(view, comparison, mine, one, during)
-    if best.cause == "work" and (found.slowdown < 1 + 2 * c.WORTH or found.probability < c.ALWAYS):
-        return []
-    return [found]
+    found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
+    if best.cause == "network":
+        clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
+    else:
+        compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
+    return [found] if clear else []
 
 
 def _verdict(
-    view: View, comparison: Comparison, mine: Floats, one: SlowSpan, during: Mask, *, likely: Floats | None = None
+    view: View,
+    comparison: Comparison,
+    mine: Floats,
+    one: SlowSpan,
+    during: Mask,
+    *,
+    fit: Floats | None = None,
+    likely: Floats | None = None,
 ) -> Verdict:
     """Build the verdict on the likeliest candidate, with its probability and those of the others.
 
-    `mine` is what each of them explains; `likely` the same, increased by other evidence.
+    `mine` is what each of them explains; `likely` the same, increased by other evidence; `fit` is that of `rate_fit`, if it
+    counts.
     """
     likely = mine if likely is None else likely
     which, top = comparison.which, int(np.argmax(likely))
@@ -226,7 +247,7 @@ def _verdict(
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if best.cause == "network" and rate_fit(comparison, during)[top] >= c.ALWAYS:
+    if best.cause == "network" and fit is not None and fit[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
@@ -238,7 +259,7 @@ def _verdict(
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
-        tuple(share for _, _, share in others[:4]),
+        tuple(share for _, _, share in others[:4]), 0.0 if fit is None else float(fit.max()),
     )  # fmt: skip
 
 
@@ -249,7 +270,7 @@ def _pair(
 
     None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
-    both = _joined(one, other, comparison.always)
+    both = _joined(view, one, other, comparison.always)
     if both is None:
         return None
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
@@ -257,6 +278,8 @@ def _pair(
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
     mine, either = late[one.lanes].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
+    if during.sum() > 1 and shared >= c.ALWAYS * either:
+        tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
     decided = tied or (during.sum() > 1 and shared >= c.ALWAYS * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
@@ -264,6 +287,17 @@ def _pair(
     tables = tables_of([both], len(comparison.gone.moved))
     together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
     return both, BOTH if guilty is None else guilty, together
+
+
+def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
+    """Probability that the less likely end of the lanes between two candidates delayed them; 0 on the network."""
+    if one.cause == "network":
+        return 0.0
+    gone = comparison.gone
+    parts = [gone.sender[:, during].sum(axis=1), gone.receiver[:, during].sum(axis=1)]
+    ways = [np.intersect1d(a.sends, b.receives) for a, b in ((one, other), (other, one))]
+    mine, others = (sum(float(parts[i ^ k][way].sum()) for i, way in enumerate(ways)) for k in (0, 1))
+    return min(mine, others) / max(mine + others, 1.0)
 
 
 def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
@@ -285,19 +319,23 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(longest, c.ALWAYS))
 
 
-def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:
+def _joined(view: View, one: Candidate, other: Candidate, always: bool) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a switch and the only host behind it, whose lanes are the same. Not against peers (`always`): both may only have
-    another place than their peers.
+    So are a path and the only host behind its end, whose lanes are the same: the path then ends at the host. Not two ranks
+    against peers (`always`): both may only have another place than their peers.
     """
-    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
-        return replace(one, subject="link", ids=tuple(sorted((*one.ids, *other.ids))))
-    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
-    if always or one.cause != other.cause or not alike or one.subject not in ("endpoint", "host", "switch"):
+    if one.cause != other.cause:
         return None
-    ids = tuple(sorted((*one.ids, *other.ids)))
-    return Candidate(one.cause, "link", ids, np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives))
+    ids = {*one.ids, *other.ids}
+    if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
+        ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
+        return replace(one, subject="link", ids=tuple(sorted(ids)))
+    alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
+    if not alike or (always and one.cause == "work") or one.subject not in ("endpoint", "host", "switch"):
+        return None
+    sends, receives = np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives)
+    return Candidate(one.cause, "link", tuple(sorted(ids)), sends, receives)
 
 
 def _place(view: View, one: Candidate) -> tuple[str, ...]:

@@ -38,14 +38,14 @@ def guilty_twin(view: View, comparison: Comparison, one: Candidate, other: Candi
 def _more_active(comparison: Comparison, both: Ints, lanes: list[Ints], *, alone: bool) -> float:
     """Compare the octets that begin on two sets of `lanes` during the longest delay of the transfers `both`: −1, 0 or 1.
 
-    Only lanes of the same collective count. The wait begins with the usual own work before the transfer. 0 if the more active
-    lanes move most of all: data that nobody has to await, as in a receiver's buffers, show no work.
+    Only lanes of the same collective count. The wait begins in the step, with the usual own work before the transfer. 0 if the
+    more active lanes move most of all: data that nobody has to await, as in a receiver's buffers, show no work.
     """
     delays, t = comparison.delays, comparison.delays.transfers
     circle = delays.events.dependencies.circle
     last = both[np.argmax(np.nan_to_num(delays.new[0, both]))]
     until, waited = float(delays.at[0, last]), float(np.nan_to_num(delays.new[0, last]))
-    since = until - waited - float(delays.rested[:, last].min()) / 2
+    since = until - min(waited + float(delays.rested[:, last].min()) / 2, float(t.start[last]))
     inside = (delays.at[0] > since) & (delays.at[0] < until - SOON_OF_TRANSFER * waited)
     inside &= circle[t.lane] == circle[t.lane[last]]
     moved = np.bincount(t.lane[inside], t.octets[inside], len(t.lanes))

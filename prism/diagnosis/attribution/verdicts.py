@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, peers_known
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Mask
-from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate
 from prism.diagnosis.attribution.slow_steps import Verdict, verdicts
 from prism.diagnosis.switch_evidence.switch_losses import likeliest
-from prism.diagnosis.switch_evidence.switch_queues import Hop, queues, waiting
+from prism.diagnosis.switch_evidence.switch_queues import Hop, waiting
 from prism.findings.message_values import beside, duration, percent, rate, step_range, steps_take
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
@@ -58,7 +59,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    weak = one.slowdown < 1 + c.WORTH and rate_fit(one.comparison, one.during).max() < c.ALWAYS
+    weak = one.slowdown < 1 + c.WORTH and one.rate_fit < c.ALWAYS
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
@@ -98,7 +99,7 @@ def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
     return "host" if one.subject == "endpoint" and ids != one.ids else one.subject, ids
 
 
-def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dict[Hop, float]]:
+def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], Mapping[Hop, float]]:
     """Subject of a verdict on the network: the link or switch where packets queue, if one is between switches.
 
     Also the hops with queues and the delay at each, ns.
@@ -109,7 +110,7 @@ def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], dic
         return (who.subject, who.ids, {}) if lossiest is None else ("endpoint", (who.ids[lossiest],), {})
     if who.subject not in ("link", "switch"):
         return who.subject, who.ids, {}
-    queued = queues(view, one.start, one.stop)
+    queued = one.queued
     shared = set.intersection(*map(set, queued)) if queued else set()
     if not shared:
         return who.subject, who.ids, {}

@@ -4,14 +4,12 @@ STEP_BORDER = 0.1  # share of a step's octets: a job that ends stops within this
 MOST_SCORE = 999.0  # largest score in reports
 
 # Crash and hang. Shares of a step's octets.
-NOTHING_MOVED, ALL_MOVED, MOST_OCTETS = 0.005, 0.95, 0.9  # less is nothing; more is all; share of the octets that is enough
-CUT_SHORT, CUT_BARELY = 0.3, 0.1  # share that moved partly: enough alone; enough if a rank began the step afterwards
-AHEAD_OF_OTHERS = 3.0  # ratio to the median distance of the other closes at which one closed alone before
+NOTHING_MOVED, ALL_MOVED = 0.005, 0.95  # share of a step: less is nothing; more is all
+AHEAD_OF_OTHERS = 2.0  # ratio to the mean distance of the other closes at which one closed alone before
 USUAL_STEP = 1.5  # ratio to the usual duration: longer steps are no examples
 INCOMPLETE = 0.75  # below it the last step was interrupted
 EXAMPLES, COMPARED = 2, 9  # steps of usual duration: fewest, most
 LONGER, PENDING = 0.5, 1.0  # steps by which a silence is longer than usual: over, lasting; healthy silences reach 0.45
-EQUAL_SILENCES = 0.1  # difference of logarithms: silences of equal length are a habit, e.g. a checkpoint
 RESTARTS = 4  # usual steps: after so long a silence over RDMA the job is gone; timeouts of collectives are longer than a step
 MOST_STEPS = 0.8  # share of the compared steps: a habit
 

@@ -85,6 +85,40 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
     return Due(lanes[known], weight[known], alive)
 
 
+def usual_steps(view: View) -> Ints:
+    """Steps of usual duration."""
+    return np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
+
+
+def near(calm: Ints, step: int) -> Ints:
+    """The steps of usual duration next to a step, without itself."""
+    other = calm[calm != step]
+    return np.sort(other[np.argsort(np.abs(other - step), kind="stable")][: c.COMPARED])
+
+
+def progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
+    """Share of its usual octets per step that each rank had sent when the job fell silent, and that it sent afterwards."""
+    flows, n = view.flows, len(view.job.endpoints)
+    rank = np.full(len(flows.endpoints), -1)
+    rank[view.codes] = np.arange(n)
+    rows = np.flatnonzero(~flows.control() & (rank[flows.src] >= 0))
+    src, start = rank[flows.src[rows]], flows.sent_ns[rows]
+    source = rank[np.array([edge.src for edge in view.edges.values()])]
+    usual = np.maximum(np.bincount(source, np.median(view.volumes[:, like], axis=1), n), 1.0)
+    before = (start > one.since[src]) & (start <= one.start)
+    begun = np.bincount(src[before], flows.octets[rows][before], n) / usual
+    if not one.over or one.gone:
+        return begun, np.maximum(1 - begun, 0.0)
+    after = (start >= one.end) & (start <= one.until[src])
+    return begun, np.bincount(src[after], flows.octets[rows][after], n) / usual
+
+
+def broken(view: View) -> bool:
+    """Whether the last step is incomplete: a rank that falls silent within a step seems to have ended it."""
+    moved = view.volumes.sum(axis=0)
+    return len(moved) > 1 and float(moved[-1]) < c.INCOMPLETE * float(np.median(moved))
+
+
 def own_steps(view: View) -> list[Ints]:
     """Steps of each rank; those of the whole job for a rank with fewer steps."""
     shared = np.stack([view.begins, view.ends], axis=1)

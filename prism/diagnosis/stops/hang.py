@@ -8,43 +8,45 @@ import numpy as np
 
 from collectors.columns.record import UDP
 from prism.diagnosis.stops import constants as c
-from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps
+from prism.diagnosis.stops.due_operations import (
+    Due,
+    Stop,
+    broken,
+    due_operations,
+    explained,
+    near,
+    own_steps,
+    progress,
+    usual_steps,
+)
 from prism.findings.message_values import duration, step_range
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.connection_renewals import connections, renewals
-from prism.loops.arrays.intervals import Ints, union
+from prism.loops.arrays.intervals import union
 from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity, SubjectType
 
 
-def hang(
-    view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES, alike: float = c.EQUAL_SILENCES
-) -> list[Finding]:
+def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES) -> list[Finding]:
     """Detect silences of the whole job within a step, and the rank that was due to continue.
 
     Over, or lasting, a silence is `longer` than usual by these shares of a step. If nobody had begun the step, or nobody has
-    anything left of it, nobody was due: it is a pause, for example an evaluation. Silences of equal length (`alike`, in
-    logarithms) are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is
-    information. If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that
-    is silent for several steps. Needs `least` steps of usual duration.
+    anything left of it, nobody was due: it is a pause, for example an evaluation. Silences at the same place of several steps
+    are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is information.
+    If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that is silent for
+    several steps. Needs `least` steps of usual duration.
     """
-    calm = np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
+    calm = usual_steps(view)
     if len(calm) < least or len(view.edges) < 2:
         return []
-    stops = list(_stops(view, *longer))
-    lengths = np.log([one.end - one.start for one in stops])
-    single = [
-        one for one, length in zip(stops, lengths, strict=True) if np.count_nonzero(np.abs(lengths - length) <= alike) < 2
-    ]
+    halted = [(one, like, *progress(view, one, like)) for one in stops(view, *longer) for like in [near(calm, one.step)]]
+    places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
-    for one in single:
-        near = calm[calm != one.step]
-        near = np.sort(near[np.argsort(np.abs(near - one.step), kind="stable")][: c.COMPARED])
-        sent, rest = _progress(view, one, near)
-        begun, moved = sent > c.NOTHING_MOVED, float(np.mean(sent))
-        if not begun.any() or not (rest > c.NOTHING_MOVED).any():
+    for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
+        begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
+        if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1 or not begun.any() or not (rest > c.NOTHING_MOVED).any():
             continue
-        found = due_operations(view, one, near)
+        found = due_operations(view, one, like)
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
         guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER else guilty  # the job may have ended
@@ -54,24 +56,7 @@ def hang(
     return out
 
 
-def _progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
-    """Share of its usual octets per step that each rank had sent when the job fell silent, and that it sent afterwards."""
-    flows, n = view.flows, len(view.job.endpoints)
-    rank = np.full(len(flows.endpoints), -1)
-    rank[view.codes] = np.arange(n)
-    rows = np.flatnonzero(~flows.control() & (rank[flows.src] >= 0))
-    src, start = rank[flows.src[rows]], flows.sent_ns[rows]
-    source = rank[np.array([edge.src for edge in view.edges.values()])]
-    usual = np.maximum(np.bincount(source, np.median(view.volumes[:, like], axis=1), n), 1.0)
-    before = (start > one.since[src]) & (start <= one.start)
-    begun = np.bincount(src[before], flows.octets[rows][before], n) / usual
-    if not one.over or one.gone:
-        return begun, np.maximum(1 - begun, 0.0)
-    after = (start >= one.end) & (start <= one.until[src])
-    return begun, np.bincount(src[after], flows.octets[rows][after], n) / usual
-
-
-def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
+def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     """Silences of the payload that are longer than usual; the last one ends with the records of all jobs."""
     flows = view.flows
     rows = np.flatnonzero(~flows.control())
@@ -87,7 +72,7 @@ def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     closed = flows.start_ns[closings(flows)]
     rdma = bool((flows.protocol[rows] == UDP).all())
     steps = own_steps(view)
-    most_steps = len(view.ends) - _broken(view)
+    most_steps = len(view.ends) - broken(view)
     for i in silent.tolist():
         over, start, stop = i + 1 < len(end), int(end[i]), int(after[i])
         step = min(int(np.searchsorted(own[:, 1], start)) for own in steps)
@@ -99,12 +84,6 @@ def _stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
         until = np.array([own[step, 1] if step < len(own) else np.iinfo(np.int64).max for own in steps])
         gone = bool(anew[i]) if over else rdma and stop - start >= c.RESTARTS * view.period
         yield Stop(start, stop, over, gone, step, since, until)
-
-
-def _broken(view: View) -> bool:
-    """Whether the last step is incomplete: a rank that falls silent within a step seems to have ended it."""
-    moved = view.volumes.sum(axis=0)
-    return len(moved) > 1 and float(moved[-1]) < c.INCOMPLETE * float(np.median(moved))
 
 
 def _guilty(view: View, found: Due, ranks: Floats, hosts: Floats) -> list[int]:

@@ -1,12 +1,11 @@
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from collectors.columns.record import FIN, SYN
-from prism.diagnosis.stops.crash import Left, _ahead, _alike, _by_rank, _had_ended, _through, crash
+from prism.diagnosis.stops.crash import crash
 from prism.model import Severity
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -126,16 +125,6 @@ def test_who_answers_a_closing_has_not_left_himself():
     assert "150" in one.message
 
 
-def test_who_had_moved_all_of_its_step_did_not_cut_it_short():
-    """The others may only end their last step later."""
-    view = seen(training(dp=4, pp=2, wire=Wire(tcp=True)).flows())
-    last = len(view.ends) - 1
-    for rank in range(8):
-        end = int(view.timeline.steps[rank][last, 1])
-        assert _had_ended(view, last, Left(view.code[address(rank)], end, {}, gone=True))
-        assert not _had_ended(view, last, Left(view.code[address(rank)], end - 20 * MS, {}, gone=True))
-
-
 @pytest.mark.parametrize("itself", [False, True])
 def test_others_may_go_on_for_a_while_without_who_went_away(itself):
     """The others continue until they need missing data; a capture may end before. A rank that still sends has not left."""
@@ -146,58 +135,3 @@ def test_others_may_go_on_for_a_while_without_who_went_away(itself):
     for rank in (4, 5, 6, *((2,) if itself else ())):
         wire.send(rank, rank + 1, 5_000_000, last + 30 * MS)
     assert named(crash(seen(wire.flows(), placed(8)))) == ([] if itself else [(address(2),)])
-
-
-def test_what_varies_from_step_to_step_may_differ_in_a_part_of_one():
-    """Expert edges vary; the other edges, with nine tenths of the octets, move equal volumes in each step."""
-    steps = np.tile([[80.0], [90.0], [10.0]], (1, 9))
-    varied = steps * np.array([[1.0], [1.0], [0.0]]) + np.array([[0.0], [0.0], [1.0]]) * [8, 12, 9, 10, 11, 10, 7, 13, 10]
-    shares = np.array([0.2, 0.2, 0.25])
-    assert _alike(shares, varied, 0.005)
-    assert _alike(shares, steps, 0.005)  # next to nothing differs
-    assert not _alike(np.array([0.2, 0.25, 0.2]), steps, 0.005)
-    assert not _alike(np.array([0.2, 0.25, 0.2]), varied, 0.005)
-    assert not _alike(shares[:0], steps[:0], 0.005)
-    assert not _alike(np.array([0.0, 0.0, 0.4]), steps, 0.005)  # nothing was reduced yet
-
-
-def test_rings_both_ways_may_have_moved_different_shares_between_two_collectives():
-    """Half of the parameters were gathered in one direction, and nothing was reduced in the other yet."""
-    view = seen(training(dp=4, wire=Wire(tcp=True)).flows())
-    keys = sorted(view.edges)
-    shares = np.array([0.6 if (b - a) % 4 == 1 else 0.0 for a, b, *_ in keys])
-    moved = view.per_steps(keys, view.flows.octets)
-    own, volumes = _by_rank(keys, shares, moved)
-    assert (own.shape, volumes.shape) == ((4,), (4, len(view.ends) - 1))
-    assert _alike(own, volumes, 0.005)
-    shares[0] = 0.9 - shares[0]
-    assert not _alike(*_by_rank(keys, shares, moved), 0.005)
-
-
-@pytest.mark.parametrize(
-    ("other", "reduced", "share"),
-    [((0.0, 0.0), 0.0, 0.5), ((1.0, 0.0), 0.0, 0.0), ((1.0, 1.0), 0.0, 0.0), ((0.0, 0.0), 0.3, 0.0)],
-)
-def test_a_step_that_one_replica_went_through_and_another_did_not_begin_was_cut_short(other, reduced, share):
-    shares = {(0, 1): 1.0, (1, 0): 1.0, (2, 3): other[0], (3, 2): other[1], (0, 2): reduced, (2, 0): reduced}
-    view = SimpleNamespace(kinds={pair: "pp" if abs(pair[0] - pair[1]) == 1 else "dp" for pair in shares})
-    assert _through(view, shares, 0.005, 0.95) == share
-
-
-@pytest.mark.parametrize(("other", "sent", "expected"), [(60, 0, True), (160, 0, False), (60, 900, False)])
-def test_who_had_ended_a_step_that_others_were_in_may_have_ended_its_last(other, sent, expected):
-    """Steps last 100; the first rank leaves 20 after its second step; `other` is the end of the other rank's last step."""
-    edge = SimpleNamespace(start=np.array([10, 110, 210]), octets=np.array([1000, 1000, sent]))
-    steps = [np.array([[0, 100], [100, end]]) for end in (200, other)]
-    view = SimpleNamespace(
-        job=SimpleNamespace(endpoints=("a", "b")),
-        code={"a": 0, "b": 1},
-        timeline=SimpleNamespace(steps=steps),
-        ends=np.array([100, 200]),
-        begins=np.array([0, 100]),
-        edges={(0, 1): edge},
-        flows=SimpleNamespace(octets=None),
-        per_step=lambda *_: np.array([1000.0, 1000.0]),
-        period=100,
-    )
-    assert _ahead(view, 2, Left(0, 220, {1: 230}, gone=True)) is expected

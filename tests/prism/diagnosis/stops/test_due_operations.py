@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps
-from prism.diagnosis.stops.hang import _guilty, _progress
+from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps, progress
+from prism.diagnosis.stops.hang import _guilty
 from tests.prism.faults import RANK, RANKS, case
 
 
@@ -34,10 +34,10 @@ def test_due_operations_have_the_rank_that_stopped_at_one_end(over, tcp):
 
 def test_progress_is_what_each_rank_had_sent_and_sent_afterwards():
     view = case("hang")
-    begun, rest = _progress(view, stop_of(view), np.arange(1, 6))
+    begun, rest = progress(view, stop_of(view), np.arange(1, 6))
     assert begun + rest == pytest.approx(np.ones(RANKS), abs=0.01)
     assert begun[RANK] == 0
-    begun, rest = _progress(view, stop_of(view, over=False), np.arange(1, 6))
+    begun, rest = progress(view, stop_of(view, over=False), np.arange(1, 6))
     assert rest == pytest.approx(1 - begun)
 
 
