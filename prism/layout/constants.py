@@ -124,6 +124,8 @@ WEIGHTS = {
     "uses_tied": -0.95,
     "related_sizes": -1.18,  # messages of an inner dimension are a simple ratio of those that reduce gradients
     "other_algorithm": -1.05,  # a library that reduces in rings in one group and all with all in another
+    "foretold": 2.0,  # share of the octets of gradients between pairs that an algorithm foretells for the groups
+    "foretold_shards": 1.5,  # the same of shards and their replicas, beyond that
     "halving": 2.41,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "in_levels": -2.58,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
     "stages_in_host": -2.18,
@@ -147,6 +149,7 @@ SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST = 8  # ranks
 SEVERAL_SIZES = 0.01  # share of the octets of gradients of another size, from which on they are a collective of their own
+AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 NOT_OPEN = 0.01  # share of the octets in open rings below which no ring needs silent members

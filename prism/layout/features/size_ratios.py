@@ -45,19 +45,18 @@ def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
 
 
 def mixed(reducing: Sequence[Family]) -> bool:
-    """Check whether gradients are reduced in two sizes that are no simple ratio: those of experts, and the others.
+    """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and the others.
 
-    Rounds of one collective have simple ratios. The buckets of one model have one size, or many. If the largest size is a power
-    of two, messages may be cut there, and a smaller size may be the rest of one.
+    Rounds of one collective have simple ratios. Embeddings, and the rest of a cut message, are sent less often than the others.
     """
-    volumes: dict[float, float] = {}  # by a size of each class
-    sizes = [pair for family in reducing for pair in family.equal_sizes.items()]
-    if np.log2(max((size for size, _ in sizes), default=1)) % 1 == 0:
-        return False
-    for size, volume in sizes:
+    volumes: dict[float, float] = {}  # by the first size of each class
+    largest: dict[float, float] = {}
+    for size, volume in (pair for family in reducing for pair in family.equal_sizes.items()):
         own = next((known for known in volumes if _simple(max(known, size) / min(known, size))), size)
         volumes[own] = volumes.get(own, 0.0) + volume
-    return sum(volume > c.SEVERAL_SIZES * sum(volumes.values()) for volume in volumes.values()) == 2
+        largest[own] = max(largest.get(own, 0.0), size)
+    times = [volumes[own] / largest[own] for own in volumes if volumes[own] > c.SEVERAL_SIZES * sum(volumes.values())]
+    return len(times) == 2 and max(times) < c.AS_OFTEN * min(times)
 
 
 def _simple(ratio: float) -> bool:

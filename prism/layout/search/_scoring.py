@@ -15,6 +15,7 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, imbalance, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
+from prism.layout.features.foretold_edges import Exchanged, ranked, shards
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
@@ -312,6 +313,9 @@ class Scored:
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
             yield "stages_in_host", stages > 1
+            share, more = self.division.known(self._foretold, "foretold", self._of("dp"), self._of("edp"), id(self.plane))
+            yield "foretold", share
+            yield "foretold_shards", max(more, 0.0)
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, endpoints)
         yield "scattered", self.scattered
@@ -322,6 +326,19 @@ class Scored:
         yield "tensor_across", tp > tensor
         yield "wide_tensor", tp > c.USUAL_HOST
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+
+    def _foretold(self) -> tuple[float, float]:
+        """Share of the octets of gradients between pairs that an algorithm foretells for the groups of the plane; the same for
+        shards of the plane and their replicas, less that.
+        """
+        reduced = [self.found[i] for i in self._of("dp", "edp")]
+        if not reduced:
+            return 0.0, 0.0
+        parts = [self.plane] + ([self._joined(("edp",), self._going_on("edp"))] if "edp" in self.kinds else [])
+        groups = [ranked([sorted(own) for _, own in self.division.sets("dp", part)] or [[0]]) for part in parts]
+        exchanged = Exchanged(reduced, self.placing.hosts)
+        share = exchanged.foretold(groups)
+        return share, max((exchanged.foretold(both) - share for both in shards(groups[0]) if share < 1), default=0.0)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""

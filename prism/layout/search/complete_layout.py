@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
+from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.search.placement import Cut, Placing
 
 Members = frozenset[int]
@@ -52,8 +53,14 @@ class Hypothesis:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0})
             if self.layout["ep"] == 1:
-                own = [("dp", frozenset(part)) for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
-                yield self._with({"ep": size}, own, {"unseen_experts": 1.0, "mixed_gradients": 0.0})
+                same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
+                own = [("dp", frozenset(part)) for part in same]
+                features = {"unseen_experts": 1.0, "mixed_gradients": 0.0}
+                if self.features.get("foretold", 1.0) < 1 and same:
+                    reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
+                    orders = ranked([*map(sorted, same)]), ranked([*map(sorted, planes)])
+                    features["foretold"] = Exchanged(reduced, hosts).foretold(orders) if reduced else 0.0
+                yield self._with({"ep": size}, own, features)
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
 
