@@ -58,14 +58,14 @@ def table(case: Case, origin: str) -> Table | None:
     found += [other for one in found[:EXPANDED] for other in one.hidden()]
     best: dict[tuple[object, ...], Hypothesis] = {}
     for one in sorted(found, key=lambda one: -one.score):
-        best.setdefault((*one.layout.items(), one.groups, one.members), one)
+        best.setdefault((*one.layout.items(), one.groups), one)
     if not best:
         return None
-    number = {key: i for i, key in enumerate(dict.fromkeys((*one.layout.items(), one.members) for one in best.values()))}
+    number = {key: i for i, key in enumerate(dict.fromkeys(tuple(one.layout.items()) for one in best.values()))}
     return Table(
         origin,
         np.array([[one.features.get(name, 0.0) for name in NAMES] for one in best.values()]),
-        np.array([number[*one.layout.items(), one.members] for one in best.values()]),
+        np.array([number[tuple(one.layout.items())] for one in best.values()]),
         np.array([all(one.layout.get(kind, 1) == size for kind, size in case.layout.items()) for one in best.values()]),
     )
 

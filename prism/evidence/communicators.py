@@ -7,7 +7,7 @@ collectives separate. The pairs of a pipeline carry equal volumes, too.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
@@ -63,12 +63,6 @@ class Communicator:
         """Return the fewest pairs that connect all members, int64[n, 2]. Use them where only connectivity matters."""
         own = np.sort(np.fromiter(self.members, np.int64, len(self.members)))
         return np.stack([own[:-1], own[1:]], axis=1)
-
-    def counts(self) -> Iterator[tuple[int, float]]:
-        """Yield messages per step and octets of each stream, if most steps have the same number of messages."""
-        for stream, rhythm in zip(self.streams, self.rhythms, strict=True):
-            if stream.equal and rhythm.sure and rhythm.messages >= 1:
-                yield round(rhythm.messages), stream.volume
 
     @cached_property
     def sizes(self) -> float:

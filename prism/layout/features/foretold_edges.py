@@ -1,12 +1,12 @@
 """Foretell which members of a group exchange messages in common algorithms, and compare that with the pairs that do.
 
-Algorithms take members in order of rank. Where the number of members is no power of two, or hosts hide part of a ring, the pairs
-between hosts tell which members form a group.
+Algorithms take members in order of rank. Where the number of members is no power of two, or hosts hide part of a ring, the
+pairs between hosts tell which members form a group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,49 +18,43 @@ Ints = NDArray[np.int64]
 
 
 class Exchanged:
-    """The pairs of members that exchange gradients, and the octets of each."""
+    """The pairs of members that exchange messages of some families, and the share of each in the octets of its family."""
 
-    def __init__(self, reduced: Sequence[Family], hosts: Ints) -> None:
+    def __init__(self, found: Sequence[Family], hosts: Ints) -> None:
         self.hosts = hosts
-        ends = np.concatenate([family.ends for family in reduced])
+        ends = np.concatenate([family.ends for family in found])
         self.codes, place = np.unique(np.sort(ends, axis=1) @ [len(hosts), 1], return_inverse=True)
-        octets = np.concatenate([family.weights for family in reduced])
-        self.shares = np.bincount(place, octets) / octets.sum()
+        inside = len(hosts) * (int(np.bincount(hosts).max()) - 1) // 2
+        self.most = len(self.codes) + inside  # pairs that may exchange messages, those inside hosts included
+        self.shares = np.bincount(place, np.concatenate([family.weights / family.weights.sum() for family in found]))
 
-    def foretold(self, orders: Iterable[Ints]) -> float:
-        """Share of the octets between pairs that an algorithm foretells whose pairs all exchange messages.
+    def unforeseen(self, orders: Iterable[Ints]) -> float:
+        """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
         `orders`: members of groups of one size in order of rank, int64[groups, members]; several partitions.
         """
         known = np.zeros(len(self.codes), np.bool_)
         for order in orders:
-            for one, other in pairings(order.shape[1]):
+            every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
+            for one, other in (*pairings(order.shape[1]), *every):
                 a, b = order[:, one].ravel(), order[:, other].ravel()
                 apart = self.hosts[a] != self.hosts[b]
                 pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[apart]
                 at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
                 if np.array_equal(self.codes[at], pairs):
                     known[at] = True
-        return float(self.shares[known].sum())
-
-
-def shards(order: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Divide groups into shards of neighbours and their replicas, int64[groups, members] each."""
-    for size in range(2, order.shape[1] // 2 + 1):
-        if order.shape[1] % size == 0:
-            parts = order.reshape(len(order), -1, size)
-            yield parts.reshape(-1, size), parts.transpose(0, 2, 1).reshape(-1, order.shape[1] // size)
+        return float(self.shares[~known].sum())
 
 
 def ranked(groups: Sequence[Sequence[int]]) -> Ints:
-    """Members of groups in order, int64[groups, members]; empty if sizes differ."""
+    """Members of groups in order, int64[groups, members]; empty if there are none, or if sizes differ."""
     size = len(groups[0]) if len(set(map(len, groups))) == 1 else 0
     return np.array([list(group)[:size] for group in groups], np.int64).reshape(-1, max(size, 1))
 
 
 @lru_cache
 def pairings(members: int) -> tuple[tuple[Ints, Ints], ...]:
-    """Pairs of places in a group that exchange messages: in a ring, by Bruck, all with all, and by halving.
+    """Pairs of places in a group that exchange messages: in a ring, by Bruck, and by halving.
 
     Halving takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or
     with one of the first.
@@ -75,8 +69,12 @@ def pairings(members: int) -> tuple[tuple[Ints, Ints], ...]:
         goes_on = np.concatenate([places[first:merged:2], places[merged:]])
         cubes.append(_cube(goes_on, places[:merged:2], places[1:merged:2]))
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
-    every = np.triu_indices(members, 1)
-    return (near[0], bruck, every, *cubes[: 3 if merged else 1])
+    return (near[0], bruck, *cubes[: 3 if merged else 1])
+
+
+@lru_cache
+def _every(members: int) -> tuple[Ints, Ints]:
+    return np.triu_indices(members, 1)
 
 
 def _cube(goes_on: Ints, one: Ints, other: Ints) -> tuple[Ints, Ints]:

@@ -1,29 +1,11 @@
-"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios; a library usually
-reduces all groups by one algorithm.
-"""
+"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from prism.evidence.families import Family
 from prism.layout import constants as c
-from prism.layout.constants import Kind
-
-
-def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
-    """Check whether messages of an inner dimension are a simple ratio of those that reduce gradients.
-
-    Activations and gradients rarely are.
-    """
-    return any(
-        _simple(max(one.size, other.size) / min(one.size, other.size))
-        for one in inner
-        for other in reducing
-        if one[0].equal and other[0].equal
-    )
 
 
 def may_halve(family: Family, hosts: int) -> bool:
@@ -32,20 +14,8 @@ def may_halve(family: Family, hosts: int) -> bool:
     return form in ("two cube", "two path") or (form, hosts) in (("two pair", 2), ("two cycle", c.SQUARE))
 
 
-def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
-    """Check whether some groups reduce all with all while others reduce in rings or by halving.
-
-    The same groups may do both, if a library gathers in one way and reduces in another.
-    """
-    direct, others = set[frozenset[int]](), set[frozenset[int]]()
-    for family, kind in zip(found, kinds, strict=True):
-        if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
-            (direct if family[0].form == "two clique" else others).update(family.groups)
-    return bool(others) and (bool(direct - others) or bool(direct and others - direct))
-
-
 def mixed(reducing: Sequence[Family]) -> bool:
-    """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and the others.
+    """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and others.
 
     Rounds of one collective have simple ratios. Embeddings, and the rest of a cut message, are sent less often than the others.
     """

@@ -20,7 +20,6 @@ class Hypothesis:
 
     layout: Mapping[str, int]
     groups: tuple[tuple[Kind, Members], ...]
-    members: Members
     placing: Placing
     kinds: tuple[Kind, ...]
     families: Sequence[Family]
@@ -56,10 +55,11 @@ class Hypothesis:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("dp", frozenset(part)) for part in same]
                 features = {"unseen_experts": 1.0, "mixed_gradients": 0.0}
-                if self.features.get("foretold", 1.0) < 1 and same:
-                    reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
-                    orders = ranked([*map(sorted, same)]), ranked([*map(sorted, planes)])
-                    features["foretold"] = Exchanged(reduced, hosts).foretold(orders) if reduced else 0.0
+                reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
+                if self.features.get("unforeseen") and same and reduced:
+                    exchanged, whole = Exchanged(reduced, hosts), ranked(planes)
+                    more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
+                    features["unforeseen"] = self.features["unforeseen"] - more
                 yield self._with({"ep": size}, own, features)
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
