@@ -93,42 +93,37 @@ PIPELINES = 2  # hand-over families of a job at most: activations and gradients 
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
-    "fit": 1.7,  # log-likelihoods of the kinds of the families
-    "lockstep": 0.85,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "together": 1.23,  # the same, of which pairs start together
-    "twins_closer": 1.51,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
-    "uneven": -4.55,  # share of members in groups of an unusual size, or in two groups that share another member
-    "unjoined": -8,  # share of members in groups of several hosts that no traffic joins
-    "misplaced": -5.97,  # share of octets between members at different places of the host's division
-    "product": -14.0,  # |ln(product of the dimensions / members)|; e^-6: one in 400
-    "not_nested": -6.33,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "wide_context": -5.14,  # per doubling beyond the ranks of a usual host
-    "context_fills": -7.24,  # context parallel over the whole plane: no data parallel replicas
-    "context_alone": -6.95,  # context parallel without a reduction of its own
+    "fit": 1.47,  # log-likelihoods of the kinds of the families
+    "lockstep": 0.72,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "together": 1.59,  # the same, of which pairs start together
+    "twins_closer": 1.41,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
+    "uneven": -7.05,  # share of members in groups of an unusual size, or in two groups that share another member
+    "unjoined": -8.76,  # share of members in groups of several hosts that no traffic joins
+    "misplaced": -7.23,  # share of octets between members at different places of the host's division
+    "product": -20.9,  # |ln(product of the dimensions / members)|; e^-6: one in 400
+    "not_nested": -8.38,  # an inner dimension that does not divide the plane; two pipelines that close cycles
+    "context_alone": -7.41,  # context parallel without a reduction of its own
     # Features of unusual layouts.
-    "uses_tp": -1.15,
-    "uses_cp": -1.58,
-    "uses_ep": -2.41,
-    "uses_edp": -0.52,
-    "unforeseen": -2.5,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "halving": 2.41,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "in_levels": -2.58,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
-    "stages_in_host": -2.18,
-    "no_tensor": -0.58,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
-    "part_of_host": -1.82,  # tensor parallel over a part of a host
-    "no_replicas": -5.81,
-    "hidden_context": -3.44,  # context parallel that stays inside hosts
-    "hidden_experts": -1.36,  # an exchange of experts that stays inside hosts
-    "unseen_experts": -4.7,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
-    "mixed_gradients": -6.0,  # gradients of two sizes, but no experts
-    "inner_apart": -1.99,  # members of one host in the same plane but not in the same inner group, which leaves the host
+    "uses_tp": -2.62,
+    "uses_cp": -3.02,
+    "uses_ep": -1.77,
+    "uses_edp": -1.52,
+    "unforeseen": -2.0,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
+    "halving": 2.54,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "in_levels": -1.5,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
+    "stages_in_host": -1.86,
+    "no_tensor": -0.87,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "part_of_host": -1.83,  # tensor parallel over a part of a host
+    "no_replicas": -7.13,
+    "hidden_context": -3.49,  # context parallel that stays inside hosts
+    "unseen_experts": -4.31,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
+    "mixed_gradients": -7.84,  # gradients of two sizes, but no experts
     "hints": 1.0,  # log-odds of the operator's hints
 }
-# Ratios of the rounds of one collective, and of shards to replicas; relative tolerance: headers, rounding.
-SIMPLE_RATIOS, SAME_RATIO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), 0.005
+SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 USUAL_HOST = 8  # ranks
-SEVERAL_SIZES = 0.01  # share of the octets of gradients of another size, from which on they are a collective of their own
+AT_ONCE = 0.1  # durations of a message from its end to its rest, at most; experts' gradients follow others after 0.16 or more
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from prism.evidence.families import Family
+from prism.evidence.streams import Stream
 from prism.layout import constants as c
 
 
@@ -17,17 +21,38 @@ def may_halve(family: Family, hosts: int) -> bool:
 def mixed(reducing: Sequence[Family]) -> bool:
     """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and others.
 
-    Rounds of one collective have simple ratios. Embeddings, and the rest of a cut message, are sent less often than the others.
+    Rounds of one collective have simple ratios. Embeddings are reduced less often than layers. The rest of a message that is
+    cut follows the others at once.
     """
-    volumes: dict[float, float] = {}  # by the first size of each class
-    largest: dict[float, float] = {}
-    for size, volume in (pair for family in reducing for pair in family.equal_sizes.items()):
-        own = next((known for known in volumes if _simple(max(known, size) / min(known, size))), size)
-        volumes[own] = volumes.get(own, 0.0) + volume
-        largest[own] = max(largest.get(own, 0.0), size)
-    times = [volumes[own] / largest[own] for own in volumes if volumes[own] > c.SEVERAL_SIZES * sum(volumes.values())]
-    return len(times) == 2 and max(times) < c.AS_OFTEN * min(times)
+    classes: dict[float, list[Stream]] = defaultdict(list)  # by the first size of each
+    for stream in (s for family in reducing for one in family for s in one.streams if s.equal):
+        classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
+    moved = [sum(s.volume for s in own) for own in classes.values()]
+    two = [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
+    often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
+    return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
 
 
-def _simple(ratio: float) -> bool:
-    return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio and round(ratio) in c.SIMPLE_RATIOS
+def _whole(one: float, other: float) -> bool:
+    ratio = max(one, other) / min(one, other)
+    return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio
+
+
+def _gap(first: Sequence[Stream], then: Sequence[Stream]) -> float:
+    """Median time from the end of a message to the next one of the others between the same members, in durations."""
+    gaps = [np.array([np.inf])]
+    firsts, others = (_by_pair(own) for own in (first, then))
+    for pair in firsts.keys() & others.keys():
+        start, end = (np.concatenate([getattr(s, side) for s in firsts[pair]]) for side in ("start", "end"))
+        later, order = np.concatenate([s.start for s in others[pair]]), np.argsort(start)
+        before = np.searchsorted(start[order], later, "right") - 1
+        last = order[before[before >= 0]]
+        gaps.append((later[before >= 0] - end[last]) / np.maximum(end[last] - start[last], 1))
+    return float(np.median(np.concatenate(gaps)))
+
+
+def _by_pair(streams: Sequence[Stream]) -> dict[tuple[int, int], list[Stream]]:
+    out: dict[tuple[int, int], list[Stream]] = defaultdict(list)
+    for stream in streams:
+        out[stream.pair].append(stream)
+    return out

@@ -220,17 +220,14 @@ class Scored:
                 sub[kind] = size
                 add["uneven"] += uneven
                 add["not_nested"] += dp % size > 0
-                add["inner_apart"] += kind == "cp" and self.placing.cut[1] > 1 and not self._going_on(kind)
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._joined(("edp",), self._going_on("edp"))
             cells = self.division.neighbours(self.plane, sub["ep"]) * self.n + reduced
             add["uneven"] += 1 - len(np.unique(cells)) / self.n + (sub["ep"] < 2)
-            add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
-        add["wide_context"] = max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0)
+            add["not_nested"] = self.placing.cut[1] % sub["ep"] > 0
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
-        add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
 
     def _exchanges(self, experts: int) -> bool:
@@ -271,9 +268,10 @@ class Scored:
                 out += self.division.known(partial(self._left, own, parts), "left", own, *map(id, parts))
         return out
 
-    def _left(self, places: Sequence[int], parts: Sequence[Parts]) -> float:
+    def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
-        return Exchanged([self.found[i] for i in places], self.placing.hosts).unforeseen(orders)
+        exchanged = self.division.known(lambda: Exchanged([self.found[i] for i in places], self.placing.hosts), "pairs", places)
+        return exchanged.unforeseen(orders)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
