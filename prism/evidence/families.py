@@ -42,16 +42,6 @@ class Family(tuple[Communicator, ...]):
         return any(one.opened for one in self)
 
     @cached_property
-    def equal_sizes(self) -> dict[float, float]:
-        """Octets of the streams of equal messages, by message size."""
-        out: dict[float, float] = defaultdict(float)
-        for one in self:
-            for s in one.streams:
-                if s.equal:
-                    out[s.size] += s.volume
-        return out
-
-    @cached_property
     def edges(self) -> dict[Pair, float]:
         """Octets by directed pair."""
         out: dict[Pair, float] = defaultdict(float)

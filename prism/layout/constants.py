@@ -105,6 +105,7 @@ WEIGHTS = {
     "context_alone": -7.41,  # context parallel without a reduction of its own
     # Features of unusual layouts.
     "uses_tp": -2.62,
+    "uses_tied": -0.95,
     "uses_cp": -3.02,
     "uses_ep": -1.77,
     "uses_edp": -1.52,
@@ -143,11 +144,9 @@ PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 
 # Probabilities that are reported.
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds
-# Factor on the log-odds: the weights were fitted to the jobs of other draws. Of three draws of 158 jobs, 45 of 45 answers at
-# 0.9 or more are right with it, 61 of 65 without.
-TEMPER = 0.85
-UNCOUNTED = 0.75  # highest confidence where messages cannot be counted: 15 of 22 layouts of such records are right
-RANKS_MISSING = 0.75  # highest confidence where hosts have unequal numbers of ranks, although they have GPUs for more
+# Highest confidence where messages cannot be counted, or hosts have unequal numbers of ranks although they have GPUs for more:
+# 15 of 22 layouts of records that cannot be counted are right.
+INCOMPLETE = 0.75
 # Highest confidence without hosts, because experts and context may move inside them: 42 of 44 layouts that were said with 0.9
 # or more are right; 0.86 is the lower bound of that share at 95 % (Wilson).
 HOSTS_UNKNOWN = 0.86

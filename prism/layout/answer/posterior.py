@@ -51,7 +51,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden())])
     if not ranked:
         return []
-    odds = np.exp([c.TEMPER * (one.score - ranked[0].score) for one in ranked])
+    odds = np.exp([one.score - ranked[0].score for one in ranked])
     merged: dict[tuple[object, ...], list[float]] = {}
     first: dict[tuple[object, ...], Hypothesis] = {}
     for one, weight in zip(ranked, (odds / odds.sum()).tolist(), strict=True):

@@ -36,7 +36,8 @@ class Exchanged:
         known = np.zeros(len(self.codes), np.bool_)
         for order in orders:
             every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
-            for one, other in (*pairings(order.shape[1]), *every):
+            near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
+            for one, other in (*pairings(order.shape[1], int(near)), *every):
                 a, b = order[:, one].ravel(), order[:, other].ravel()
                 apart = self.hosts[a] != self.hosts[b]
                 pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[apart]
@@ -53,15 +54,15 @@ def ranked(groups: Sequence[Sequence[int]]) -> Ints:
 
 
 @lru_cache
-def pairings(members: int) -> tuple[tuple[Ints, Ints], ...]:
+def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
     """Pairs of places in a group that exchange messages: in a ring, by Bruck, and by halving.
 
-    Halving takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or
-    with one of the first.
+    Several rings leave a host of `near` members at one each, and enter the next at the same place. Halving takes a power of
+    two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with one of the first.
     """
     places = np.arange(members, dtype=np.int64)
-    near = [(places, (places + step) % members) for step in 1 << np.arange(max(members - 1, 1).bit_length())]
-    bruck = np.concatenate([one for one, _ in near]), np.concatenate([other for _, other in near])
+    steps = [(places, (places + step) % members) for step in (near, *(1 << np.arange(max(members - 1, 1).bit_length())))]
+    bruck = np.concatenate([one for one, _ in steps[1:]]), np.concatenate([other for _, other in steps[1:]])
     half = 1 << (members.bit_length() - 1)
     merged = 2 * (members - half)
     cubes = []
@@ -69,7 +70,7 @@ def pairings(members: int) -> tuple[tuple[Ints, Ints], ...]:
         goes_on = np.concatenate([places[first:merged:2], places[merged:]])
         cubes.append(_cube(goes_on, places[:merged:2], places[1:merged:2]))
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
-    return (near[0], bruck, *cubes[: 3 if merged else 1])
+    return (*steps[:2], bruck, *cubes[: 3 if merged else 1])
 
 
 @lru_cache

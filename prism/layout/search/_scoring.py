@@ -225,7 +225,7 @@ class Scored:
             reduced = self._joined(("edp",), self._going_on("edp"))
             cells = self.division.neighbours(self.plane, sub["ep"]) * self.n + reduced
             add["uneven"] += 1 - len(np.unique(cells)) / self.n + (sub["ep"] < 2)
-            add["not_nested"] = self.placing.cut[1] % sub["ep"] > 0
+            add["not_nested"] += self.placing.cut[1] % sub["ep"] > 0
         add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
         return sub
@@ -270,7 +270,9 @@ class Scored:
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
-        exchanged = self.division.known(lambda: Exchanged([self.found[i] for i in places], self.placing.hosts), "pairs", places)
+        exchanged = self.division.known(
+            lambda: Exchanged([self.found[i] for i in places], np.array(self.problem.hosts)), "pairs", places
+        )
         return exchanged.unforeseen(orders)
 
     def _ways_needed(self) -> float:

@@ -27,4 +27,4 @@ def test_silent_members_are_part_of_every_hypothesis():
     wire.rows = [row for row in wire.rows if row[2] % 2 == row[3] % 2 == 0]
     problem, found = asked(wire, 2)
     assert len(problem.members) == 6
-    assert {one.best.layout["dp"] * one.best.layout["tp"] * one.best.layout["pp"] for one in found[:2]} == {6}
+    assert found[0].best.layout["dp"] * found[0].best.layout["tp"] == 6
