@@ -37,8 +37,8 @@ NAMES = tuple(name for name in WEIGHTS if name != "hints")
 PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
 MOST = 400  # most likely hypotheses per job; the others change no probability
 EXPANDED = 60  # of these, hypotheses expanded by hidden ranks of hosts
-# Factor on the fitted weights, because jobs of other draws differ: of three draws of 158 jobs, 45 of 45 answers at 0.9 or more are
-# right with it, 61 of 65 without.
+# Factor on the fitted weights, because jobs of other draws differ: of three draws of 158 jobs, 45 of 45 answers at 0.9 or more
+# are right with it, 61 of 65 without.
 CAUTION = 0.85
 NEVER = 1e-6  # minimum probability of a true layout, for jobs without a true hypothesis
 SURE, SAID = 0.9, 4  # confidence to count; layouts in a report, with alternatives

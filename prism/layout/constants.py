@@ -93,32 +93,32 @@ PIPELINES = 2  # hand-over families of a job at most: activations and gradients 
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
-    "fit": 1.47,  # log-likelihoods of the kinds of the families
-    "lockstep": 0.72,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "together": 1.59,  # the same, of which pairs start together
-    "twins_closer": 1.41,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
-    "uneven": -7.05,  # share of members in groups of an unusual size, or in two groups that share another member
-    "unjoined": -8.76,  # share of members in groups of several hosts that no traffic joins
-    "misplaced": -7.23,  # share of octets between members at different places of the host's division
-    "product": -20.9,  # |ln(product of the dimensions / members)|; e^-6: one in 400
-    "not_nested": -8.38,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "context_alone": -7.41,  # context parallel without a reduction of its own
+    "fit": 1.2,  # log-likelihoods of the kinds of the families
+    "lockstep": 0.62,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "together": 1.26,  # the same, of which pairs start together
+    "twins_closer": 1.08,  # in favour: tensor twins hand over closer in time than replicas do, in deviations
+    "uneven": -6.53,  # share of members in groups of an unusual size, or in two groups that share another member
+    "unjoined": -7.31,  # share of members in groups of several hosts that no traffic joins
+    "misplaced": -7.02,  # share of octets between members at different places of the host's division
+    "product": -18.03,  # |ln(product of the dimensions / members)|; e^-6: one in 400
+    "not_nested": -9.11,  # an inner dimension that does not divide the plane; two pipelines that close cycles
+    "context_alone": -6.24,  # context parallel without a reduction of its own
     # Features of unusual layouts.
-    "uses_tp": -2.62,
-    "uses_tied": -0.95,
-    "uses_cp": -3.02,
-    "uses_ep": -1.77,
-    "uses_edp": -1.52,
-    "unforeseen": -2.0,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "halving": 2.54,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "in_levels": -1.5,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
-    "stages_in_host": -1.86,
-    "no_tensor": -0.87,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
-    "part_of_host": -1.83,  # tensor parallel over a part of a host
-    "no_replicas": -7.13,
-    "hidden_context": -3.49,  # context parallel that stays inside hosts
-    "unseen_experts": -4.31,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
-    "mixed_gradients": -7.84,  # gradients of two sizes, but no experts
+    "uses_tp": -1.6,
+    "uses_tied": -0.8,
+    "uses_cp": -1.68,
+    "uses_ep": -1.23,
+    "uses_edp": -0.82,
+    "unforeseen": -2.11,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
+    "halving": 2.15,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "in_levels": -1.9,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
+    "stages_in_host": -1.57,
+    "no_tensor": -0.82,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "part_of_host": -1.7,  # tensor parallel over a part of a host
+    "no_replicas": -5.83,
+    "hidden_context": -2.93,  # context parallel that stays inside hosts
+    "unseen_experts": -4.0,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
+    "mixed_gradients": -6.55,  # gradients of two sizes, but no experts
     "hints": 1.0,  # log-odds of the operator's hints
 }
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding

@@ -24,7 +24,6 @@ from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 
-INNER: tuple[Kind, ...] = ("ep", "cp", "edp")  # dimensions inside the data-parallel plane
 USED = frozenset(kind for kind in KINDS if f"uses_{kind}" in c.WEIGHTS)
 
 
@@ -50,7 +49,7 @@ class Scored:
         self.division = Division(placing)
         self.n = len(placing.hosts)
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
-        self.scattered = self.division.known(self._is_scattered, "scattered")
+        self.scattered = self.division.known(lambda: len(np.unique(placing.hosts)) > len(set(problem.hosts)), "scattered")
         self.apart = 0.0
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
@@ -61,9 +60,6 @@ class Scored:
                 lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
             )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
-
-    def _is_scattered(self) -> bool:
-        return len(np.unique(self.placing.hosts)) > len(set(self.problem.hosts))
 
     def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
         return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
@@ -84,10 +80,10 @@ class Scored:
 
         return self.division.known(find, "parts", places, axis)
 
-    def hypothesis(self, endpoints: int, least: float = -np.inf) -> Hypothesis | None:
+    def hypothesis(self, least: float = -np.inf) -> Hypothesis | None:
         """Compute the layout and all features; None if its score is below `least` already with part of them.
 
-        `endpoints`: members of a host. The other features hardly raise a score: most of them are penalties.
+        The other features hardly raise a score: most of them are penalties.
         """
         self.features["unjoined"] = self.apart
         if self._so_far() < least:
@@ -105,7 +101,7 @@ class Scored:
         }
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
-        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
+        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
@@ -213,7 +209,7 @@ class Scored:
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
         for kind in USED & set(self.kinds):
             add[f"uses_{kind}"] = 1
-        for kind in INNER:
+        for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
                 size, uneven = self.division.sized(self._joined((kind,), self._going_on(kind)))
@@ -242,7 +238,7 @@ class Scored:
         wanted = self.within and kind in ("cp", "ep") and not shown
         return self.inside * (wanted or any(family.opened for family in own))
 
-    def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
+    def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
@@ -254,15 +250,18 @@ class Scored:
             yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
-            yield "part_of_host", tensor not in (1, endpoints)
+            yield "part_of_host", tensor not in (1, self.problem.per_host)
         yield "unforeseen", self._unforeseen()
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
-        """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups."""
-        inner = {kind: self._joined((kind,), self._going_on(kind)) for kind in INNER if kind in self.kinds}
+        """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.
+
+        Experts exchange with those that tokens choose.
+        """
+        inner = {kind: self._joined((kind,), self._going_on(kind)) for kind in ("edp", "cp") if kind in self.kinds}
         out = 0.0
-        for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), []), (("ep",), [])):
+        for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
                 out += self.division.known(partial(self._left, own, parts), "left", own, *map(id, parts))

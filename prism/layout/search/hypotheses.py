@@ -37,7 +37,7 @@ def hypotheses(problem: Problem, hopeless: float = c.HOPELESS) -> Iterator[Hypot
                 continue
             for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
                 scored = Scored(problem, placing, found, kinds, fits, within)
-                one = scored.hypothesis(problem.per_host, best - hopeless)
+                one = scored.hypothesis(best - hopeless)
                 if one is not None:
                     best = max(best, one.score)
                     yield one

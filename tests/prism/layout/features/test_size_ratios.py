@@ -2,14 +2,6 @@ from prism.layout.features.size_ratios import may_halve, mixed
 from tests.prism.evidence.made import Wire, evidence
 
 
-def family(octets, messages=4, at=0):
-    wire = Wire([f"a{i}" for i in range(4)])
-    for step in range(8):
-        wire.ring([0, 1, 2, 3], step * 100 + at, octets, rounds=messages)
-    (own,) = evidence(wire)[3]
-    return own
-
-
 def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
     wire = Wire(["a", "b"])
     for step in range(8):
@@ -18,18 +10,27 @@ def test_an_exchange_of_two_hosts_may_be_the_last_level_of_halving():
     (pair,) = evidence(wire)[3]
     assert may_halve(pair, 2)
     assert not may_halve(pair, 3)
-    assert not may_halve(family(4_000_000), 4)
+    assert not may_halve(*gradients(4_000_000), 4)
+
+
+def gradients(*sizes, rounds=(4, 4, 4)):
+    """Gradients of several sizes that a ring reduces one after another."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for i, (octets, number) in enumerate(zip(sizes, rounds, strict=False)):
+            wire.ring([0, 1, 2, 3], step * 100 + 20 * i, octets, rounds=number)
+    return evidence(wire)[3]
 
 
 def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
-    assert mixed([family(4_000_000), family(930_000, at=60)])
-    assert not mixed([family(4_000_000), family(2_000_000, at=60)]), "rounds of one collective"
-    assert not mixed([family(4_000_000), family(930_000, at=60), family(1_710_000, at=80)])
+    assert mixed(gradients(4_000_000, 930_000))
+    assert not mixed(gradients(4_000_000, 2_000_000)), "rounds of one collective"
+    assert not mixed(gradients(4_000_000, 930_000, 1_710_000))
     assert not mixed([])
 
 
 def test_embeddings_and_the_rest_of_a_message_are_no_second_kind_of_gradients():
-    assert not mixed([family(4_000_000, messages=16), family(930_000, messages=4, at=60)]), "embeddings beside layers"
+    assert not mixed(gradients(4_000_000, 930_000, rounds=(16, 4))), "embeddings beside layers"
     wire = Wire(["a", "b"])
     for step in range(8):
         for part in range(4):
