@@ -165,7 +165,7 @@ def diagnose_job(
         return f"{title(finding, topology)}: {finding.message}"
 
     findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
-    findings += job_findings(view, seen, findings) if steady and least >= SPAN else []  # whole recordings
+    findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     timeline = replace(view.timeline, events=happened, phases=worked)

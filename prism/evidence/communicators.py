@@ -43,6 +43,11 @@ class Communicator:
     overlap: float = 0.0
     lead: float = 0.0
 
+    @property
+    def moving(self) -> Iterator[tuple[Stream, Rhythm]]:
+        """Its streams, each with its rhythm."""
+        return zip(self.streams, self.rhythms, strict=True)
+
     @cached_property
     def pairs(self) -> set[Pair]:
         """Pairs of members that exchange in either direction, the lower member first."""
@@ -129,23 +134,23 @@ def communicators(
         by: dict[int, list[Stream]] = defaultdict(list)
         for s in own:
             by[int(part[s.src])].append(s)
-        found += [_of(together, rhythms) for together in by.values()]
+        found += [_of([(s, rhythms[id(s)]) for s in together]) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
-    merged = [formed(one, steps, hosts) for one in _merged(found, rhythms)]
-    return _absorbed(_untangled(merged, rhythms, steps, hosts), rhythms, steps, hosts)
+    merged = [formed(one, steps, hosts) for one in _merged(found)]
+    return _absorbed(_untangled(merged, steps, hosts), steps, hosts)
 
 
-def _of(streams: Sequence[Stream], rhythms: Rhythms) -> Communicator:
+def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
     edges: dict[Pair, float] = defaultdict(float)
-    for s in streams:
+    for s, _ in moving:
         edges[s.pair] += s.volume
+    streams, rhythms = zip(*moving, strict=True)
     weights = [s.volume for s in streams]
-    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*(rhythms[id(s)] for s in streams), strict=True)))
-    own = tuple(rhythms[id(s)] for s in streams)
-    return Communicator(tuple(streams), own, edges, frozenset(end for pair in edges for end in pair), rhythm)
+    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*rhythms, strict=True)))
+    return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm)
 
 
-def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
+def _merged(found: list[Communicator]) -> list[Communicator]:
     """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
@@ -155,7 +160,7 @@ def _merged(found: list[Communicator], rhythms: Rhythms) -> list[Communicator]:
         own = usual.get(_counted(one), one.rhythm)
         for i in sorted(near):
             if _same_group(one, out[i], near[i], own, usual.get(_counted(out[i]), out[i].rhythm)):
-                out[i] = _of([*out[i].streams, *one.streams], rhythms)
+                out[i] = _of([*out[i].moving, *one.moving])
                 break
         else:
             for pair in one.pairs:
@@ -234,26 +239,26 @@ def _within(a: float, b: float, ratio: float) -> bool:
     return max(a, b) <= ratio * min(a, b)
 
 
-def _untangled(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+def _untangled(found: list[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
     """Assign tangled streams to regular communicators: equal streams of several groups can touch without being one group."""
     regular = sorted((one for one in found if one.shape not in ("other", "tree")), key=lambda one: len(one.edges))
     clean = {pair: one for one in regular for pair in one.edges}
-    more: dict[int, list[Stream]] = defaultdict(list)
+    more: dict[int, list[tuple[Stream, Rhythm]]] = defaultdict(list)
     out = []
     for one in found:
         owners = {id(clean[pair]) for pair in one.edges if pair in clean}
         known = sum(pair in clean for pair in one.edges)
         tangled = one.shape in ("other", "tree") and len(one.edges) > len(one.members)
         if tangled and known >= c.NEARLY_ALL * len(one.edges) and len(owners) > 1:
-            for s in one.streams:
+            for s, rhythm in one.moving:
                 if s.pair in clean:
-                    more[id(clean[s.pair])].append(s)
+                    more[id(clean[s.pair])].append((s, rhythm))
         else:
             out.append(one)
-    return [formed(_of([*one.streams, *more[id(one)]], rhythms), steps, hosts) if more[id(one)] else one for one in out]
+    return [formed(_of([*one.moving, *more[id(one)]]), steps, hosts) if more[id(one)] else one for one in out]
 
 
-def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+def _absorbed(found: list[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
     """Merge communicators of equal messages into the exchange on whose edges they lie: sizes of an exchange may be equal by
     chance.
 
@@ -269,14 +274,14 @@ def _absorbed(found: list[Communicator], rhythms: Rhythms, steps: Steps, hosts: 
         near = whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE
         within.append(whole if part and near else None)
         reached[id(within[-1]), _counted(one)] |= one.members
-    more: dict[int, list[Stream]] = defaultdict(list)
+    more: dict[int, list[tuple[Stream, Rhythm]]] = defaultdict(list)
     out = []
     for one, whole in zip(found, within, strict=True):
         if whole is not None and reached[id(whole), _counted(one)] < whole.members:
-            more[id(whole)] += one.streams
+            more[id(whole)] += one.moving
         else:
             out.append(one)
-    return [formed(_of([*one.streams, *more[id(one)]], rhythms), steps, hosts) if more[id(one)] else one for one in out]
+    return [formed(_of([*one.moving, *more[id(one)]]), steps, hosts) if more[id(one)] else one for one in out]
 
 
 def _counted(one: Communicator) -> tuple[int, int] | None:
@@ -287,16 +292,7 @@ def _counted(one: Communicator) -> tuple[int, int] | None:
 
 def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Join several communicators into one."""
-    edges: dict[Pair, float] = defaultdict(float)
-    for one in parts:
-        for pair, octets in one.edges.items():
-            edges[pair] += octets
-    weights = [one.octets for one in parts]
-    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*(one.rhythm for one in parts), strict=True)))
-    streams = tuple(s for one in parts for s in one.streams)
-    rhythms = tuple(r for one in parts for r in one.rhythms)
-    whole = Communicator(streams, rhythms, edges, frozenset().union(*(one.members for one in parts)), rhythm)
-    return formed(whole, steps, hosts)
+    return formed(_of([own for one in parts for own in one.moving]), steps, hosts)
 
 
 def components(parts: Sequence[Communicator], members: int) -> list[list[Communicator]]:

@@ -15,7 +15,6 @@ LEAST_MESSAGES = 3
 FEW_MESSAGES = 24  # with fewer messages, gaps in time show nothing
 PARTS_OF_LIFE = 6  # a steady size is present in all parts but one
 
-BINS = 4096  # parts of the traffic's time for autocorrelation
 HARDLY_ANY = 0.02  # share of the octets
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends

@@ -128,9 +128,16 @@ def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family
     whole = _joined_parts(family, steps, hosts)
     if family[0].way == "one" or not _shares_members(whole):
         return [whole]
-    for criterion in (_form_of, _messages_of, _sizes_of, _volumes_of, _turns_of):
+    criteria: list[Sequence[object]] = [
+        [one.shape for one in family],
+        _classes([one.rhythm.messages for one in family]),
+        _classes([one.size for one in family]),
+        _classes([one.octets / len(one.edges) for one in family]),
+        [one.overlap >= c.IN_TURN for one in family],
+    ]
+    for keys in criteria:
         by: dict[object, list[Communicator]] = defaultdict(list)
-        for one, key in zip(family, criterion(family), strict=True):
+        for one, key in zip(family, keys, strict=True):
             by[key].append(one)
         parts = [_joined_parts(Family(own), steps, hosts) for own in by.values()]
         if len(parts) > 1 and not any(map(_shares_members, parts)):
@@ -198,33 +205,13 @@ def _shares_members(family: Family) -> bool:
     return max(Counter(member for one in family for member in one.members).values()) > 1
 
 
-def _form_of(family: Family) -> list[object]:
-    return [one.shape for one in family]
-
-
-def _messages_of(family: Family) -> list[object]:
-    return _classes([one.rhythm.messages for one in family])
-
-
-def _sizes_of(family: Family) -> list[object]:
-    return _classes([one.size for one in family])
-
-
-def _volumes_of(family: Family) -> list[object]:
-    return _classes([one.octets / len(one.edges) for one in family])
-
-
-def _turns_of(family: Family) -> list[object]:
-    return [one.overlap >= c.IN_TURN for one in family]
-
-
-def _classes(values: Sequence[float]) -> list[object]:
+def _classes(values: Sequence[float]) -> list[int]:
     """Number the class of each value; about equal values share a class."""
     logarithms = np.log(values)
     order = np.argsort(logarithms)
     number = np.empty(len(values), np.int64)
     number[order] = np.concatenate([[0], np.cumsum(np.diff(logarithms[order]) > c.EQUAL_VOLUME)])
-    return list(number.tolist())
+    return number.tolist()
 
 
 def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:

@@ -5,7 +5,6 @@ groups, phases and events.
 """
 
 TERMS: dict[str, str] = {
-    "busy": "share of the time in which the heavy stage works",
     "candidates": "compared candidates: class, subject, share of the new delays that each explains, probability",
     "closed_ms": "when endpoints closed their connections, ms after the first that did",
     "collection": "why the records may be incomplete: an exporter fell silent",

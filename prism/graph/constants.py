@@ -1,7 +1,7 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
-WHOLE = 0.02  # share of a step: largest distance of a lane's octets from a whole number of equal steps; a lost record is more
-NEAR = 0.1  # share of a transfer: distance from its ends at which times are compared; records are cut differently in each step
+WHOLE = 0.02  # share of a step or message: largest distance of octets from a whole number of equal ones; a lost record is more
+NEAR = 0.1  # share of a transfer or wait: distance from its ends at which times are compared; records are cut in many ways
 MODEL = 0.2  # quantile of step durations that defines usual steps; faults of up to three in four steps do not move it
 FEW = 2  # steps: least number that defines what is usual
 FAR = 1.2  # ratio: steps this much longer are slow; steps within half of it (in logarithms) are equal
@@ -12,15 +12,10 @@ UNLIKE = 0.1  # share of the time that moving octets takes: usual difference bet
 CLOSE = 0.01  # natural logarithm: steps this close to usual ones are usual; medians of healthy steps vary as much
 SOON = 0.0005  # share of a step: events this close together are simultaneous
 SOON_OF_TRANSFER = 0.02  # share of a transfer: as SOON, between transfers of one collective; its chunks are longer
-MANY = 8  # steps: largest number that defines what is usual; with 16 no finding of 300 captures is right more often
+MANY = 8  # steps, or peers: largest number that defines what is usual; with 16 no finding of 300 captures is right more often
 PAUSE = 0.25  # share of a step: least excess of a silence that is a pause
-WAIT_END = 0.1  # share of a wait: largest distance of the transfer's begin from the wait's end, at least:
-WAIT_END_NS = 200_000  # ns
-CROWD = 12  # peers: largest number that is compared together; with 24 no finding of 300 captures is right more often
+WAIT_END_NS = 200_000  # ns: as NEAR, for short waits
 SPAN = 3  # steps: least length of a span of unusual steps; fewer may be hiccups
 BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside is work, for example a checkpoint
 LONG_SILENCE = 1.5  # ratio to the usual longest silence of a step: least length of a pause
-CHAINS = (
-    64  # pipelines whose hand-overs are compared: with more, the median of a stage moves by less than a fifth of its spread
-)
-SAME_MESSAGE = 0.01  # relative difference of the octets of equal messages between stages
+CHAINS = 64  # pipelines that are compared: with more, the median of a stage moves by less than a fifth of its spread

@@ -5,6 +5,7 @@ per step.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +37,31 @@ class Transfers:
     octets: Floats
     busy: Floats  # time for which it moved octets, ns
     lanes: Codes  # ranks at both ends of each lane; int32[lanes, 2]
+    kinds: NDArray[np.str_]  # kind of traffic of each lane
     begin: Ints
     steps: int
 
-    @property
+    @cached_property
     def moved(self) -> Floats:
         """Octets by lane and step; float64[lanes, steps]."""
+        return self.by_step(self.octets)
+
+    @cached_property
+    def moving(self) -> Floats:
+        """Time for which octets moved, by lane and step, ns; float64[lanes, steps]."""
+        return self.by_step(self.busy)
+
+    @cached_property
+    def pace(self) -> Floats:
+        """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
+        known = (self.moved > 0) & (self.moving > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(np.where(known, self.moving / self.moved, np.nan)), np.float64)
+
+    def by_step(self, values: Floats) -> Floats:
+        """Sum of some values of the transfers by lane and step; float64[lanes, steps]."""
         cell = self.lane.astype(np.int64) * self.steps + self.step
-        return np.asarray(np.bincount(cell, self.octets, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
+        return np.asarray(np.bincount(cell, values, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
 
     def at(self, begins: Floats) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""
@@ -82,11 +100,12 @@ def transfers_of(view: Steps) -> Transfers:
     gone = np.cumsum(octets)
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
     whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
-    began = view.begins[step]
+    began, lanes = view.begins[step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
+    kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
         rows, src, dst, lane, step, (gone - octets - first) / whole, (gone - first) / whole,
         (flows.start_ns[rows] - began).astype(np.float64), (flows.end_ns[rows] - began).astype(np.float64), octets,
-        view.busy[rows].astype(np.float64), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32), begin, steps,
+        view.busy[rows].astype(np.float64), lanes, kinds, begin, steps,
     )  # fmt: skip
 
 

@@ -104,14 +104,26 @@ class Delays:
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
-def against_steps(view: Steps, transfers: Transfers) -> Delays | None:
-    """Compute delays against the job's own quickest steps; None if too few steps are known."""
+def usual_steps(view: Steps) -> tuple[Ints, Floats] | None:
+    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known."""
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
     model = known[_quick(took[known])].astype(np.int64)
-    return _delays(view, transfers, model, np.nan_to_num(took - np.median(took[model])))
+    return model, np.nan_to_num(took - np.median(took[model]))
+
+
+def against_steps(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
+    """Compute delays against the job's own quickest steps; None if too few steps are known."""
+    found, t = usual_steps(view), transfers
+    if found is None:
+        return None
+    model, more = found
+    events = events_of(view, t) if events is None else events
+    own = _idle(view, t, events.idle_for)
+    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
+    return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
 
 
 def _cut_off(view: Steps) -> NDArray[np.bool_]:
@@ -138,22 +150,12 @@ def _quick(took: Floats) -> Ints:
     return np.sort(near[: min(max(c.FEW, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
-def _delays(view: Steps, t: Transfers, model: Ints, more: Floats) -> Delays:
-    known = events_of(view, t)
-    own = _idle(view, t, known.idle_for)
-    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
-    return Delays(t, late, known.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), known)
-
-
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
     """Excess busy time of each transfer, ns, over the median pace of lanes with the same number in `alike`, in steps `model`.
 
     A share `slack` more time is usual: connections differ.
     """
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
-    moved, took = (
-        np.bincount(cell, each, shape[0] * shape[1]).reshape(shape)[:, model].sum(axis=1) for each in (t.octets, t.busy)
-    )
+    moved, took = (each[:, model].sum(axis=1) for each in (t.moved, t.moving))
     pace = took / np.maximum(moved, 1.0)
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
@@ -171,97 +173,60 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
-def against_peers(view: Steps, transfers: Transfers, known: Delays | None, *, beside: bool = False) -> Delays | None:
+def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    Parameters
-    ----------
-    view : Steps
-        The job by step and edge.
-    transfers : Transfers
-        Its transfers.
-    known : Delays or None
-        Delays against own steps; only steps that define what is usual are compared. All steps if None.
-    beside : bool
-        Whether peers must also lie between the same two hosts, so that members of one host are compared with each other.
-
-    Returns
-    -------
-    Delays or None
-        None if no lane has enough peers.
+    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
     """
-    took = view.durations
-    steps = known.model if known is not None else np.flatnonzero(np.isfinite(took))
+    found = usual_steps(view)
+    steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
-    t = transfers
-    alike = _alike(view, t, beside)
-    kinds = _split(alike)
-    count = np.bincount(kinds)
-    place = np.zeros(len(kinds), np.int64)
-    order = np.argsort(kinds, kind="stable")
-    place[order] = np.arange(len(kinds)) - np.repeat(np.concatenate([[0], np.cumsum(count)[:-1]]), count)
-    most = int(count.max())
-    inside = np.flatnonzero(np.isin(t.step, steps) & (count[kinds[t.lane]] >= c.PEERS))
+    t, alike = transfers, _alike(view, transfers)
+    group, place = _groups(alike)
+    count = np.bincount(group)
+    inside = np.flatnonzero(np.isin(t.step, steps) & (count[group[t.lane]] >= c.PEERS))
     if not len(inside):
         return None
-    row = np.searchsorted(steps, t.step[inside])
-    cell = (kinds[t.lane[inside]].astype(np.int64) * len(steps) + row) * most + place[t.lane[inside]]
+    lane, most = t.lane[inside], int(count.max())
+    cell = (group[lane] * len(steps) + np.searchsorted(steps, t.step[inside])) * most + place[lane]
     by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
     order = inside[by]
     shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
-    events = events_of(view, t) if known is None else known.events
+    events = events_of(view, t) if events is None else events
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = _idle(view, t, events.idle_for).take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    model, more = np.asarray(steps, np.int64), np.zeros(t.steps)
-    alone = np.bincount(alike)[alike] < c.PEERS
-    alike = np.where(alone, alike.max() + 1 + _sizes(t), alike)
-    paces = slower(t, model, alike, slack=c.UNLIKE)
-    return Delays(t, late, events.new(late, more), more, model, rested, paces, events)
+    more = np.zeros(t.steps)
+    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
-def _alike(view: Steps, t: Transfers, beside: bool) -> Codes:
-    """Number of the peer group of each lane; `beside`: peers lie between the same hosts."""
+def _alike(view: Steps, t: Transfers) -> Codes:
+    """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
+    hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other.
+
+    The number of a reduction's records is random, as is one that differs from step to step: then it does not count.
+    """
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
-    codes = view.codes
-    kinds = [view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()]
-    names = {kind: i for i, kind in enumerate(sorted(set(kinds)))}
-    number = np.array([names[kind] for kind in kinds])
-    keys = np.stack([number, stages[t.lanes[:, 0]], stages[t.lanes[:, 1]], octets], axis=1)
-    counts = np.diff(t.begin).reshape(-1, t.steps)
-    steady = (counts == counts[:, :1]).all(axis=1) & (
-        number != names.get("dp", -1)
-    )  # the number of a reduction's records is random
-    keys = np.concatenate([keys, np.where(steady, counts[:, 0], -1)[:, None]], axis=1)
-    if beside:
-        alone = np.where((view.hosts[t.lanes] < 0).any(axis=1), np.arange(len(keys)), -1)
-        keys = np.concatenate([keys, view.hosts[t.lanes], alone[:, None]], axis=1)
-    return _numbered(keys)
+    counts, hosts = np.diff(t.begin).reshape(-1, t.steps), view.hosts[t.lanes]
+    steady = (counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp")
+    kinds = np.unique(t.kinds, return_inverse=True)[1]
+    keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(steady, counts[:, 0], -1)], axis=1)
+    beside = _numbered(np.concatenate([keys, hosts], axis=1))
+    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1)
+    return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 
-def _numbered(keys: NDArray[np.int64]) -> Codes:
+def _numbered(keys: Ints) -> Codes:
     """Number each row; equal rows get equal numbers."""
-    order = np.lexsort(keys.T[::-1])
-    ordered, out = keys[order], np.empty(len(keys), np.int32)
-    out[order] = np.cumsum(np.append(False, (ordered[1:] != ordered[:-1]).any(axis=1)))[: len(keys)]
-    return out
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
-def _split(kinds: Codes) -> Codes:
-    """Split peers at random into groups of at most `CROWD`: more of them hardly improve the median."""
-    count = np.bincount(kinds)
-    order = np.random.default_rng(0).permutation(len(kinds))
-    order = order[np.argsort(kinds[order], kind="stable")]
-    place = np.empty(len(kinds), np.int64)
-    place[order] = np.arange(len(kinds)) - np.repeat(np.cumsum(count) - count, count)
-    groups = -(-count // c.CROWD)
-    return _numbered(np.stack([kinds.astype(np.int64), place % groups[kinds]], axis=1))
-
-
-def _sizes(t: Transfers) -> Codes:
-    """Number each lane by its mean transfer size, rounded to powers of two."""
-    n = len(t.lanes)
-    each = np.bincount(t.lane, t.octets, n) / np.maximum(np.bincount(t.lane, minlength=n), 1)
-    return np.round(np.log2(np.maximum(each, 1.0))).astype(np.int32)
+def _groups(alike: Codes) -> tuple[Ints, Ints]:
+    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help."""
+    count, order = np.bincount(alike), np.argsort(alike, kind="stable")
+    place = np.empty(len(alike), np.int64)
+    place[order] = np.arange(len(alike)) - np.repeat(np.cumsum(count) - count, count)
+    parts = -(-count // c.MANY)
+    return (np.cumsum(parts) - parts)[alike] + place % parts[alike], place // parts[alike]

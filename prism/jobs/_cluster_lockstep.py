@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -50,60 +51,43 @@ def in_lockstep(
     out = list(joined_pairs)
     for one, other in joined_pairs:
         found.union(one, other)
-    same_job = _Judge(rhythms, owner)
-    if host is None:
-        _among_all(rhythms, same_job, found, out)
-        return out
-    tried: set[Pair] = set()
-    for sharing in _by_host(clusters, host):
-        for k, i in enumerate(sharing):
-            for j in sharing[k + 1 :]:
-                if (i, j) not in tried and found[i] != found[j]:
-                    tried.add((i, j))
-                    if same_job(i, j):
-                        found.union(i, j)
-                        out.append((i, j))
+    pairs = _nearest(rhythms, found) if host is None else _on_shared_hosts(clusters, host)
+
+    def same_job(i: int, j: int) -> bool:
+        one, other = rhythms[i], rhythms[j]
+        hinted = owner is not None and min(owner[i], owner[j]) >= 0
+        if hinted and owner is not None and owner[i] != owner[j]:
+            return False
+        return (hinted and min(one.regularity, other.regularity) < c.VAGUE_MARKS) or in_step(one, other)
+
+    for i, j in pairs:
+        if found[i] != found[j] and same_job(i, j):
+            found.union(i, j)
+            out.append((i, j))
     return out
 
 
-def _by_host(clusters: Sequence[Members], host: Ints) -> Iterator[list[int]]:
+def _on_shared_hosts(clusters: Sequence[Members], host: Ints) -> Iterable[Pair]:
+    """Return the pairs of clusters that share a host, each once."""
     at: dict[int, list[int]] = defaultdict(list)
     for i, members in enumerate(clusters):
         for own in np.unique(host[list(members)]).tolist():
             if own >= 0:
                 at[own].append(i)
-    yield from {tuple(own): own for own in at.values()}.values()
+    return dict.fromkeys(pair for sharing in {tuple(own) for own in at.values()} for pair in combinations(sharing, 2))
 
 
-class _Judge:
-    """Decide whether two clusters belong to one job, with the operator's hints."""
-
-    def __init__(self, rhythms: Sequence[ClusterRhythm], owner: Sequence[int] | None) -> None:
-        self._beats, self._owner = rhythms, owner
-
-    def __call__(self, i: int, j: int) -> bool:
-        one, other = self._beats[i], self._beats[j]
-        if self._owner is not None and min(self._owner[i], self._owner[j]) >= 0:
-            if self._owner[i] != self._owner[j]:
-                return False
-            return min(one.regularity, other.regularity) < c.VAGUE_MARKS or in_step(one, other)
-        return in_step(one, other)
-
-
-def _among_all(rhythms: Sequence[ClusterRhythm], same_job: Callable[[int, int], bool], found: Any, out: list[Pair]) -> None:
-    """Compare each cluster with the first cluster of each job found so far."""
-    period = np.array([own.period or np.inf for own in rhythms])
+def _nearest(rhythms: Sequence[ClusterRhythm], found: Any) -> Iterator[Pair]:
+    """Yield each cluster with the first cluster of each job `found` so far, those of similar period first."""
+    frequency = [1 / own.period if own.period else 0.0 for own in rhythms]
     firsts: list[int] = []
     for i in sorted(range(len(rhythms)), key=lambda i: (-rhythms[i].regularity, i)):
-        distance = {j: abs(np.log(period[i] / period[j])) if np.isfinite(period[[i, j]]).all() else np.inf for j in firsts}
-        for j in sorted(firsts, key=lambda j: distance[j]):
-            if found[i] != found[j] and same_job(i, j):
-                found.union(i, j)
-                out.append((j, i))
+        for j in sorted(firsts, key=lambda j, i=i: abs(frequency[i] - frequency[j])):  # type: ignore[misc]
+            yield j, i
+            if found[i] == found[j]:
                 break
         else:
-            if all(found[i] != found[j] for j in firsts):
-                firsts.append(i)
+            firsts.append(i)
 
 
 def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> list[Pair]:
@@ -127,10 +111,7 @@ def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> l
     votes: dict[Pair, int] = defaultdict(int)
     for extras in at.values():
         matches = [
-            (min(i, j), max(i, j))
-            for a, i in extras
-            for b, j in extras
-            if a > 0 > b and abs(a + b) <= 2 * c.EQUAL * (a - b) / 2
+            (min(i, j), max(i, j)) for a, i in extras for b, j in extras if a > 0 > b and abs(a + b) <= c.EQUAL * (a - b)
         ]
         taken = [i for pair in matches for i in pair]
         for pair in matches:

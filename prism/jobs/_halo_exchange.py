@@ -85,13 +85,8 @@ def _reached(flows: Flows, members: Members, partners_of: dict[int, set[int]], m
 
 
 def _spread(flows: Flows, sent: Ints, rows: Ints, partners_of: dict[int, set[int]]) -> float:
-    """Share of members that results of one member reach in one step.
-
-    A record carries what its sender had when it began; a burst of TCP, what it had half way.
-    """
-    bursts = (flows.dst_qp[rows] == 0) & (flows.src_port[rows] > 0)
-    begin = sent[rows] + np.where(bursts, (flows.end_ns[rows] - sent[rows]) // 2, 0)
-    moments = np.concatenate([flows.end_ns[rows], begin])
+    """Share of members that results of one member reach in one step. A record carries what its sender had when it began."""
+    moments = np.concatenate([flows.end_ns[rows], sent[rows]])
     order = np.lexsort((np.arange(len(moments)), moments))  # arrivals before departures at the same time
     reached_by = {member: 1 << i for i, member in enumerate(partners_of)}
     carries: dict[int, int] = {}

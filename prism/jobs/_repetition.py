@@ -24,10 +24,7 @@ def shapes(marks: Ints, times: Ints, weight: Floats, bins: int) -> Floats:
     step = np.minimum(place.astype(np.int64), steps - 1)
     part = np.minimum(((place - step) * bins).astype(np.int64), bins - 1)
     moved = np.sqrt(np.bincount(step * bins + part, weight[inside], steps * bins)).reshape(steps, bins)
-    near, far = c.NEIGHBOUR_WEIGHTS
-    smooth = (
-        moved + near * (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) + far * (np.roll(moved, 2, 1) + np.roll(moved, -2, 1))
-    )
+    smooth = moved + (np.roll(moved, 1, 1) + np.roll(moved, -1, 1)) / 2
     length = np.sqrt((smooth * smooth).sum(1))
     return np.asarray(smooth[length > 0] / length[length > 0, None])
 
@@ -40,7 +37,7 @@ def consistency(shape: Floats) -> float:
     total, sums = shape.sum(0), shape.sum(1)
     alike = (total @ total - steps) / (steps * (steps - 1))
     chance = float(sums.sum() ** 2 - sums @ sums) / (steps * (steps - 1) * bins)
-    return float((alike - chance) / (1 - chance)) if chance < c.FLAT else 0.0
+    return 0.0 if np.isclose(chance, 1) else float((alike - chance) / (1 - chance))  # evenly spread traffic has no shape
 
 
 def offsets(shape: Floats) -> Floats:

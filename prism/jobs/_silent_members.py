@@ -1,8 +1,7 @@
 """Find silent members of a job: endpoints without traffic, because their part of a ring or tree stays inside the host.
 
 There are two kinds of evidence. Hosts of a job give it equal numbers of GPUs, so a host with fewer endpoints on the wire has
-silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between; then the number of
-messages of one size per step shows the number of ranks (`_fit`).
+silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import ClusterRhythm, parts_by_size
 from prism.jobs.clusters import Members
 from prism.loops.arrays.pair_volumes import Carried
 from prism.topology import Topology
@@ -22,7 +20,6 @@ from prism.topology import Topology
 def silent_members(
     names: Sequence[str],
     members: Members,
-    rhythms: Sequence[ClusterRhythm],
     steady: Carried,
     topology: Topology,
     busy: Collection[str],
@@ -47,10 +44,7 @@ def silent_members(
     ]
     if 0 < len(missing) <= len(members):
         return tuple(missing)
-    if not _passes_through(at, steady):
-        return ()
-    more = _fit(rhythms, len(members) + len(candidates)) >= _fit(rhythms, len(members))
-    return tuple(candidates) if more else ()
+    return tuple(candidates) if _passes_through(at, steady) else ()
 
 
 def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
@@ -60,19 +54,3 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
     enters = np.bincount(steady.dst, steady.volume, ends)
     one_way = np.abs(enters - leaves) > c.OPEN * (enters + leaves)
     return 2 * sum(bool(one_way[own].any()) for own in at.values()) > len(at)
-
-
-def _fit(rhythms: Sequence[ClusterRhythm], ranks: int) -> float:
-    """Evidence for a number of ranks: the messages per step of each edge and size that fit it, each by how rarely they would.
-
-    A ring takes n − 1 rounds, or n if a library also sends the own block; half of them to each neighbour if blocks go both
-    ways, and a quarter if two blocks go at once (neighbour exchange). One number in r is a multiple of r.
-    """
-    rounds = ranks - 1, ranks, ranks // 2, ranks // 4
-    marks = next((rhythm.marks for rhythm in rhythms if rhythm.period), np.zeros(0, np.int64))
-    fits = 0.0
-    for edge in (edge for rhythm in rhythms for edge in rhythm.edges if len(marks)):
-        for part in parts_by_size(edge) or [edge]:
-            usual = int(np.median(np.diff(np.searchsorted(part.start, marks))))
-            fits += float(np.log(max((own for own in rounds if own > 0 < usual and usual % own == 0), default=1)))
-    return fits

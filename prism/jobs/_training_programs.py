@@ -35,7 +35,9 @@ def classify(
     lopped = lopsided(inside.src, inside.dst, inside.volume.astype(np.float64), host)
     if lopped or _has_servers(clusters, rhythms[0].flows, inside, endpoints):
         return "other"
-    return "training" if constant_share(rhythms) >= c.CONSTANT else "unknown"
+    edges = [edge for rhythm in rhythms for edge in rhythm.edges]
+    repeats = any(constant(edges, rhythm.marks) >= c.CONSTANT for rhythm in rhythms if rhythm.period)
+    return "training" if repeats else "unknown"
 
 
 def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:
@@ -90,7 +92,7 @@ def _alternates(flows: Flows, pairs: Carried, own: Ints) -> bool:
     chosen[own] = np.isin(pairs.src[own], ends) | np.isin(pairs.dst[own], ends)
     edges = edges_of(flows, pairs.rows(chosen)).values()
     overlaps = [overlap([e for e in edges if e.src == end], [e for e in edges if e.dst == end]) for end in ends.tolist()]
-    return float(np.quantile(overlaps, c.CLIENTS)) < c.CONSTANT
+    return float(np.median(overlaps)) < c.CONSTANT
 
 
 def _sides(src: Ints, dst: Ints, volume: Ints) -> tuple[int, int]:
@@ -106,15 +108,3 @@ def _sides(src: Ints, dst: Ints, volume: Ints) -> tuple[int, int]:
     servers, clients = sorted(sum(end < n for end in side) for side in sides) if len(sides) == 2 else (0, 0)
     edges = len({(min(a, b), max(a, b)) for a, b in sent})
     return (servers, clients) if edges > c.COMPLETE * servers * clients else (0, 0)
-
-
-def constant_share(rhythms: Sequence[ClusterRhythm]) -> float:
-    """Share of the sampled octets on edges with equal octets in each step, for the best marks of any cluster."""
-    if len(rhythms) == 1:
-        return rhythms[0].constant
-    edges = [edge for rhythm in rhythms for edge in rhythm.edges]
-    best = 0.0
-    for rhythm in rhythms:
-        if best < c.CONSTANT and rhythm.period:
-            best = max(best, constant(edges, rhythm.marks))
-    return best

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from collectors.columns.record import Flows, Mask
+from collectors.columns.record import Flows
 from prism.evidence.step_period import steps_of
 from prism.evidence.streams import streams_of
 from prism.jobs import constants as c
@@ -20,7 +20,7 @@ from prism.loops.constants import MAD_TO_SIGMA
 
 @dataclass(frozen=True, eq=False)
 class ClusterRhythm:
-    """The sampled `edges` of a cluster, and all records. Steps are searched at first use: few clusters need their own marks."""
+    """The sampled `edges` of a cluster, the heaviest first, and all records. Few clusters need `marks` of their own."""
 
     flows: Flows
     edges: tuple[Edge, ...]
@@ -56,79 +56,44 @@ class ClusterRhythm:
         """Consistency of the traffic between marks, 0 ... 1."""
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
-    @cached_property
-    def constant(self) -> float:
-        """Share of the octets on edges with equal octets in each step."""
-        return 0.0 if not self.period or _are_rounds(self.edges, self.marks) else constant(self.edges, self.marks)
-
-
-def cluster_rhythm(flows: Flows, edges: Sequence[Edge]) -> ClusterRhythm:
-    """Estimate the rhythm of a cluster from at least one of its edges."""
-    return ClusterRhythm(flows, tuple(sorted(edges, key=lambda edge: -edge.volume)))
-
-
-def _are_rounds(edges: Sequence[Edge], marks: Ints) -> bool:
-    """Check whether the traffic between marks is a single round of a ring: one equal message per edge, in one direction."""
-    pairs = {(edge.src, edge.dst) for edge in edges}
-    if any(pair[::-1] in pairs for pair in pairs):
-        return False
-    counts = (np.diff(np.searchsorted(edge.start, marks)) for edge in edges)
-    return all(np.ptp(edge.octets) == 0 and np.median(count) == 1 for edge, count in zip(edges, counts, strict=True))
-
 
 def constant(edges: Sequence[Edge], marks: Ints) -> float:
-    """Share of the octets on edges with equal octets in each step.
-
-    0 if these carry less than half of the octets and touch less than half of the endpoints: a few are equal by chance.
-    """
-    whole = _equal(edges, marks)
-    volume = np.array([edge.volume for edge in edges], np.int64)
-    equal = np.where(whole, volume, 0)
-    parts = [(i, part) for i in np.flatnonzero(~whole).tolist() for part in parts_by_size(edges[i])]
-    if parts:
-        same = _equal([part for _, part in parts], marks)
-        np.add.at(equal, [i for i, _ in parts], np.where(same, [part.volume for _, part in parts], 0))
-    ends = np.array([(edge.src, edge.dst) for edge in edges])
-    share = float(equal.sum() / max(volume.sum(), 1))
-    return share if share > c.MOSTLY or len(np.unique(ends[equal > 0])) > c.MOSTLY * len(np.unique(ends)) else 0.0
+    """Share of the octets on edges with equal octets in each step, or in messages of one size with equal octets in each."""
+    equal = 0
+    for edge in edges:
+        whole = _is_equal(edge, marks)
+        equal += edge.volume if whole else sum(part.volume for part in parts_by_size(edge) if _is_equal(part, marks))
+    return equal / max(sum(edge.volume for edge in edges), 1)
 
 
-def _equal(edges: Sequence[Edge], marks: Ints) -> Mask:
-    """Select edges with equal octets in each step; steps begin at the marks, or in the longest pause of the edge.
+def _is_equal(edge: Edge, marks: Ints) -> bool:
+    """Check whether an edge moves equal octets in each step; steps begin at the marks, or in the longest pause of the edge.
 
     Lost records make steps differ, but less than if records came at random: then the variance of their number is their number.
     In few steps that may be chance.
     """
-    steps, count = len(marks) - 1, len(edges)
-    number = np.repeat(np.arange(count), [len(edge.rows) for edge in edges])
-    start, octets = (np.concatenate([getattr(edge, name) for edge in edges]) for name in ("start", "octets"))
-    inside = (start >= marks[0]) & (start < marks[-1])
-    number, octets = number[inside], octets[inside]
-    place = np.interp(start[inside], marks, np.arange(steps + 1.0))
-    size = np.bincount(number, octets * octets.astype(np.float64), count) / np.maximum(np.bincount(number, octets, count), 1)
-    out = np.zeros(count, np.bool_)
-    for begin in (np.zeros(count), _longest_pauses(number, place % 1, count)):
-        step = np.floor(place - begin[number]).astype(np.int64) + 1  # 0: before the first whole step
-        moved = np.bincount(number * (steps + 1) + step, octets, count * (steps + 1)).reshape(count, -1)[:, 1:]
-        usual = np.median(moved, axis=1)
-        differ = np.median(np.abs(moved - usual[:, None]), axis=1)
-        lost = np.sqrt(c.RANDOM * usual * size) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
-        out |= (usual > 0) & (differ <= np.maximum(c.EQUAL * usual, lost))
-    return out
+    steps, inside = len(marks) - 1, (edge.start >= marks[0]) & (edge.start < marks[-1])
+    place, octets = np.interp(edge.start[inside], marks, np.arange(steps + 1.0)), edge.octets[inside]
+    if not len(place):
+        return False
+    record = float(octets @ octets.astype(np.float64)) / max(int(octets.sum()), 1)
+    for begin in (0.0, _longest_pause(place % 1)):
+        step = np.floor(place - begin).astype(np.int64) + 1  # 0: before the first whole step
+        moved = np.bincount(step, octets, steps + 1)[1:]
+        usual = float(np.median(moved))
+        differ = float(np.median(np.abs(moved - usual)))
+        lost = np.sqrt(c.RANDOM * usual * record) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
+        if usual > 0 and differ <= max(c.EQUAL * usual, lost):
+            return True
+    return False
 
 
-def _longest_pauses(number: Ints, place: Floats, count: int) -> Floats:
-    """Middle of the longest pause within the step of each of `count` edges; records have an edge and a place in the step."""
-    out = np.zeros(count)
-    if len(number):
-        order = np.lexsort((place, number))
-        number, place = number[order], place[order]
-        last = np.flatnonzero(np.append(number[1:] != number[:-1], True))
-        following = np.append(place[1:], 0)
-        following[last] = place[np.append(0, last[:-1] + 1)] + 1
-        longest = np.lexsort((following - place, number))[last]
-        out[number[longest]] = (place[longest] + following[longest]) / 2 % 1
-    return out
+def _longest_pause(places: Floats) -> float:
+    """Middle of the longest pause between places in the step, 0 ... 1."""
+    ascending = np.sort(places)
+    pauses = np.diff(ascending, append=ascending[0] + 1)
+    longest = int(pauses.argmax())
+    return float(ascending[longest] + pauses[longest] / 2) % 1
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
@@ -144,14 +109,10 @@ def parts_by_size(edge: Edge) -> list[Edge]:
 def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
     """Check whether two clusters run in lockstep.
 
-    Traffic of one repeats at the steps of the other without drift, or equal messages of both begin together in all steps. Parts
-    of one job begin, or end, in the same step.
+    Traffic of one repeats at the steps of the other without drift, or equal messages of both begin together in all steps.
     """
-    period = max(one.period or other.period, 1.0)
-    begin, end = (float(pick(one.times) - pick(other.times)) / period for pick in (np.min, np.max))
-    if min(abs(begin), abs(end)) > c.SAME_STEP and (begin > 0) == (end > 0):
-        return False
-    return _follows(one, other) or _coincide(one, other, c.TOGETHER * period) or _follows(other, one)
+    near = c.TOGETHER * max(one.period or other.period, 1.0)
+    return _follows(one, other) or _coincide(one, other, near) or _follows(other, one)
 
 
 def _coincide(one: ClusterRhythm, other: ClusterRhythm, near: float) -> bool:
@@ -179,7 +140,7 @@ def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
     if leader.regularity <= 0:
         return False
     own, theirs = (shapes(leader.marks, one.times, one.weight, c.BINS) for one in (leader, follower))
-    if len(theirs) < c.MOSTLY * len(own) or consistency(theirs) < c.LOCKED * max(consistency(own), c.CONSTANT):
+    if 2 * len(theirs) < len(own) or consistency(theirs) < c.LOCKED * max(consistency(own), c.CONSTANT):
         return False
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)

@@ -107,8 +107,8 @@ def _across(cluster_of: Ints, src: Ints | Codes, dst: Ints | Codes) -> Mask:
     return np.asarray((one >= 0) & (other >= 0) & (one != other))
 
 
-def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) -> list[list[Edge]]:
-    """Select some edges of each cluster, from the heaviest to the lightest."""
+def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) -> list[tuple[Edge, ...]]:
+    """Select some edges of each cluster, in order from the heaviest to the lightest."""
     cluster_of = cluster_numbers(clusters, len(flows.endpoints))
     within = (cluster_of[steady.src] == cluster_of[steady.dst]) & (cluster_of[steady.src] >= 0)
     order = np.lexsort((-steady.volume, cluster_of[steady.src]))
@@ -123,7 +123,7 @@ def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) ->
     out: list[list[Edge]] = [[] for _ in clusters]
     for edge in edges_of(flows, steady.rows(chosen)).values():
         out[cluster_of[edge.src]].append(edge)
-    return out
+    return [tuple(sorted(own, key=lambda edge: -edge.volume)) for own in out]
 
 
 def _lasts(flows: Flows, volumes: Carried) -> Mask:

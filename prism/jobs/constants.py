@@ -12,23 +12,16 @@ ALIKE = 0.5  # correlation of step durations: two jobs have 0 by chance, parts o
 # Share of a step between equal messages of two clusters that begin together. Parts of one job: up to 0.01, above 0.02 if their
 # work varies; twins of one start with different shifts: 0.1 and more (60 simulated clusters).
 TOGETHER = 0.01
-SAME_STEP = 1.5  # steps between the begins, and between the ends, of two jobs; parts of one job: at most 1 by definition
 EQUAL = 0.02  # relative deviation of an edge's octets per step that counts as equal: the tail of a message, a retransmission
 RANDOM = 0.1  # variance over mean of records per step (Fano factor): 1 if they come at random, 0.05 if one in twenty is lost
 CONSTANT = 0.1  # share of octets on edges of equal volumes; experts' exchange leaves 0.34, shuffles and RPC less than 0.05
 LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the reverse: collectives up to 0.25, copies 0.5 to 1
 OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host
 SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to parameter servers
-MOSTLY = 0.5  # share of the octets, or of the endpoints: fewer edges of equal volumes are equal by chance
 VAGUE_MARKS = 0.7  # regularity of step marks, 0 to 1, below which a hint joins clusters though their steps do not agree
 SIZES_OF_A_PAIR = 3  # message sizes of one pair that are examined: reduction, gather and one more carry most octets
-RECURRENT_RECORDS = 3  # records of a pair that recurs: as many as repetitions that are not by chance (`MIN_STEPS`)
 FOLLOWED_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
 SHORT_RECORDS = 20  # records per observed time in which steps can repeat; as many as `pair_volumes.BINS`
-FLAT = 1 - 1e-6  # similarity by chance, 0 to 1, above which traffic is spread too evenly over the step to have a shape
-# Weights of the bins one and two away from the middle: a Gaussian with a deviation of one bin, e^-0.5 and e^-2.
-NEIGHBOUR_WEIGHTS = (0.6, 0.14)
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
 SMALL_GROUP = 3  # endpoints: of three, one that exchanges with the others is the middle of a chain, not a server
-CLIENTS = 0.25  # quantile of the endpoints of two equal sides: a client, also if some clients differ
 COMPLETE = 0.8  # share of all pairs of the two sides that exchange octets: workers use every parameter server

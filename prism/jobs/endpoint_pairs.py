@@ -71,7 +71,7 @@ def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.in
     """
     n = len(pairs.endpoints)
     known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)
-    joins = (pairs.records >= constants.RECURRENT_RECORDS) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
+    joins = (pairs.records >= constants.MIN_STEPS) & (pairs.src != pairs.dst) & known[pairs.src] & known[pairs.dst]
     if topology is None:
         one = np.unique(np.concatenate([pairs.src[joins], pairs.dst[joins]])).astype(np.intp)
         return (one,) if len(one) else ()

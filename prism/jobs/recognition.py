@@ -21,7 +21,7 @@ from prism.jobs._halo_exchange import only_exchanges
 from prism.jobs._packet_job_ids import by_job_id, main_job_ids
 from prism.jobs._silent_members import silent_members
 from prism.jobs._training_programs import classify
-from prism.jobs.cluster_periods import cluster_rhythm
+from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import Members, cluster_numbers, clusters_of, join_by_barriers, pair_volumes, sampled_edges, unions
 from prism.jobs.job_records import by_address, largest_first
 from prism.loops.arrays.intervals import Ints
@@ -62,7 +62,7 @@ def recognize(
     clusters = [members for members in by_job_id(flows, clusters) if len(members) > 1]
     if not clusters:
         return ()
-    rhythms = [cluster_rhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
+    rhythms = [ClusterRhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     host = _hosts(flows, topology) if topology is not None else None
     known = through_hosts(clusters, steady, host) if host is not None else []
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
@@ -76,9 +76,7 @@ def recognize(
             continue
         if found == "training" or (found == "unknown" and (unproven or hides_steps)):
             members = frozenset[int]().union(*own)
-            silent = (
-                silent_members(flows.endpoints, members, own_rhythms, steady, topology, busy) if topology is not None else ()
-            )
+            silent = silent_members(flows.endpoints, members, steady, topology, busy) if topology is not None else ()
             jobs.append(_job(flows, topology, members, silent, volumes))
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
 

@@ -2,7 +2,6 @@
 
 # Statistics.
 MAD_TO_SIGMA = 1.4826  # ratio of the standard deviation to the median absolute deviation of a normal distribution
-USUAL = 0.3  # quantile of a row that is its usual value: the row may be high in up to two thirds of the steps
 NOISE = 0.01  # share: least noise of a level; records are cut at other places in each step
 
 # Intervals of a series that exceed the noise.
@@ -11,8 +10,6 @@ TURNS = 4  # number of searches for an interval with holes; each doubles the lev
 FULL = 0.75  # share of an interval's known steps at its level: with more holes, the high ones define the level
 PIECE_STEPS = 512  # steps: longer series are searched in pieces, because the search takes the square of their length
 MOST_SHIFTS = 16  # intervals of one series: limits the time of a search; reports list fewer
-FEW_STEPS = 4  # steps: in an interval of up to so many, spikes may follow each other; all must have equal height
-WITHIN_NOISE = 4.0  # sigmas: heights that differ less are equal; chance exceeds it once in 16,000 steps
 
 # Sums and orders.
 KEYS = 1 << 12  # first room for different keys: a table of 64 KiB stays in the cache; it grows if there are more

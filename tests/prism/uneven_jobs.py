@@ -5,6 +5,7 @@ from functools import cache
 
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.uneven_work.job_findings import job_findings
+from prism.graph.job_transfers import transfers_of
 from prism.model import Finding, Severity
 from prism.synth.scenario.specification import Cluster, Job, Spec
 from prism.synth.simulation import simulate
@@ -29,7 +30,7 @@ def view(*faults, job=PIPES):
 
 def found(*faults, job=PIPES, known=()):
     seen_view = view(*faults, job=job)
-    return job_findings(seen_view, completeness(seen_view), known)
+    return job_findings(seen_view, transfers_of(seen_view), completeness(seen_view), known)
 
 
 def step_time(*faults, job=PIPES):

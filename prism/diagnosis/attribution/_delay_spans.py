@@ -9,11 +9,10 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
-from prism.diagnosis.attribution.lane_rates import paces
 from prism.diagnosis.attribution.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import Shift, by_chance, even, held, middle, shifts, spread, standing_out, unbroken
+from prism.loops.arrays.change_points import Shift, by_chance, held, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -43,8 +42,8 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     out = []
     typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
     typical[:, ~np.isfinite(view.durations)] = np.nan
-    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical, _by_lane(delays)):
-        out += _spans_of_rows(rows, view.least)
+    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
+        out += _lasting(rows, view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
     for one in out:
@@ -65,12 +64,6 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
     return work, network
 
 
-def _by_lane(delays: Delays) -> Floats:
-    """Lost rate of each lane, scaled so that a slow lane loses as much as the smallest loss that counts."""
-    pace = paces(delays.transfers)
-    return np.asarray((pace - middle(pace[:, delays.model], axis=1)) * (c.MIN_LOSS / c.SLOW_LANE), np.float64)
-
-
 def _steps(view: View, delays: Delays, usual: float) -> Floats:
     """Excess duration of each step as a share of a usual step; NaN for steps with a pause."""
     more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
@@ -79,35 +72,19 @@ def _steps(view: View, delays: Delays, usual: float) -> Floats:
     return more[None]
 
 
-def _spans_of_rows(rows: Floats, least: int) -> list[SlowSpan]:
-    """Find the spans of all rows, with and without the steps in which a longer delay may hide a rank's own (`_unhidden`)."""
+def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
+    """Find spans in which rows deviate for most steps."""
     sigma = min(spread(rows), spread(np.diff(rows)) / float(np.sqrt(2)))  # steps may be slow half of the time
-    out = _lasting(rows, rows, sigma, least)
-    known = _unhidden(rows, sigma)
-    return out if known is rows else out + _lasting(known, rows, sigma, least)
-
-
-def _lasting(rows: Floats, every: Floats, sigma: float, least: int) -> list[SlowSpan]:
-    """Find spans in which rows deviate for most steps. All steps of `every` give the probability by chance."""
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():
         for whole in shifts(rows[row], noise, least=least, height=c.MIN_LOSS, score=c.SIGMAS):
-            lasts = held(rows[row], whole, whole.height / 2) >= c.OFTEN
+            lasts = held(rows[row], whole, whole.height / 2) >= c.ALWAYS
             for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
                 known = np.isfinite(rows[row, one.start : one.stop])
                 enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
-                if enough and even(rows[row], one, noise):
-                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, every, row, one))
+                if enough:
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, rows, row, one))
     return out
-
-
-def _unhidden(rows: Floats, sigma: float) -> Floats:
-    """Delays by rank and step; NaN where another rank's delay is more than twice as long and may hide the rank's own."""
-    if len(rows) < 2:
-        return rows
-    latest = np.nan_to_num(rows).max(axis=0)
-    hides = latest >= max(c.MIN_LOSS, c.CLEAR * sigma)
-    return np.where(hides & (2 * rows < latest), np.nan, rows)
 
 
 def _same(one: SlowSpan, other: SlowSpan) -> bool:

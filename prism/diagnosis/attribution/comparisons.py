@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.attribution.recurring_delay import lasting_shares
+from prism.graph.constants import PAUSE, SPAN
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
-from prism.graph.new_delays import Delays, against_peers, against_steps
+from prism.graph.new_delays import Delays, against_peers, against_steps, usual_steps
+from prism.graph.transfer_events import Events, events_of
+from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.transfer_delays import Floats
 
@@ -25,8 +29,7 @@ Mask = NDArray[np.bool_]
 class Comparison:
     """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
 
-    `always`: the delays are relative to peers, so that they show what was slow in all steps. `beside`: peers are lanes between
-    the same hosts.
+    `always`: the delays are relative to peers, so that they show what was slow in all steps.
     """
 
     delays: Delays
@@ -34,7 +37,6 @@ class Comparison:
     gone: Lost
     share: Floats
     always: bool
-    beside: bool = False
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
 
     def during(self, start: int, stop: int) -> Mask:
@@ -68,7 +70,7 @@ class Comparison:
 
     def best(self, shares: Floats) -> list[int]:
         """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""
-        return list(np.argsort(-shares, kind="stable")[: c.REPLAYED_CANDIDATES].tolist())
+        return list(np.argsort(-shares, kind="stable")[: c.EXAMINED].tolist())
 
     def replayed(self, shares: Floats, during: Mask) -> Floats:
         """Raise the `shares` of the best candidates to the mean with what a replay without them saves; see `explained`."""
@@ -131,7 +133,7 @@ class Case:
     @cached_property
     def transfers(self) -> Transfers | None:
         """Transfers of the job; None if fewer than three steps are known."""
-        if len(self.view.ends) < c.LEAST_STEPS:
+        if len(self.view.ends) < SPAN:
             return None
         found = transfers_of(self.view)
         return found if len(found.rows) else None
@@ -139,26 +141,43 @@ class Case:
     @cached_property
     def versus_own_steps(self) -> Comparison | None:
         """Comparison with the job's own quick steps; None if too few steps are known."""
-        delays = None if self.transfers is None else against_steps(self.view, self.transfers)
+        delays = None if self.transfers is None else against_steps(self.view, self.transfers, self._events)
         return None if delays is None else self._comparison(delays)
 
     @cached_property
-    def versus_peers(self) -> list[Comparison]:
-        """Comparisons with peers on any host, and with peers on the same hosts."""
-        if self.transfers is None:
-            return []
-        known = None if self.versus_own_steps is None else self.versus_own_steps.delays
-        found = [(against_peers(self.view, self.transfers, known, beside=beside), beside) for beside in (False, True)]
-        return [self._comparison(delays, always=True, beside=beside) for delays, beside in found if delays is not None]
+    def versus_peers(self) -> Comparison | None:
+        """Comparison with peers; None if there are too few."""
+        delays = None if self.transfers is None else against_peers(self.view, self.transfers, self._events)
+        return None if delays is None else self._comparison(delays, always=True)
+
+    @cached_property
+    def may_have_slow_steps(self) -> bool:
+        """Whether steps, or transfers in some, take longer than usual, in spans that count; much faster than a comparison."""
+        found, t = usual_steps(self.view), self.transfers
+        if found is None or t is None:
+            return False
+        model, more = found
+        long = more / np.median(self.view.durations[model])
+        spans = sliding_window_view(np.maximum(long, 0.0), min(self.view.least, len(long)))
+        slower = t.pace - middle(t.pace[:, model], axis=1) >= c.SLOW_LANE
+        return bool(
+            long.max() >= PAUSE
+            or (spans.mean(axis=1)[(spans >= c.MIN_LOSS).sum(axis=1) > 1] >= c.WORTH / (1 + c.WORTH)).any()
+            or np.count_nonzero(slower, axis=1).max() >= self.view.least
+        )
+
+    @cached_property
+    def _events(self) -> Events | None:
+        return None if self.transfers is None else events_of(self.view, self.transfers)
 
     @cached_property
     def which(self) -> list[Candidate]:
         """Candidate causes; none without transfers."""
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
-    def _comparison(self, delays: Delays, *, always: bool = False, beside: bool = False) -> Comparison:
+    def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
         gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always, beside)
+        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always)
 
     @cached_property
     def _tables(self) -> Tables:

@@ -35,9 +35,9 @@ class Lost:
 
     @property
     def network(self) -> Floats:
-        """Share of each step's loss that longer transfers explain, 0 … 1: 1 if the slowest lane explains `SAVED` of it."""
+        """Share of each step's loss that longer transfers explain: all of it if the slowest lane explains `MIN_EXPLAINED`."""
         own = self.within.max(axis=0, initial=0.0)
-        known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
+        known = np.where(self.more > 0, c.MIN_EXPLAINED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
     @property
@@ -70,7 +70,6 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
     """
     t = delays.transfers
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
     before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
@@ -79,14 +78,14 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     ends[0] = np.where(answered, ends[0] * since, ends[0])
     ends[1] *= np.where(answered, 1 - since, receivers)
     values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
-    out = [np.asarray(np.bincount(cell, each, shape[0] * shape[1]), np.float64).reshape(shape) for each in values]
+    out = [t.by_step(each) for each in values]
     if usual and len(delays.model):
         out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
     late, first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(
         late, first, sender, receiver, inside, t.moved, usual,
-        delays.more if usual else np.full(t.steps, c.GROWN * delays.took), np.stack(values[1:4]),
+        delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took), np.stack(values[1:4]),
     )  # fmt: skip
 
 

@@ -12,19 +12,17 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
-from prism.graph.job_transfers import Transfers
-from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Codes, Floats
 
 
-def rate_fit(view: View, comparison: Comparison, during: Mask) -> Floats:
+def rate_fit(comparison: Comparison, during: Mask) -> Floats:
     """Harmonic mean of two shares for each candidate: of the slow lanes that use it, and of its lanes that are slow.
 
     0 for candidates of own work, and if no lane is slow. Lanes that are neither slow nor as fast as usual do not count.
     float64[candidates].
     """
-    rise = lost_rate(view, comparison, during)
+    rise = lost_rate(comparison, during)
     most = float(np.nanmax(rise, initial=0.0))
     slow, fast = rise >= max(c.SLOW_LANE, most / 2), rise < c.SLOW_LANE / 2
     known = slow | fast
@@ -39,7 +37,7 @@ def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
     Transfers that share a NIC are each slower, but together as fast as usual: their union takes no longer. bool[candidates].
     """
     t = comparison.delays.transfers
-    usual = np.exp(middle(paces(t)[:, during], axis=1)[:, 0] - rise)
+    usual = np.exp(middle(t.pace[:, during], axis=1)[:, 0] - rise)
     own = np.flatnonzero(during[t.step] & np.isfinite(usual[t.lane]))
     expected, n = (t.octets * usual[t.lane])[own], int(t.lanes.max()) + 1
     slow = []
@@ -64,36 +62,26 @@ def _union_by(ranks: Codes, n: int, at: Floats) -> Floats:
     return np.asarray(np.bincount(ranks[order], np.maximum(last - np.maximum(first, before), 0.0), n), np.float64)
 
 
-def paces(t: Transfers) -> Floats:
-    """Natural logarithm of the time that each lane takes per octet while octets move, by step; NaN if unknown."""
-    cell, shape = t.lane.astype(np.int64) * t.steps + t.step, (len(t.lanes), t.steps)
-    octets, busy = (np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) for each in (t.octets, t.busy))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(np.where((octets > 0) & (busy > 0), busy / octets, np.nan)), np.float64)
-
-
 def _fit(one: Candidate, slow: Mask, known: Mask) -> float:
     own = one.lanes[known[one.lanes]] if one.cause == "network" else one.lanes[:0]
     return 2 * float(slow[own].sum()) / max(float(slow.sum()) + len(own), 1.0)
 
 
-def lost_rate(view: View, comparison: Comparison, during: Mask) -> Floats:
+def lost_rate(comparison: Comparison, during: Mask) -> Floats:
     """Natural logarithm of the usual rate of each lane over its rate in some steps; NaN if unknown.
 
     Usual is the rate in the steps that define what is usual; against peers, that of most lanes of the same kind of traffic.
     """
     t = comparison.delays.transfers
-    pace = paces(t)
+    pace = t.pace
     now = middle(pace[:, during], axis=1)[:, 0]
     if not comparison.always:
         lasting = np.sort(pace[:, during], axis=1)  # in nearly all of the steps; NaN last
-        now = lasting[:, int((1 - c.OFTEN) * lasting.shape[1])]
+        now = lasting[:, int((1 - c.ALWAYS) * lasting.shape[1])]
         return np.asarray(now - middle(pace[:, comparison.delays.model], axis=1)[:, 0], np.float64)
     out = np.full(len(now), np.nan)
-    codes = view.codes
-    kinds = np.array([view.kinds.get((int(codes[a]), int(codes[b])), "unknown") for a, b in t.lanes.tolist()])
-    for kind in np.unique(kinds):
-        own = np.flatnonzero(kinds == kind)
+    for kind in np.unique(t.kinds):
+        own = np.flatnonzero(t.kinds == kind)
         rise = now[own] - np.float64(middle(now[own]))
         scatter = spread(rise, floor=UNLIKE / 2)
         out[own] = np.where((rise >= c.CLEAR * scatter) | (rise <= 0), rise, c.SLOW_LANE / 2)

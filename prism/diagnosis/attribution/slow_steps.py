@@ -49,12 +49,11 @@ def verdicts(case: Case) -> list[Verdict]:
     steps.
     """
     out: list[Verdict] = []
-    if (own := case.versus_own_steps) is not None:
+    if case.may_have_slow_steps and (own := case.versus_own_steps) is not None:
         out = _slower_than_usual(case.view, own)
         out += [one for one in _stalls(case.view, own) if not any(known.start <= one.start < known.stop for known in out)]
-    for comparison in case.versus_peers:
-        if not any(one.slowdown >= 1 + c.WORTH for one in out):
-            out += _always_slower(case.view, comparison)
+    if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:
+        out += _always_slower(case.view, peers)
     return out
 
 
@@ -64,7 +63,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     Adjacent spans with the same cause are one, if it is also the cause of both together.
     """
     out: list[Verdict] = []
-    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.MOST]:
+    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
         found = _cause_of(view, comparison, one)
@@ -92,11 +91,13 @@ def _same_cause(one: Verdict, other: Verdict) -> bool:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    shares, fit = comparison.shares(during), rate_fit(view, comparison, during)
+    shares, fit = comparison.shares(during), rate_fit(comparison, during)
     if one.chance <= c.RARE:
         shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
+    if shares.max(initial=0.0) < c.DOUBT:  # replays take long
+        return None
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
-    if all(chance is None for chance in chances.values()):  # replays take long
+    if all(chance is None for chance in chances.values()):
         return None
     mine = comparison.replayed(shares, during)
     likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(view, comparison, one)
@@ -181,13 +182,15 @@ def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
 
 
 def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find a rank, host or NIC that was slow against its peers in all steps. `beside`: peers are on the same host."""
+    """Find a rank, host or NIC that was slow against its peers in all steps."""
     during = comparison.during(0, comparison.delays.transfers.steps)
     mine = comparison.explained(during)
-    fit = rate_fit(view, comparison, during)
-    nics = (fit >= c.ALWAYS) & strained(comparison, during, lost_rate(view, comparison, during))
+    fit = rate_fit(comparison, during)
+    nics = fit >= c.ALWAYS
+    if nics.any():
+        nics &= strained(comparison, during, lost_rate(comparison, during))
     if nics.any():  # slow transfers show more than late ones: these may wait for them
-        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.NEARLY))
+        mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     top = int(np.argmax(mine))
     best = comparison.which[top]
     compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
@@ -199,7 +202,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         return []  # a single connection may take another path or carry other traffic
     one = SlowSpan(0, comparison.delays.transfers.steps, float(mine[top] / c.DOUBT))
     found = _verdict(view, comparison, mine, one, during)
-    if best.cause == "work" and (found.slowdown < 1 + c.GROWN or found.probability < c.ALWAYS):
+    if best.cause == "work" and (found.slowdown < 1 + 2 * c.WORTH or found.probability < c.ALWAYS):
         return []
     return [found]
 
@@ -226,9 +229,9 @@ def _verdict(
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))
     best, sure, share = which[top], 1 / mass, float(mine[top])
-    if best.cause == "network" and rate_fit(view, comparison, during)[top] >= c.ALWAYS:
+    if best.cause == "network" and rate_fit(comparison, during)[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
-    tied = c.NEARLY if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
+    tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
         both, guilty, together = pair
@@ -257,7 +260,7 @@ def _pair(
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
     mine, either = late[one.lanes].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
-    decided = tied or (during.sum() > 1 and shared >= c.OFTEN * mine)
+    decided = tied or (during.sum() > 1 and shared >= c.ALWAYS * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
         return None
@@ -281,7 +284,8 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
         return True
     calm = other & (more < c.MIN_LOSS * float(np.median(view.durations[comparison.delays.model])))
     alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
-    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(each[alike][:, calm].max(axis=0), c.HIGH))
+    longest = each[alike][:, calm].max(axis=0)
+    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(longest, c.ALWAYS))
 
 
 def _joined(one: Candidate, other: Candidate, always: bool) -> Candidate | None:

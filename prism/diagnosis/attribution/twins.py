@@ -32,7 +32,7 @@ def guilty_twin(view: View, comparison: Comparison, one: Candidate, other: Candi
     steps = [np.flatnonzero(shared & (t.step == step)) for step in np.flatnonzero(during)]
     votes = [_more_active(comparison, both, lanes, alone=during.sum() == 1) for both in steps if len(both)]
     mean = float(np.mean(votes)) if votes else 0.0
-    return None if abs(mean) < c.OFTEN else int(mean > 0)
+    return None if abs(mean) < c.ALWAYS else int(mean > 0)
 
 
 def _more_active(comparison: Comparison, both: Ints, lanes: list[Ints], *, alone: bool) -> float:

@@ -55,10 +55,10 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         texts += f"; {waiting(queued, hop)}"
         numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
     missed = _missed(one)
-    rough = c.LESS if missed is not None and missed > c.ROUGH else 1.0
+    rough = c.LESS if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    weak = one.slowdown < 1 + c.WORTH and rate_fit(view, one.comparison, one.during).max() < c.ALWAYS
+    weak = one.slowdown < 1 + c.WORTH and rate_fit(one.comparison, one.during).max() < c.ALWAYS
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
@@ -175,7 +175,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
     """Text and numbers: rate of the slowed lanes, the usual rate, and which lanes these are."""
     comparison = one.comparison
     t = comparison.delays.transfers
-    slowed, lost = comparison.slowed(one.candidate, one.during), lost_rate(view, comparison, one.during)
+    slowed, lost = comparison.slowed(one.candidate, one.during), lost_rate(comparison, one.during)
     slowed = slowed if len(slowed) else one.candidate.lanes
     inside = np.isin(t.lane, slowed) & one.during[t.step]
     octets, busy = float(t.octets[inside].sum()), float(t.busy[inside].sum())
@@ -189,7 +189,7 @@ def _network(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:
         f"{percent(one.share)} of the new delays are theirs"
     )
     again, usually = _sent_again(view, t, inside)
-    if again >= c.LOSSY * usually:
+    if again >= c.CLEAR * usually:
         text += f"; {beside(f'{percent(again)} of their packets', percent(usually), again / usually)} are sent again"
     names = view.job.endpoints
     edges = [[names[a], names[b]] for a, b in t.lanes[slowed].tolist()]
@@ -234,18 +234,18 @@ def _compared(one: Verdict) -> list[dict[str, Any]]:
             "class": CLASS[other.cause], "type": other.subject, "ids": list(other.ids), "way": other.way,
             "explains": round(max(s, 0.0), 3), "probability": round(p, 3),
         }
-        for other, s, p in rows[:c.LISTED]
+        for other, s, p in rows
     ]  # fmt: skip
 
 
 def _isolation(view: View, one: Verdict, ids: tuple[str, ...], sure: float) -> Isolation:
     """Hosts of the named parts; for parts between switches these parts."""
     by_place: dict[tuple[str, ...], float] = {}
-    for other, p in ((one.candidate, one.probability), *one.others[: c.LISTED]):
+    for other, p in ((one.candidate, one.probability), *one.others):
         place = tuple(dict.fromkeys(map(view.host, other.ids)))
         by_place[place] = by_place.get(place, 0.0) + p
     hosts, *more = by_place
-    others = tuple((place, round(by_place[place], 4)) for place in more if by_place[place] >= c.UNLIKELY)
+    others = tuple((place, round(by_place[place], 4)) for place in more if by_place[place] >= c.RARE)
     ranked = ((hosts, round(by_place[hosts], 4)), *others)
     if one.candidate.cause == "network" and one.candidate.subject in ("link", "switch"):
         return Isolation((), ids, round(sure, 4), ((ids, round(one.probability, 4)), *others))

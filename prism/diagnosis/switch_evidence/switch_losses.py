@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.losses import DISCARDS, ERRORS, Losses
 from collectors.exports.evidence import REASONS
-from prism.diagnosis.switch_evidence import constants as c
+from prism.diagnosis import constants as c
 from prism.graph.job_view import View
 from prism.model import Finding
 
@@ -40,7 +40,7 @@ class Lost(NamedTuple):
     @property
     def stands_out(self) -> bool:
         """Whether the number exceeds chance."""
-        return self.packets >= c.LEAST_PACKETS and self.packets >= c.MORE_LOSSES * self.usual
+        return self.packets >= c.LEAST_PACKETS and self.packets >= c.CLEAR * self.usual
 
     @property
     def why(self) -> str:
@@ -61,8 +61,8 @@ class Lost(NamedTuple):
         return f"{self.switch} counted {self.packets:,} {self.why} {where}, usually {self.usual:,.0f}"
 
 
-def with_switch_losses(view: View, finding: Finding, *, most: int = c.LISTED_LOSSES) -> Finding:
-    """Add queue depths and up to `most` losses to a finding on a link or switch.
+def with_switch_losses(view: View, finding: Finding) -> Finding:
+    """Add queue depths and the largest losses to a finding on a link or switch.
 
     A slow link with damaged packets at its ends becomes a lossy one.
     """
@@ -81,7 +81,7 @@ def with_switch_losses(view: View, finding: Finding, *, most: int = c.LISTED_LOS
         finding,
         detector="lossy_link" if lossy else finding.detector,
         message="; ".join([finding.message, *map(str, (damaged or clear)[:1])]),
-        evidence={**finding.evidence, "lost": [one.row() for one in found[:most]]},
+        evidence={**finding.evidence, "lost": [one.row() for one in found[: c.EXAMINED]]},
     )
 
 
@@ -100,14 +100,12 @@ def depths(view: View, finding: Finding) -> dict[str, dict[str, int]]:
     return out
 
 
-def likeliest(
-    view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int, *, times: float = c.MORE_LOSSES
-) -> int | None:
-    """The one of several suspects, each a set of names, that lost `times` more than any other for reasons that slow a link."""
+def likeliest(view: View, suspects: Sequence[Sequence[str]], start_ns: int, end_ns: int) -> int | None:
+    """The one of several suspects, each a set of names, that lost far more than any other for reasons that slow a link."""
     each = [lost(view, ids, start_ns, end_ns) for ids in suspects]
     sums = [sum(one.packets for one in own if one.stands_out and one.reason in (*DAMAGED, *FULL)) for own in each]
     first = int(np.argmax(sums))
-    return first if sums[first] and all(i == first or times * n <= sums[first] for i, n in enumerate(sums)) else None
+    return first if sums[first] and all(i == first or c.CLEAR * n <= sums[first] for i, n in enumerate(sums)) else None
 
 
 def lost(view: View, ids: Collection[str], start_ns: int, end_ns: int, edges: Collection[tuple[str, str]] = ()) -> list[Lost]:

@@ -10,19 +10,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from prism.diagnosis.switch_evidence import constants as c
+from prism.diagnosis import constants as c
 from prism.findings.message_values import duration
 from prism.graph.job_view import View
 
 Hop = tuple[str, str]  # sender, receiver
 
 
-def queues(
-    view: View, start: int, stop: int, *, times: float = c.QUEUE_FACTOR, share: float = c.LONGEST_QUEUE
-) -> dict[Hop, float]:
-    """Find hops whose packets took `times` longer in steps `start` to `stop` than before and after; with the delay, ns.
+def queues(view: View, start: int, stop: int) -> dict[Hop, float]:
+    """Find hops whose packets took far longer in steps `start` to `stop` than before and after; with the delay, ns.
 
-    Hops with less than `share` of the longest delay are behind a queue, or before one, not its cause. Clocks may disagree: if
+    Hops with a far shorter delay than the longest are behind a queue, or before one, not its cause. Clocks may disagree: if
     some delays are zero or negative, delays count from the smallest.
     """
     t = view.transits
@@ -38,14 +36,12 @@ def queues(
         if len(now) and len(usual):
             peak, calm = float(np.percentile(now, 75)), float(np.median(usual))
             off = min(float(usual.min()), 0.0)
-            if peak - off >= times * (calm - off):
+            if peak - off >= c.CLEAR * (calm - off):
                 out[t.exporters[a], t.exporters[b]] = peak - off
     longest = max(out.values(), default=0.0)
-    return {hop: delay for hop, delay in out.items() if delay >= share * longest}
+    return {hop: delay for hop, delay in out.items() if c.CLEAR * delay >= longest}
 
 
 def waiting(queued: Mapping[Hop, float], hop: Hop) -> str:
     """Text: how long packets waited on a hop."""
-    return (
-        f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {c.QUEUE_FACTOR:.0f} times the usual delay"
-    )
+    return f"packets wait {duration(queued[hop])} from {hop[0]} to {hop[1]}, at least {c.CLEAR:.0f} times the usual delay"

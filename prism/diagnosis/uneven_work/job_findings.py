@@ -11,19 +11,22 @@ from prism.diagnosis.assessment.confidence import Completeness
 from prism.diagnosis.uneven_work.job_causes import JobCause
 from prism.diagnosis.uneven_work.pipeline_causes import pipeline_causes
 from prism.diagnosis.uneven_work.step_causes import step_causes
+from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
 
 JOB = "job_causes"
 
 
-def job_findings(view: View, seen: Completeness, known: Sequence[Finding] = ()) -> list[Finding]:
+def job_findings(view: View, transfers: Transfers | None, seen: Completeness, known: Sequence[Finding] = ()) -> list[Finding]:
     """Write the findings on causes in the job itself.
 
     Parameters
     ----------
     view : View
         The job by step and edge.
+    transfers : Transfers or None
+        Its transfers.
     seen : Completeness
         How complete its records are.
     known : sequence of Finding
@@ -35,7 +38,7 @@ def job_findings(view: View, seen: Completeness, known: Sequence[Finding] = ()) 
     """
     if any(one.severity is not Severity.INFO and 2 * _shared(one, view) >= 1 for one in known):
         return []
-    return [_finding(view, one, seen) for one in [*pipeline_causes(view), *step_causes(view)]]
+    return [_finding(view, one, seen) for one in [*pipeline_causes(view, transfers), *step_causes(view, transfers)]]
 
 
 def _shared(one: Finding, view: View) -> float:
@@ -48,7 +51,7 @@ def _finding(view: View, one: JobCause, seen: Completeness) -> Finding:
     start, end = view.during(one.start, one.stop)
     sure = round(float(np.clip(seen.share * one.probability, 0.0, 1.0)), 3)
     severity = Severity.WARNING if one.slowdown < c.CRITICAL else Severity.CRITICAL
-    claim = one.claim and sure >= c.CERTAIN and one.slowdown >= 1 + c.GROWN
+    claim = one.claim and sure >= c.CERTAIN and one.slowdown >= 1 + 2 * c.WORTH
     ranks, lost = len(view.job.endpoints), (end - start) * (1 - 1 / max(one.slowdown, 1.0))
     return Finding(
         detector=JOB,

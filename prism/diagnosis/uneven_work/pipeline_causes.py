@@ -13,9 +13,10 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
 from prism.findings.message_values import beside, duration, percent
 from prism.graph.constants import PEERS
+from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.graph.pipeline_replay import pipeline_span
-from prism.graph.stage_work import BEGIN, END, Handovers, StageWork, handovers, stage_work, unqueued_work
+from prism.graph.stage_work import BEGIN, END, Handovers, handovers, stage_work, unqueued_work
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
@@ -23,12 +24,12 @@ from prism.loops.detection.transfer_delays import Floats
 MEETING = ("tp", "cp", "ep")  # kinds of groups that meet within a micro-batch
 
 
-def pipeline_causes(view: View) -> list[JobCause]:
+def pipeline_causes(view: View, transfers: Transfers | None) -> list[JobCause]:
     """Find uneven work of a pipeline's stages or micro-batches; none if its hand-overs are not known.
 
     If the work varies over micro-batches, stages are not compared: their least work may be that of different micro-batches.
     """
-    found = handovers(view)
+    found = None if transfers is None else handovers(view, transfers)
     return [] if found is None else _data_imbalance(view, found) or _stage_imbalance(view, found)
 
 
@@ -37,44 +38,47 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
 
     The first stage's work is only known to be at most some value: it is never named, but may show that several are heavy.
     """
-    work = stage_work(found)
-    known = np.flatnonzero(np.isfinite(work.whole))
+    work, ahead = stage_work(found)
+    whole = middle(np.moveaxis(work, 1, 0).reshape(work.shape[1], -1), axis=1)[:, 0]
+    known = np.flatnonzero(np.isfinite(whole))
     inner = known[known > 0]
     if len(known) < PEERS or not len(inner):
         return []
-    heavy = int(inner[np.argmax(work.whole[inner])])
-    if heavy == 1 and work.whole[0] <= (1 + c.NEARLY) * work.whole[1]:
-        work.whole[0] = work.forward[0] = work.backward[0] = np.nan  # the first stage waits for the second: its work is unknown
-        known = known[known > 0]
+    heavy = int(inner[np.argmax(whole[inner])])
+    if heavy == 1 and whole[0] <= (1 + c.UNEVEN) * whole[1]:  # the first stage waits for the second: its work is unknown
+        whole[0], known = np.nan, inner
     others = known[known != heavy]
-    usual = float(np.median(work.whole[others]))
-    more = work.whole[heavy] / usual - 1
-    if heavy == len(work.whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
+    usual = float(np.median(whole[others]))
+    more = whole[heavy] / usual - 1
+    if heavy == len(whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
         more -= 2 * _variation(found)[1]
-    if more < c.UNEVEN or work.whole[others].max() / usual - 1 > c.ALONE * more or work.busy[heavy] < c.MIN_EXPLAINED:
+    if more < c.UNEVEN or whole[others].max() / usual - 1 > c.MIN_EXPLAINED * more:
         return []
     units = _units(view, found, heavy)
-    each = work.by_chain[:, heavy] / middle(work.by_chain[:, others], axis=1)[:, 0] - 1
+    by_chain, by_step = middle(work, axis=2)[:, :, 0], middle(work, axis=0)[0]
+    each = by_chain[:, heavy] / middle(by_chain[:, others], axis=1)[:, 0] - 1
     least = min(float(middle(each[units == unit])) for unit in np.unique(units))
-    steps = work.by_step[heavy] / middle(work.by_step[others], axis=0)[0] - 1
+    steps = by_step[heavy] / middle(by_step[others], axis=0)[0] - 1
     steps = steps[np.isfinite(steps)]
-    if not (least >= more / 2 and len(steps)) or np.mean(steps >= more / 2) < c.OFTEN:
+    if not (least >= more / 2 and len(steps)) or np.mean(steps >= more / 2) < c.ALWAYS:
         return []
-    slowdown = _without_imbalance(view, found, work, heavy)
+    now = np.where(np.isfinite(whole), whole, usual)
+    then = np.where(now == whole[heavy], usual, now)
+    slowdown = _slowdown(view, *(_span(found, part[:, None, None], ahead) for part in (now, then)))
     if slowdown is None:
         return []
     ranks = tuple(view.job.endpoints[rank] for rank in sorted(found.chains[:, heavy].tolist()))
     probability = 1 - 0.5 ** len(np.unique(units)) - 0.5 ** len(steps)
-    took = beside(duration(work.whole[heavy]), duration(usual), 1 + more, than="on the median stage")
+    took = beside(duration(whole[heavy]), duration(usual), 1 + more, than="on the median stage")
     text = (
-        f"pipeline stage {heavy} of {len(work.whole)} works {took} per micro-batch, in every replica; its ranks are alike, "
+        f"pipeline stage {heavy} of {len(whole)} works {took} per micro-batch, in every replica; its ranks are alike, "
         f"so no part is broken; {cost_text(view, slowdown)}"
     )
     numbers = {
-        "stage": heavy, "ranks": list(ranks), "work_ms": round(work.whole[heavy] / 1e6, 3),
+        "stage": heavy, "ranks": list(ranks), "work_ms": round(whole[heavy] / 1e6, 3),
         "usual_work_ms": round(usual / 1e6, 3),
-        "stages_ms": [None if np.isnan(one) else round(one / 1e6, 3) for one in work.whole.tolist()],
-        "busy": round(float(work.busy[heavy]), 3), "replicas": len(np.unique(units)),
+        "stages_ms": [None if np.isnan(one) else round(one / 1e6, 3) for one in whole.tolist()],
+        "replicas": len(np.unique(units)),
     }  # fmt: skip
     score = more / spread(steps, floor=c.UNEVEN / c.SIGMAS)
     stop, alone = len(view.ends), len(np.unique(units)) < 2  # one slow part explains the same
@@ -100,37 +104,35 @@ def _units(view: View, found: Handovers, stage: int) -> Ints:
     )
 
 
-def _without_imbalance(view: View, found: Handovers, work: StageWork, heavy: int) -> float | None:
-    """Ratio of a step to the same step if the heavy stage worked as the median of the others."""
-    others = np.arange(len(work.whole)) != heavy
-    parts = []
-    for own in (work.forward, work.backward):
-        usual = float(middle(own[others]))
-        now = np.where(np.isfinite(own), own, usual)
-        parts.append((now, np.where(others, now, usual)))
-    micro = found.forward.shape[-1]
-    spans = [_span(found, *(np.tile(part[k][:, None, None], (1, micro, 1)) for part in parts)) for k in (0, 1)]
-    return _cost(view, float(spans[0][0]), float(spans[1][0]))
+def _span(found: Handovers, work: Floats, ahead: float) -> Floats:
+    """Duration of the pipeline, ns, if stages do this work per micro-batch, [stages, micro-batches, draws] or 1 for alike ones.
 
-
-def _span(found: Handovers, forward: Floats, backward: Floats) -> Floats:
-    """Duration of the pipeline with this work, ns (`pipeline_span`); a hand-over takes its least time in a step."""
+    `ahead` is the share of the forward. A hand-over takes its least time in a step.
+    """
     move = float(middle((found.forward[END] - found.forward[BEGIN]).min(axis=-1)))
+    shape = found.chains.shape[1], found.forward.shape[-1], work.shape[-1]
+    forward, backward = (np.broadcast_to(work * share, shape) for share in (ahead, 1 - ahead))
     return pipeline_span(forward, backward, move, alternating=found.alternating)
 
 
 def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
-    """Find work that varies over micro-batches and steps, equally in all stages of a pipeline."""
+    """Find work that varies over micro-batches and steps, equally in all stages of a pipeline.
+
+    The replay draws micro-batches from those seen; without the variation all take their mean.
+    """
     common, varied, noise = _variation(found)
     if len(common) < 4 * view.least:
         return []
     probability, score = 1 - (noise / max(varied, c.UNEVEN)) ** 2, varied / c.UNEVEN * c.SIGMAS
     if varied < c.UNEVEN or probability < c.ALWAYS:
         return []
-    ahead, back = np.exp(middle(np.log(unqueued_work(found)), axis=1)[:, 0])
-    forward = float(middle(ahead[:-1]))
-    usual = float(ahead[-1]) if np.isfinite(ahead[-1]) else forward + float(back[:-1].min())
-    slowdown = _without_variation(view, found, common, forward, usual)
+    each = np.exp(middle(np.log(unqueued_work(found)[..., :-1]), axis=1)[:, 0])
+    ahead, back = each.min(axis=1).tolist()  # waits make it longer, never shorter
+    usual = ahead + back
+    replicas = len(np.unique(_units(view, found, 0)))
+    drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * c.DRAWS))
+    now, then = (_span(found, usual * loads, ahead / usual) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))
+    slowdown = _slowdown(view, now.reshape(replicas, c.DRAWS).max(axis=0), then)  # all replicas wait for the slowest
     if slowdown is None:
         return []
     text = (
@@ -157,25 +159,10 @@ def _variation(found: Handovers) -> tuple[Floats, float, float]:
     return (common, spread(common, floor=0), spread(own, floor=0)) if len(common) else (common, 0.0, 0.0)
 
 
-def _without_variation(view: View, found: Handovers, common: Floats, ahead: float, usual: float) -> float | None:
-    """Ratio of a step to the same step if all micro-batches took their mean: replays with micro-batches drawn from those seen.
-
-    `ahead` is the usual forward of a stage, `usual` forward and backward, ns. All replicas wait for the slowest.
-    """
-    stages, micro = found.chains.shape[1], found.forward.shape[-1]
-    replicas = len(np.unique(_units(view, found, 0)))
-    drawn = np.exp(np.random.default_rng(0).choice(common, (micro, replicas * c.DRAWS)))
-    mean = np.full((micro, 1), np.exp(common).mean())
-    spans = []
-    for loads in (drawn, mean):
-        work = np.broadcast_to(loads, (stages, *loads.shape))
-        spans.append(_span(found, work * ahead, work * (usual - ahead)))
-    return _cost(view, float(spans[0].reshape(replicas, c.DRAWS).max(axis=0).mean()), float(spans[1][0]))
-
-
-def _cost(view: View, now: float, then: float) -> float | None:
+def _slowdown(view: View, now: Floats, then: Floats) -> float | None:
     """Ratio of a step to the same step if its pipeline took `then` instead of `now`, ns; None if a step has no time for `now`.
 
     Then the hand-overs have another order than was assumed, for example an interleaved one.
     """
-    return slowdown_of(view, now - then) if now <= (1 + c.NEARLY) * view.period else None
+    saved = float(now.mean() - then.mean())
+    return slowdown_of(view, saved) if now.mean() <= (1 + c.UNEVEN) * view.period else None

@@ -7,37 +7,52 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
 from prism.findings.message_values import duration, percent
-from prism.graph.constants import PAUSE, SOON
-from prism.graph.entry_times import entry_times
+from prism.graph.constants import PAUSE, SOON, SPAN
+from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
 
 
-def step_causes(view: View) -> list[JobCause]:
+def step_causes(view: View, transfers: Transfers | None) -> list[JobCause]:
     """Find uneven data, and steps that begin late for all ranks."""
-    return [*_uneven_data(view), *_late_input(view)]
+    took = entry_times(view, transfers) if transfers is not None else np.zeros((0, 1))
+    return [*_uneven_data(view, took), *_late_input(view, took)]
 
 
-def _uneven_data(view: View) -> list[JobCause]:
+def entry_times(view: View, transfers: Transfers) -> Floats:
+    """Time from the end of the last step, of all ranks, to the first payload that each rank sends; float64[steps − 1, ranks].
+
+    It is the rank's own work or more: a sender may wait until its receiver is ready. NaN if a rank sends nothing; empty if
+    ranks have different numbers of steps.
+    """
+    ends = [own[:, 1] for own in view.timeline.steps]
+    out = np.full((transfers.steps, len(ends)), np.inf)
+    if any(len(own) != transfers.steps for own in ends):
+        return out[:0]
+    np.minimum.at(out, (transfers.step, transfers.src), transfers.start)
+    last = np.stack(ends).max(axis=0)[:-1] - view.begins[1:]
+    return np.asarray(np.where(np.isfinite(out), out, np.nan)[1:] - last[:, None], np.float64)
+
+
+def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     """Find work that varies over steps and ranks without a pipeline: in each step another rank begins to communicate last.
 
     Noise of the machines looks the same, but is less.
     """
-    took = entry_times(view) if view.parallelism.layout.pp == 1 else np.zeros((0, 1))
-    if took.size < 4 * view.least or len(took) < 2 * view.least or np.isnan(took).any():
+    if view.parallelism.layout.pp > 1 or len(took) < 2 * view.least or took.size < 4 * view.least or np.isnan(took).any():
         return []
     moved = np.log(np.maximum(took, 1.0))
     moved = moved - np.median(moved, axis=1, keepdims=True)
     own = np.median(moved, axis=0)
     varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, SOON * view.period), float(np.median(took))
     saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
-    probability = 1 - (c.NOISE / max(varied, c.NOISE)) ** 2
+    probability = 1 - (c.UNEVEN / max(varied, c.UNEVEN)) ** 2
     always = np.bincount(took.argmax(axis=1)).max() / len(took)
     if (
         probability < c.ALWAYS
-        or saved < c.GROWN * view.period / (1 + c.GROWN)
+        or slowdown_of(view, saved) < 1 + 2 * c.WORTH
         or 2 * own.std() > varied
         or always > c.MIN_EXPLAINED
     ):
@@ -49,7 +64,7 @@ def _uneven_data(view: View) -> list[JobCause]:
         f"{cost_text(view, slowdown)} at most"
     )
     numbers = {"spread": round(varied, 3), "rank_spread": round(float(own.std()), 3), "usual_work_ms": round(usual / 1e6, 3)}
-    who, stop, score = (view.job.id,), len(view.ends), varied / c.NOISE * c.CLEAR
+    who, stop, score = (view.job.id,), len(view.ends), varied / c.UNEVEN * c.CLEAR
     return [JobCause("data_imbalance", "job", who, 1, stop, slowdown, probability, score, text, numbers)]
 
 
@@ -63,21 +78,18 @@ def _spread_of_later(took: Floats, soon: float) -> float:
     return float(np.sqrt(1 - 1 / np.pi)) if together else 1.0
 
 
-def _late_input(view: View) -> list[JobCause]:
+def _late_input(view: View, took: Floats) -> list[JobCause]:
     """Find steps at whose begin all ranks are silent for long, at irregular intervals: nobody works, as if they wait for data.
 
     Silences at regular intervals are evaluations or checkpoints.
     """
-    flows, steps = view.around, len(view.ends)
-    ends = [own[:, 1] for own in view.timeline.steps if len(own) == steps]
-    begun = np.sort(flows.sent_ns[~flows.control() & (flows.octets > 0)])
-    if steps < 4 * view.least or not ends or not len(begun):
+    steps = len(view.ends)
+    if len(took) < 4 * view.least or np.isnan(took).all(axis=1).any():
         return []
-    last = np.max(np.stack(ends), axis=0)[:-1]
-    quiet = (begun[np.minimum(np.searchsorted(begun, last, "right"), len(begun) - 1)] - last).astype(np.float64)
+    quiet = np.nanmin(took, axis=1)
     usual = float(np.median(quiet))
     late = np.flatnonzero(quiet - usual >= PAUSE * view.period) + 1
-    if len(late) > c.SELDOM * steps or len(_irregular(late, steps)) < c.LEAST_STEPS:
+    if len(_irregular(late, steps)) < SPAN:
         return []
     silent = float(np.median(quiet[late - 1]))
     lost, whole = float((quiet[late - 1] - usual).sum()), float(view.ends[-1] - view.ends[0])
@@ -95,7 +107,7 @@ def _irregular(late: Ints, steps: int) -> Ints:
     """Steps of some, in order, that do not recur at a fixed interval from the first to the last step of the recording."""
     known, regular = np.zeros((2, steps), np.bool_)
     known[late] = True
-    repeats = c.LEAST_STEPS - 1  # a series has so many intervals at least
+    repeats = SPAN - 1  # a series has so many intervals at least
     for first in late[late < steps - repeats * np.maximum(late, 2)].tolist():
         intervals = late - first
         intervals = intervals[(intervals >= max(first, 2)) & (first + repeats * intervals < steps)]

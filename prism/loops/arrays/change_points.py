@@ -34,26 +34,23 @@ def middle(values: Floats, axis: int) -> Floats: ...
 def middle(values: Floats, axis: int | None = None) -> Floats | np.float64:
     """Median of known values, NaN if there are none; the axis is kept, for subtraction."""
     if axis is None:
-        return np.float64(_quantiles(values.reshape(1, -1), 0.5)[0])
+        return np.float64(_middles(values.reshape(1, -1))[0])
     if not values.shape[axis]:
         return np.full([1 if i == axis % values.ndim else n for i, n in enumerate(values.shape)], np.nan)
     along = values.swapaxes(axis, -1)
-    middles = _quantiles(along.reshape(-1, along.shape[-1]), 0.5)
+    middles = _middles(along.reshape(-1, along.shape[-1]))
     return np.ascontiguousarray(middles.reshape(*along.shape[:-1], 1).swapaxes(axis, -1))
 
 
-def _quantiles(rows: Floats, share: float) -> Floats:
-    """Quantile of the known values of each row with linear interpolation, NaN if there are none."""
+def _middles(rows: Floats) -> Floats:
+    """Median of the known values of each row, NaN if there are none."""
     if not rows.size:
         return np.full(len(rows), np.nan)
-    ordered, last = np.sort(rows, axis=1), np.count_nonzero(~np.isnan(rows), axis=1) - 1  # NaN comes last
-    at, row = last * share, np.arange(len(rows))
-    place = np.maximum(at.astype(np.intp), 0)
-    low, high = ordered[row, place], ordered[row, np.clip(place + 1, 0, np.maximum(last, 0))]
-    part = at - place
+    ordered, many = np.sort(rows, axis=1), np.count_nonzero(~np.isnan(rows), axis=1)  # NaN comes last
+    row, last = np.arange(len(rows)), np.maximum(many - 1, 0)
+    low, high = ordered[row, last // 2], ordered[row, (last + 1) // 2]
     with np.errstate(invalid="ignore"):  # infinite values
-        between = np.where((part > 0) & (high != low), low * (1 - part) + high * part, low)
-    return np.where(last < 0, np.nan, between)
+        return np.where(many == 0, np.nan, np.where(low == high, low, (low + high) / 2))
 
 
 def held(level: Floats, one: Shift, least: float) -> float:
@@ -61,20 +58,6 @@ def held(level: Floats, one: Shift, least: float) -> float:
     inside = level[one.start : one.stop]
     known = inside[np.isfinite(inside)]
     return float(np.mean(known >= least)) if len(known) else 0.0
-
-
-def even(level: Floats, one: Shift, noise: float, *, short: int = c.FEW_STEPS, sigmas: float = c.WITHIN_NOISE) -> bool:
-    """Check whether a level stays within half the height of a shift, or within its noise; shifts longer than `short` steps
-    pass.
-
-    Spikes of any height may follow each other for a few steps, but rarely with equal height. One of `short` may differ.
-    """
-    known = np.sort(level[one.start : one.stop])
-    known = known[np.isfinite(known)]
-    if one.stop - one.start > short or not len(known):
-        return one.stop - one.start > short
-    apart = min(known[-2] - known[0], known[-1] - known[1]) if len(known) >= short else known[-1] - known[0]
-    return bool(apart <= max(one.height / 2, sigmas * noise))
 
 
 def by_chance(levels: Floats, row: int, one: Shift) -> float:
@@ -96,11 +79,6 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     share = single / np.maximum(known, 1)
     low = int(np.count_nonzero(levels[row, one.start : one.stop] < one.height / 2))
     return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
-
-
-def usual(values: Floats) -> Floats:
-    """Usual value of each row: a low quantile of known values, so that a row may be high most of the time."""
-    return _quantiles(values, c.USUAL)[:, None]
 
 
 def spread(values: Floats, *, floor: float = c.NOISE) -> float:
@@ -220,7 +198,7 @@ def standing_out(rows: Floats, sigma: float, *, least: int, height: float, score
     some = np.flatnonzero(2 * np.count_nonzero(rows >= height, axis=1) >= least).tolist()
     changes = np.diff(rows[some], axis=1)
     changes[~np.isfinite(changes)] = np.nan
-    spreads = c.MAD_TO_SIGMA * _quantiles(np.abs(changes - _quantiles(changes, 0.5)[:, None]), 0.5)
+    spreads = c.MAD_TO_SIGMA * _middles(np.abs(changes - _middles(changes)[:, None]))
     noises = np.maximum(sigma, np.fmax(spreads, c.NOISE) / np.sqrt(2))
     for row, noise in zip(some, noises.tolist(), strict=True):
         pieces = (rows[row, at : at + c.PIECE_STEPS] for at in range(0, rows.shape[1], c.PIECE_STEPS))

@@ -93,7 +93,7 @@ def test_steps_before_and_after_those_of_interest_need_no_replay():
 
 def test_what_was_always_slow_is_late_against_its_peers():
     view = case("NIC always slow")
-    delays = against_peers(view, transfers_of(view), None)
+    delays = against_peers(view, transfers_of(view))
     touches = (delays.transfers.lanes[delays.transfers.lane] == NIC).any(axis=1)
     assert delays.slower[touches].sum() > 0.9 * delays.slower.sum()
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from collectors.columns.record import Flows
-from prism.jobs.cluster_periods import cluster_rhythm
+from prism.jobs.cluster_periods import ClusterRhythm
 from prism.loops.arrays.edges import edge_from, edges_of
 from prism.loops.arrays.pair_volumes import Carried
 
@@ -23,7 +23,7 @@ def rhythm(edges):
     for name in ("src", "dst"):
         columns[name] = np.repeat([getattr(one, name) for one in edges], [len(one.rows) for one in edges]).astype(np.int32)
     flows = Flows.build(columns, endpoints=tuple(f"e{k}" for k in range(max(one.src + one.dst for one in edges) + 1)))
-    return cluster_rhythm(flows, list(edges_of(flows).values()))
+    return ClusterRhythm(flows, tuple(sorted(edges_of(flows).values(), key=lambda one: -one.volume)))
 
 
 def steps(count, period=100.0, *, jitter=0.0, seed=0, bursts=(0.0, 5.0, 40.0)):

@@ -1,7 +1,7 @@
 import pytest
 
 from prism.jobs._halo_exchange import only_exchanges
-from prism.jobs.cluster_periods import cluster_rhythm
+from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import clusters_of, pair_volumes, sampled_edges
 from tests.prism.traffic import MS, T0, Wire, placed
 
@@ -10,7 +10,7 @@ def judged(wire, ranks):
     flows, topology = wire.flows(), placed(ranks)
     _, steady = pair_volumes(flows, topology)
     clusters = clusters_of(steady, len(flows.endpoints))
-    rhythms = [cluster_rhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
+    rhythms = [ClusterRhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     return only_exchanges(flows, clusters, rhythms, steady)
 
 

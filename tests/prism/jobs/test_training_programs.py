@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.jobs._training_programs import classify, constant_share, lopsided
+from prism.jobs._training_programs import classify, lopsided
 from prism.loops.arrays.pair_volumes import carried as summed
 from tests.prism.jobs.made import carried, edge, rhythm
 from tests.prism.jobs.test_cluster_periods import beat
@@ -22,7 +22,6 @@ def test_a_ring_with_steps_trains():
 def test_without_repetitions_nobody_knows():
     few = rhythm([edge(0, 1, [0, 5, 100, 105])])
     assert classify(FOUR, [few], RING, np.arange(4), 4) == "unknown"
-    assert constant_share([few]) == 0
 
 
 @pytest.mark.parametrize("host", [np.arange(8), None])

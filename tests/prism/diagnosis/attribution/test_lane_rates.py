@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.lane_rates import lost_rate, paces, rate_fit, strained
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
 from tests.prism.faults import BAD, NIC, case
 from tests.prism.traffic import address
 
@@ -13,17 +13,17 @@ def compared(name):
     view = case(name)
     whole = Case(view)
     always = name.startswith("NIC always")
-    comparison = whole.versus_peers[0] if always else whole.versus_own_steps
-    return view, comparison, comparison.during(*((0, len(view.ends)) if always else (BAD.start, BAD.stop)))
+    comparison = whole.versus_peers if always else whole.versus_own_steps
+    return comparison, comparison.during(*((0, len(view.ends)) if always else (BAD.start, BAD.stop)))
 
 
 @pytest.mark.parametrize("name", ["slow NIC", "NIC always slow"])
 def test_the_slow_nic_matches_best(name):
-    view, comparison, during = compared(name)
-    fit = rate_fit(view, comparison, during)
+    comparison, during = compared(name)
+    fit = rate_fit(comparison, during)
     best = comparison.which[int(np.argmax(fit))]
     assert (best.cause, best.ids, fit.max()) == ("network", (address(NIC),), 1.0)
-    assert np.nanmax(lost_rate(view, comparison, during)) == pytest.approx(np.log(10 / 3), rel=0.05)
+    assert np.nanmax(lost_rate(comparison, during)) == pytest.approx(np.log(10 / 3), rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["slow rank", "nothing"])
@@ -32,13 +32,13 @@ def test_without_slow_lanes_nothing_matches(name):
 
 
 def test_only_the_slow_nic_is_strained_as_a_whole():
-    view, comparison, during = compared("NIC always slow")
-    found = strained(comparison, during, lost_rate(view, comparison, during))
+    comparison, during = compared("NIC always slow")
+    found = strained(comparison, during, lost_rate(comparison, during))
     assert {comparison.which[k].ids for k in np.flatnonzero(found) if comparison.which[k].way == "both"} == {(address(NIC),)}
 
 
 def test_paces_are_times_per_octet():
-    _, comparison, _ = compared("nothing")
+    comparison, _ = compared("nothing")
     t = comparison.delays.transfers
     mine = (t.lane == 0) & (t.step == 2)
-    assert paces(t)[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))
+    assert t.pace[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))

@@ -26,5 +26,5 @@ def test_parts_of_the_network_and_comparisons_with_peers_are_left_alone():
     comparison = whole.versus_own_steps
     nics = [one for one in comparison.which if one.cause == "network" and one.ids == (address(NIC),)]
     assert guilty_twin(whole.view, comparison, nics[0], nics[1], comparison.during(BAD.start, BAD.stop)) is None
-    peers = whole.versus_peers[0]
+    peers = whole.versus_peers
     assert guilty_twin(whole.view, peers, peers.which[0], peers.which[1], peers.during(0, len(whole.view.ends))) is None

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism.diagnosis.uneven_work.pipeline_causes import pipeline_causes
+from prism.graph.job_transfers import transfers_of
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault
 from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
@@ -58,4 +59,5 @@ def test_in_a_single_pipeline_one_slow_rank_explains_the_same():
 
 
 def test_without_a_pipeline_there_are_no_causes():
-    assert pipeline_causes(view(job=replace(PIPES, pp=1, dp=8))) == []
+    made = view(job=replace(PIPES, pp=1, dp=8))
+    assert pipeline_causes(made, transfers_of(made)) == []

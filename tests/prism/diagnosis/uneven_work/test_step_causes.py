@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.uneven_work.step_causes import _irregular, _spread_of_later, step_causes
+from prism.diagnosis.uneven_work.step_causes import _irregular, _spread_of_later, entry_times, step_causes
+from prism.graph.job_transfers import transfers_of
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault, Job
+from tests.prism.traffic import Wire, placed, seen, training
 from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
 
 DATA = Job(dp=8, steps=20, gradient_octets=50_000_000, forward_ms=60, backward_ms=120)
@@ -65,7 +67,8 @@ def test_noise_and_slow_parts_are_no_uneven_data(faults):
 
 
 def test_a_healthy_job_has_no_causes():
-    assert step_causes(view(job=DATA)) == []
+    made = view(job=DATA)
+    assert step_causes(made, transfers_of(made)) == []
 
 
 def test_the_later_of_two_ranks_varies_less_than_each():
@@ -73,3 +76,19 @@ def test_the_later_of_two_ranks_varies_less_than_each():
     later = np.repeat(work.reshape(4000, 4, 2).max(axis=2), 2, axis=1)
     assert _spread_of_later(later, 1e-9) == pytest.approx(later.std() / work.std(), rel=0.02)
     assert _spread_of_later(work, 1e-9) == 1.0
+
+
+def test_the_time_before_a_rank_communicates_is_its_work():
+    work = lambda step, rank: 40.0 if (step, rank) == (5, 2) else 20.0  # noqa: E731
+    view = seen(training(dp=6, work=work, wire=Wire(tcp=True)).flows(placed(6)), placed(6))
+    took = entry_times(view, transfers_of(view)) / 1e6
+    assert took.shape == (len(view.ends) - 1, 6)
+    others = np.delete(took, 4, axis=0)
+    assert took[4, 2] > 1.4 * others[:, 2].max()  # the first row is the second step
+    assert np.median(others) == pytest.approx(60, rel=0.1)  # forward and backward
+
+
+def test_ranks_with_different_numbers_of_steps_are_not_compared():
+    view = seen(training(dp=4, wire=Wire(tcp=True)).flows(placed(4)), placed(4))
+    view.timeline.steps[1].resize((2, 2), refcheck=False)
+    assert entry_times(view, transfers_of(view)).shape == (0, 4)
