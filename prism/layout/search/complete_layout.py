@@ -40,14 +40,14 @@ class Hypothesis:
 
         They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
         """
-        if not self.placing.regular:
-            return
         hosts = self.placing.hosts
         planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
         inside, data = self.placing.cut[1], self.layout["dp"]
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
         for size in (size for size in range(2, min(among, data) + 1) if among % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
+            if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
+                continue  # hosts are not all divided alike
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0})
