@@ -26,14 +26,17 @@ class Exchanged:
         self.codes, place = np.unique(np.sort(ends, axis=1) @ [len(hosts), 1], return_inverse=True)
         inside = len(hosts) * (int(np.bincount(hosts).max()) - 1) // 2
         self.most = len(self.codes) + inside  # pairs that may exchange messages, those inside hosts included
-        self.shares = np.bincount(place, np.concatenate([family.weights / family.weights.sum() for family in found]))
+        row = np.repeat(np.arange(len(found)), [len(family.ends) for family in found])
+        self.shares = np.zeros((len(found), len(self.codes)))
+        np.add.at(self.shares, (row, place), np.concatenate([family.weights / family.weights.sum() for family in found]))
 
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
-        `orders`: members of groups of one size in order of rank, int64[groups, members]; several partitions.
+        Where one family has all of the pairs, others that have part of them are something else. `orders`: members of groups of
+        one size in order of rank, int64[groups, members]; several partitions.
         """
-        known = np.zeros(len(self.codes), np.bool_)
+        known = np.zeros_like(self.shares, np.bool_)
         for order in orders:
             every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
             near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
@@ -43,7 +46,8 @@ class Exchanged:
                 pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[apart]
                 at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
                 if np.array_equal(self.codes[at], pairs):
-                    known[at] = True
+                    whole = (self.shares[:, at] > 0).all(axis=1)
+                    known[np.ix_(whole if whole.any() else np.ones_like(whole), at)] = True
         return float(self.shares[~known].sum())
 
 
