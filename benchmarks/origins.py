@@ -24,6 +24,7 @@ COLUMNS = {  # figure → heading
     "steps_precision": "prec",
     "step_error_median": "error",
     "step_error_p95": "p95",
+    "replays_close": "replay",
 }
 
 

@@ -39,12 +39,11 @@ FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 
 class Case(NamedTuple):
-    """One job of a capture: its records, its sending and its silent members, and the true layout."""
+    """One job of a capture: its records, its members, and the true layout."""
 
     name: str
     flows: Flows
     members: tuple[str, ...]
-    silent: tuple[str, ...]
     topology: Topology | None
     layout: Mapping[str, int]
 
@@ -53,7 +52,6 @@ class Answer(NamedTuple):
     """Inferred properties of a job. `layout`: None if there is none; `right`: as in the capture's truth."""
 
     layout: tuple[tuple[str, int], ...] | None
-    members: frozenset[int]
     steps: int
     right: bool
 
@@ -94,28 +92,27 @@ def cases(folder: Path, name: str) -> Iterator[Case]:
         if frozenset(members) in seen or not spoke.intersection(members):
             continue
         seen.add(frozenset(members))
-        loud, silent = (tuple(m for m in members if (m in spoke) is said) for said in (True, False))
-        one = Job(job, loud, (), *flows.window)
-        yield Case(f"{name} {job}", naming(around(flows, one), one), loud, silent, placed, true["layout"])
+        one = Job(job, tuple(m for m in members if m in spoke), (), *flows.window)
+        yield Case(f"{name} {job}", naming(around(flows, one), one), members, placed, true["layout"])
 
 
 def evidence(case: Case) -> Problem | None:
     """Collect the evidence of a job."""
-    return problem_of(case.flows, case.members, case.topology, case.silent)
+    return problem_of(case.flows, case.members, case.topology)
 
 
 def answer(case: Case, problem: Problem | None) -> Answer:
     """Infer the answer from the evidence, without cached results."""
     if problem is None:
-        return Answer(None, frozenset(), 0, False)
+        return Answer(None, 0, False)
     given = {f.name: getattr(problem, f.name) for f in fields(problem) if f.init and not f.name.startswith("_")}
     fresh, steps = Problem(**given), round(problem.steps.count)
     found = answers(fresh)
     if not found:
-        return Answer(None, frozenset(), steps, False)
+        return Answer(None, steps, False)
     best = found[0].best
     right = all(best.layout.get(kind, 1) == size for kind, size in case.layout.items())
-    return Answer(tuple(sorted(best.layout.items())), frozenset(best.members), steps, right)
+    return Answer(tuple(sorted(best.layout.items())), steps, right)
 
 
 def studied(case: Case, tables: Sequence[ModuleType]) -> Studied:

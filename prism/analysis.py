@@ -52,7 +52,6 @@ def diagnose(
     jobs: Sequence[Job] | None = None,
     window: tuple[int, int] | None = None,
     least: int = 3,
-    now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -75,8 +74,6 @@ def diagnose(
         Time in which records were collected, ns; by default from the first record to the last.
     least : int
         Minimum number of consecutive slow steps in a finding.
-    now_ns : int
-        End of the window if its last step continues, else 0.
     known : Known or None
         Numbered steps of the only job in `jobs`.
     hints : Hints or None
@@ -99,7 +96,7 @@ def diagnose(
         progress(done, len(jobs or ()))
         own = naming(around(flows, job), job)
         given: Mapping[str, Any] = {"topology": topology, "transits": transits, "hints": hints}
-        told.append(diagnose_job(own, job, seen, least=least, now_ns=now_ns, known=known, **given))
+        told.append(diagnose_job(own, job, seen, least=least, known=known, **given))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     divisions = split_by_part(flows, apart)
     del flows  # the columns of a division need their room
@@ -145,12 +142,11 @@ def diagnose_job(
     topology: Topology | None = None,
     transits: Transits,
     least: int = 3,
-    now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, burst = infer_job(flows, transits, job, window[1], topology, least, now_ns, known, hints)
+    view, burst = infer_job(flows, transits, job, window[1], topology, least, known, hints)
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
@@ -179,7 +175,6 @@ def infer_job(
     until: int,
     topology: Topology | None = None,
     least: int = 3,
-    now_ns: int = 0,
     known: Known | None = None,
     hints: Hints | None = None,
 ) -> tuple[View, Bursts | None]:
@@ -190,7 +185,7 @@ def infer_job(
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
     parallelism, examined = _inferred(flows, own, rows, job, burst, topology, hints)
     timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism, examined), known)
-    view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least, max(until, now_ns))
+    view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least)
     return view, burst
 
 

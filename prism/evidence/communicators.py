@@ -69,12 +69,6 @@ class Communicator:
         own = np.sort(np.fromiter(self.members, np.int64, len(self.members)))
         return np.stack([own[:-1], own[1:]], axis=1)
 
-    def counts(self) -> Iterator[tuple[int, float]]:
-        """Yield messages per step and octets of each stream, if most steps have the same number of messages."""
-        for stream, rhythm in self.moving:
-            if stream.equal and rhythm.sure and rhythm.messages >= 1:
-                yield round(rhythm.messages), stream.volume
-
     @cached_property
     def sizes(self) -> float:
         """Median number of distinct message sizes of its edges; 1 if records are bursts. Experts send many."""
@@ -133,7 +127,7 @@ def communicators(
     members of one host that continue each other's communicators inside the host.
     """
     found = []
-    for own in stream_classes(streams, rhythms, steps):
+    for own in stream_classes(streams, steps):
         touched = {end for s in own for end in s.pair}
         inside = [pair for pair in links if pair[0] in touched and pair[1] in touched]
         part = connected(len(hosts), [*(s.pair for s in own), *inside])
@@ -143,7 +137,7 @@ def communicators(
         found += [_of([(s, rhythms[id(s)]) for s in together]) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
     merged = [formed(one, steps, hosts) for one in _merged(found)]
-    return _absorbed(_untangled(merged, steps, hosts), steps, hosts)
+    return _untangled(merged, steps, hosts)
 
 
 def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
@@ -160,14 +154,16 @@ def _merged(found: list[Communicator]) -> list[Communicator]:
     """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
-    usual = _usual(found)
+    usual = _usual_runs(found)
+
+    def alike(one: Communicator, other: Communicator) -> bool:
+        return _are_alike(one, other, *(usual.get(_counted(each), each.rhythm.runs) for each in (one, other)))
+
     for one in found:
         near = Counter(i for pair in one.pairs for i in at[pair])
-        own = usual.get(_counted(one), one.rhythm)
-        for i in sorted(near):
-            if _same_group(one, out[i], near[i], own, usual.get(_counted(out[i]), out[i].rhythm)):
-                out[i] = _of([*out[i].moving, *one.moving])
-                break
+        same = next((i for i in sorted(near) if near[i] == len(one.pairs) and alike(one, out[i])), None)
+        if same is not None:
+            out[same] = _of([*out[same].moving, *one.moving])
         else:
             for pair in one.pairs:
                 at[pair].append(len(out))
@@ -175,40 +171,38 @@ def _merged(found: list[Communicator]) -> list[Communicator]:
     return out
 
 
-def _usual(found: list[Communicator]) -> dict[tuple[int, int] | None, Rhythm]:
-    """Compute the median rhythm of all communicators with equal message size and count, so that all of them merge or none."""
-    by: dict[tuple[int, int], list[Rhythm]] = defaultdict(list)
+def _counted(one: Communicator) -> tuple[int, int] | None:
+    """Size class and number of the messages per step; None if the number varies."""
+    known = one.equal and one.rhythm.sure >= 1
+    return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
+
+
+def _usual_runs(found: list[Communicator]) -> dict[tuple[int, int] | None, float]:
+    """Median runs per step of communicators with equal message size and count, so that all of them merge or none."""
+    by: dict[tuple[int, int] | None, list[float]] = defaultdict(list)
     for one in found:
-        key = _counted(one)
-        if key is not None:
-            by[key].append(one.rhythm)
-    return {key: Rhythm(*(float(np.median(column)) for column in zip(*own, strict=True))) for key, own in by.items()}
+        by[_counted(one)].append(one.rhythm.runs)
+    by.pop(None, None)
+    return {key: float(np.median(runs)) for key, runs in by.items()}
 
 
-def _same_group(one: Communicator, other: Communicator, shared: int, a: Rhythm, b: Rhythm) -> bool:
-    if shared < len(one.pairs):
+def _are_alike(one: Communicator, other: Communicator, *runs: float) -> bool:
+    """Check whether communicators, one of which has all pairs of the other, are one ring or have similar `runs` per step."""
+    if len(one.pairs) != len(other.pairs):
         return False
-    same = len(one.pairs) == len(other.pairs)
-    part = len(one.edges) >= c.MOST_OF_EDGES * len(other.edges)
-    within = part and one.members == other.members and one.edges.keys() <= other.edges.keys()
-    if not (same or within):
-        return False
-    one_way = len(one.edges) == len(one.pairs) >= c.LEAST_RING and one.edges.keys() == other.edges.keys()  # the same ring
-    near = abs(a.spread - b.spread) < c.LIKE_SPREAD or a.spread < c.ONCE
-    alike = one_way or (near and max(a.runs, b.runs) <= 3 * min(a.runs, b.runs) + 2)
-    return alike or (same and one.octets < c.HARDLY_ANY * other.octets)
+    ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
+    return ring or max(runs) <= 3 * min(runs) + 2 or one.octets < c.HARDLY_ANY * other.octets
 
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Add the form: whether both directions are used, and the shape of the graph."""
     pairs = communicator.pairs
-    unequal = c.TWO_WAYS if communicator.bursts or communicator.equal else c.TWO_WAYS_VARYING
     both = [
         p
         for p in pairs
         if p in communicator.edges
         and p[::-1] in communicator.edges
-        and _within(communicator.edges[p], communicator.edges[p[::-1]], unequal)
+        and _within(communicator.edges[p], communicator.edges[p[::-1]], c.TWO_WAYS)
     ]
     by: dict[Pair, list[Stream]] = defaultdict(list)
     for s in communicator.streams:
@@ -262,38 +256,6 @@ def _untangled(found: list[Communicator], steps: Steps, hosts: Sequence[int]) ->
         else:
             out.append(one)
     return [formed(_of([*one.moving, *more[id(one)]]), steps, hosts) if more[id(one)] else one for one in out]
-
-
-def _absorbed(found: list[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
-    """Merge communicators of equal messages into the exchange on whose edges they lie: sizes of an exchange may be equal by
-    chance.
-
-    A collective reaches all members of its group. Equal messages that reach only some members of an exchange are part of it.
-    """
-    owner = {pair: one for one in found if not one.equal and len(one.members) > 2 for pair in one.edges}
-    reached: dict[tuple[object, ...], set[int]] = defaultdict(set)
-    within: list[Communicator | None] = []
-    for one in found:
-        own = {id(owner.get(pair)): owner.get(pair) for pair in one.edges}
-        whole = next(iter(own.values())) if len(own) == 1 else None
-        part = whole is not None and whole is not one and len(one.edges) < c.MOST_OF_EDGES * len(whole.edges)
-        near = whole is not None and abs(np.log(one.size / whole.size)) < c.MAGNITUDE
-        within.append(whole if part and near else None)
-        reached[id(within[-1]), _counted(one)] |= one.members
-    more: dict[int, list[tuple[Stream, Rhythm]]] = defaultdict(list)
-    out = []
-    for one, whole in zip(found, within, strict=True):
-        if whole is not None and reached[id(whole), _counted(one)] < whole.members:
-            more[id(whole)] += one.moving
-        else:
-            out.append(one)
-    return [formed(_of([*one.moving, *more[id(one)]]), steps, hosts) if more[id(one)] else one for one in out]
-
-
-def _counted(one: Communicator) -> tuple[int, int] | None:
-    """Size class and number of the messages per step; None if the number varies."""
-    known = one.equal and one.rhythm.sure >= 1
-    return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
 
 
 def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:

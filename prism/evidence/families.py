@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
+from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
@@ -37,29 +37,9 @@ class Family(tuple[Communicator, ...]):
         return Rhythm(*np.median([one.rhythm for one in self], axis=0).tolist())
 
     @cached_property
-    def groups(self) -> frozenset[frozenset[int]]:
-        """Members of each communicator."""
-        return frozenset(one.members for one in self)
-
-    @cached_property
-    def widest(self) -> int:
-        """Largest number of members of its communicators."""
-        return max(map(len, self.groups))
-
-    @cached_property
     def opened(self) -> bool:
         """Whether some of its communicators continue inside hosts."""
         return any(one.opened for one in self)
-
-    @cached_property
-    def equal_sizes(self) -> dict[float, float]:
-        """Octets of the streams of equal messages, by message size."""
-        out: dict[float, float] = defaultdict(float)
-        for one in self:
-            for s in one.streams:
-                if s.equal:
-                    out[s.size] += s.volume
-        return out
 
     @cached_property
     def edges(self) -> dict[Pair, float]:
@@ -85,38 +65,9 @@ class Family(tuple[Communicator, ...]):
         """Pairs that join the members of each communicator; int64[n, 2]."""
         return np.concatenate([one.joins for one in self])
 
-    @cached_property
-    def imbalance(self) -> float:
-        """Share of the octets that enter a member and do not leave it."""
-        return imbalance(self.edges)
-
-    @cached_property
-    def counts(self) -> Counter[int]:
-        """Octets of the streams of its rings by messages per step."""
-        out: Counter[int] = Counter()
-        for one in self:
-            if one.shape == "cycle" or (one.way == "one" and one.shape in ("pair", "path")):
-                for count, volume in one.counts():
-                    out[count] += int(volume)
-        return out
-
 
 def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Group communicators into families, largest first.
-
-    Parameters
-    ----------
-    communicators : sequence of Communicator
-        Communicators of one job.
-    steps : Steps
-        Steps of the job.
-    hosts : sequence of int
-        Number of the host of each member.
-
-    Returns
-    -------
-    list of Family
-    """
+    """Group the communicators of one job into families, largest first. `hosts`: number of the host of each member."""
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
     summed = any(one.bursts for one in communicators)  # then messages look equal only where each is a record of its own
     for one in communicators:
@@ -132,9 +83,7 @@ def _alike(own: list[Communicator]) -> list[Family]:
     """Group communicators with similar messages (number and size) and alternation, or with equal messages."""
     messages = np.log([one.rhythm.messages for one in own])
     sizes = np.log([one.size for one in own])
-    turn = np.array(
-        [(one.overlap >= c.IN_TURN) + (one.overlap > c.HALF and one.shape == "pair") * len(one.members) for one in own]
-    )
+    turn = np.array([(one.overlap >= c.HALF) * (1 + (one.shape == "pair") * len(one.members)) for one in own])
     pairs: list[Pair] = []
     for i in range(1, len(own)):
         distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
@@ -158,19 +107,13 @@ def _apart(family: Family) -> list[Family]:
 def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
     """Split a family whose groups share members: those are rounds of larger groups, or groups of several dimensions.
 
-    Such groups differ in form, in number or size of messages, in volume, or in alternation.
+    Such groups differ in form, or in number or size of messages.
     """
     whole = _joined_parts(family, steps, hosts)
     if family[0].way == "one" or not _shares_members(whole):
         return [whole]
-    criteria: list[Sequence[object]] = [
-        [one.shape for one in family],
-        _classes([one.rhythm.messages for one in family]),
-        _classes([one.size for one in family]),
-        _classes([one.octets / len(one.edges) for one in family]),
-        [one.overlap >= c.IN_TURN for one in family],
-    ]
-    for keys in criteria:
+    messages, sizes = _classes([one.rhythm.messages for one in family]), _classes([one.size for one in family])
+    for keys in ([one.shape for one in family], messages, sizes):
         by: dict[object, list[Communicator]] = defaultdict(list)
         for one, key in zip(family, keys, strict=True):
             by[key].append(one)

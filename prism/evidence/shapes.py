@@ -35,22 +35,8 @@ def shape_of(
 ) -> Shape:
     """Return the shape of a graph.
 
-    Parameters
-    ----------
-    edges : mapping
-        Octets by directed pair.
-    pairs : collection of (int, int)
-        The pairs that exchange in either direction (`undirected`).
-    members : iterable of int
-        Members of the communicator.
-    way : str
-        "two" if both directions of most pairs are used.
-    hosts : sequence of int
-        Number of each member's host.
-
-    Returns
-    -------
-    Shape
+    `edges`: octets by directed pair. `pairs`: those that exchange in either direction (`undirected`). `way`: "two" if both
+    directions of most pairs are used. `hosts`: number of each member's host.
     """
     partners = Counter(end for pair in pairs for end in pair)
     n, m, most = len(partners), len(pairs), max(partners.values())

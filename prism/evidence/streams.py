@@ -83,7 +83,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
     ):
         parts: Iterable[tuple[Rows | slice, bool]] = [(slice(low, high), False)]
         if several or not summed:
-            parts = (_by_connection if summed else _by_turn_and_size)(table, np.arange(low, high))
+            parts = (_by_connection if summed else _by_size)(table, np.arange(low, high))
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
@@ -96,7 +96,7 @@ def _separated(streams: list[Stream]) -> list[Stream]:
     Experts send unequal messages, among which the rounds of a reduction on the same pair do not show by their size alone.
     """
     alike: dict[tuple[float, int], int] = Counter((s.size, len(s.rows)) for s in streams if s.equal and not s.bursts)
-    steady = sorted(key for key, pairs in alike.items() if pairs >= c.LEAST_RING)
+    steady = sorted(key for key, pairs in alike.items() if pairs >= c.TRIANGLE)
     if not steady:
         return streams
     sizes, counts = np.array(steady).T
@@ -168,28 +168,6 @@ def _median_octet(octets: NDArray[np.float64]) -> float:
     return float(own[np.searchsorted(carried, carried[-1] / 2)])
 
 
-def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
-    known = np.unique(table.lane[rows])
-    if len(known) == 1:
-        yield from _by_size(table, rows)
-        return
-    lanes = [rows[table.lane[rows] == lane] for lane in known]
-    all_traits = [_traits(table, own) for own in lanes]
-    taken = np.zeros(len(lanes), np.bool_)
-    for i, traits in enumerate(all_traits):
-        if not taken[i]:
-            same = [k for k in range(i, len(lanes)) if not taken[k] and np.all(np.abs(traits - all_traits[k]) < c.ALIKE_LANES)]
-            taken[same] = True
-            yield from _by_size(table, np.sort(np.concatenate([lanes[k] for k in same])) if len(same) > 1 else lanes[i])
-
-
-def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
-    octets, life = table.octets[rows], max(float(table.end.max()), 1.0)
-    middle = float(np.median(table.start[rows])) / life
-    return np.array([np.log(len(rows)), np.log(np.median(octets)), np.log(octets.sum()), middle])
-
-
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Yield a stream for each steady size, and one for each magnitude of the other sizes."""
     by_size = np.argsort(table.octets[rows], kind="stable")
@@ -232,7 +210,7 @@ def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
 
 
 def _is_distinct(octets: NDArray[np.float64], low: int, high: int) -> bool:
-    """Check whether no other size of the pair is near, or a fifth of its messages have this size; `octets` ascend."""
+    """Check whether no other size of the pair is near; `octets` ascend."""
     below = low == 0 or octets[low - 1] * c.NEAR_SIZE <= octets[low]
     above = high == len(octets) or octets[high] >= octets[high - 1] * c.NEAR_SIZE
-    return (below and above) or high - low >= c.A_FIFTH * len(octets)
+    return bool(below and above)

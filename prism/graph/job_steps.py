@@ -14,7 +14,7 @@ from collectors.columns.record import UDP, Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
-from prism.loops.arrays.group_sums import counted, places_in, ranges
+from prism.loops.arrays.group_sums import places_in, ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
 from prism.model import Job, PairKind, Parallelism, Timeline
@@ -30,7 +30,7 @@ class Steps:
 
     `flows` are the records between its members, `around` all records of its members. `until` is the end of the last record of
     all jobs, ns: the collection lasted at least so long. `least` is the least number of consecutive steps that a detector may
-    report. `now` is the end of a live window, ns: records that had not arrived until then are late.
+    report.
     """
 
     flows: Flows
@@ -43,7 +43,6 @@ class Steps:
     until: int = 0
     inside: NDArray[np.intp] | None = None  # the place in `around` of each record of `flows`
     least: int = c.SPAN
-    now: int = 0
 
     @cached_property
     def code(self) -> dict[str, int]:
@@ -136,12 +135,6 @@ class Steps:
     def one_sided(self) -> bool:
         """Whether all traffic is RDMA, whose senders wait until the receiver is ready."""
         return bool((self.flows.protocol == UDP).all())
-
-    @cached_property
-    def sent(self) -> list[Ints]:
-        """Records of payload that each endpoint of `flows` sent, by its code."""
-        order, begins = counted(self.flows.src, len(self.code), np.flatnonzero(~self.flows.control()))
-        return np.split(order, begins[1:-1])
 
     @cached_property
     def edges(self) -> dict[Pair, Edge]:

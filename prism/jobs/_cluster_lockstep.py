@@ -28,24 +28,9 @@ def in_lockstep(
 ) -> list[Pair]:
     """Return pairs of clusters that belong to one job: `joined_pairs`, and pairs in lockstep.
 
-    Parameters
-    ----------
-    clusters : sequence of frozenset
-        Endpoint codes of each cluster.
-    rhythms : sequence of ClusterRhythm
-        One per cluster.
-    host : int[endpoints] or None
-        Host of each endpoint, −1 if unknown. Only clusters that share a host are compared. Without hosts, each cluster is
-        compared with one cluster of each job, those of similar period first.
-    joined_pairs : sequence of pair
-        Pairs that are known to belong together.
-    owner : sequence of int or None
-        Hinted job of each cluster, −1 if none. Clusters of two hinted jobs stay apart. Clusters of one are joined unless clear
-        step marks contradict.
-
-    Returns
-    -------
-    list of pair
+    `host`: host of each endpoint, −1 if unknown. Only clusters that share a host are compared. Without hosts, each cluster is
+    compared with one cluster of each job. `owner`: hinted job of each cluster, −1 if none. Clusters of two hinted jobs stay
+    apart. Clusters of one are joined unless clear step marks contradict.
     """
     found = UnionFind(range(len(clusters)))
     out = list(joined_pairs)
@@ -58,7 +43,7 @@ def in_lockstep(
         hinted = owner is not None and min(owner[i], owner[j]) >= 0
         if hinted and owner is not None and owner[i] != owner[j]:
             return False
-        return (hinted and min(one.regularity, other.regularity) < c.VAGUE_MARKS) or in_step(one, other)
+        return (hinted and min(one.regularity, other.regularity) < c.LOCKED) or in_step(one, other)
 
     for i, j in pairs:
         if found[i] != found[j] and same_job(i, j):

@@ -97,12 +97,11 @@ def _longest_pause(places: Floats) -> float:
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
-    """Split an edge by message size, for the sizes with most octets. Each size belongs to one collective."""
+    """Split an edge by message size: each frequent size belongs to one collective."""
     sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
     frequent = np.flatnonzero(counts > c.MIN_STEPS)
     if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(frequent):
         return []
-    frequent = frequent[np.argsort(-(sizes * counts)[frequent], kind="stable")][: c.SIZES_OF_A_PAIR]
     return [edge.only(number == k) for k in frequent.tolist()]
 
 

@@ -127,20 +127,17 @@ def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) ->
 
 
 def _lasts(flows: Flows, volumes: Carried) -> Mask:
-    """Select pairs with lasting connections (`_lasting`)."""
+    """Select pairs with most octets on lasting connections: training keeps them open, storage clients do not."""
     edges = edges_of(flows, volumes.rows(np.ones(len(volumes), np.bool_)))  # in order of their ends, as the pairs are
-    return np.fromiter((_lasting(flows, edge) for edge in edges.values()), np.bool_, len(volumes))
+    ports = flows.src_port.astype(np.int64) << 16 | flows.dst_port
+    return np.fromiter((_lasting(edge, ports[edge.rows]) for edge in edges.values()), np.bool_, len(volumes))
 
 
-def _lasting(flows: Flows, edge: Edge, *, min_share: float = c.LASTING) -> bool:
-    """Check whether most octets of an edge use lasting connections: training keeps them open, storage clients do not."""
-    ports = flows.src_port[edge.rows].astype(np.int64) << 16 | flows.dst_port[edge.rows]
-    if not ports.any():
-        return True
-    life = max(int(edge.end.max() - edge.start.min()), 1)
-    lasting = 0
-    for port in np.unique(ports):
-        own = ports == port
-        if edge.end[own].max() - edge.start[own].min() >= min_share * life:
-            lasting += int(edge.octets[own].sum())
-    return lasting * 2 >= edge.volume
+def _lasting(edge: Edge, ports: Ints) -> bool:
+    """Check whether most octets of an edge use connections (`ports` of each record) that are open for much of its time."""
+    number = np.unique(ports, return_inverse=True)[1]
+    first, last = np.full(number.max() + 1, edge.end.max()), np.zeros(number.max() + 1, np.int64)
+    np.minimum.at(first, number, edge.start)
+    np.maximum.at(last, number, edge.end)
+    lasting = last - first >= c.LASTING * (edge.end.max() - edge.start.min())
+    return 2 * int(edge.octets[lasting[number]].sum()) >= edge.volume

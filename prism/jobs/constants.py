@@ -5,7 +5,8 @@ SAMPLED_PAIRS = 8  # pairs of a cluster that are examined; all pairs of a collec
 TRIFLE = 1e-4  # share of an endpoint's octets per pair below which a pair is control traffic and joins no endpoints
 BINS = 32  # parts of a step in which traffic of steps is compared; a burst lasts a tenth of a step or more
 # A cluster is in lockstep with another if its repetition at the other's steps is at least this share of that at its own steps.
-# Parts of one job reach 0.55 to 1.0, other jobs with other periods -0.1 to 0.4 (measured on 52 captures, 700 pairs).
+# Parts of one job reach 0.55 to 1.0, other jobs with other periods -0.1 to 0.4 (measured on 52 captures, 700 pairs). With less
+# repetition at its own steps, these are no evidence against a hint.
 LOCKED = 0.5
 MOST_DRIFT = 0.1  # share of a step between the first and the last: parts of one job reach 0.07 without faults
 ALIKE = 0.5  # correlation of step durations: two jobs have 0 by chance, parts of one job 0.5 to 1
@@ -18,10 +19,7 @@ CONSTANT = 0.1  # share of octets on edges of equal volumes; experts' exchange l
 LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the reverse: collectives up to 0.25, copies 0.5 to 1
 OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host
 SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to parameter servers
-VAGUE_MARKS = 0.7  # regularity of step marks, 0 to 1, below which a hint joins clusters though their steps do not agree
-SIZES_OF_A_PAIR = 3  # message sizes of one pair that are examined: reduction, gather and one more carry most octets
 FOLLOWED_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
-SHORT_RECORDS = 20  # records per observed time in which steps can repeat; as many as `pair_volumes.BINS`
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client
 SMALL_GROUP = 3  # endpoints: of three, one that exchanges with the others is the middle of a chain, not a server
 COMPLETE = 0.8  # share of all pairs of the two sides that exchange octets: workers use every parameter server

@@ -55,19 +55,8 @@ def pairs_of(flows: Flows) -> Pairs:
 def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.intp], ...]:
     """Split endpoints into independent parts, largest first. Endpoints in no part belong to no job.
 
-    Without a topology, clusters of one job may only have their rhythm in common: all recurrent endpoints form one part.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Octets and records by pair.
-    topology : Topology, optional
-        Hosts of the endpoints.
-
-    Returns
-    -------
-    tuple of intp[n]
-        Endpoint codes of each part.
+    Returns the endpoint codes of each part. Without a topology, clusters of one job may only have their rhythm in common: all
+    recurrent endpoints form one part.
     """
     n = len(pairs.endpoints)
     known = np.array([topology is None or address in topology.endpoints for address in pairs.endpoints], np.bool_)

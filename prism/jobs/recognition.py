@@ -15,7 +15,6 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints, named
-from prism.jobs import constants as c
 from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
 from prism.jobs._halo_exchange import only_exchanges
 from prism.jobs._packet_job_ids import by_job_id, main_job_ids
@@ -26,6 +25,7 @@ from prism.jobs.clusters import Members, cluster_numbers, clusters_of, join_by_b
 from prism.jobs.job_records import by_address, largest_first
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
+from prism.loops.constants import BINS as RECURRENCE_BINS
 from prism.model import Job
 from prism.topology import Topology
 
@@ -98,7 +98,7 @@ def _owners_by_hint(flows: Flows, clusters: Sequence[Members], hints: Hints) -> 
 def _hides_steps(flows: Flows) -> bool:
     """Check whether most octets are in records that cannot show steps: sampled records, or records over much of the time."""
     low, high = flows.window
-    long = (flows.messages > 1) & (flows.end_ns - flows.start_ns > (high - low) / c.SHORT_RECORDS)
+    long = (flows.messages > 1) & (flows.end_ns - flows.start_ns > (high - low) / RECURRENCE_BINS)
     hides_steps = (flows.sampling_rate != 1) | long
     return 2 * int(flows.octets[hides_steps].sum()) > int(flows.octets.sum())
 

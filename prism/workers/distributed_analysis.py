@@ -90,7 +90,6 @@ def diagnose_window(work: WindowWork) -> Diagnosis:
         jobs=(work.job,),
         window=work.window,
         least=2,
-        now_ns=work.now_ns,
         known=work.known,
         hints=None if work.hints is None else work.hints.only(work.job.endpoints),
     )

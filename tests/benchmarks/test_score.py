@@ -110,6 +110,13 @@ def test_a_claim_on_a_healthy_run_is_counted():
     assert figures(perfect(truth()), true)["healthy_findings"] == 1
 
 
+@pytest.mark.parametrize(("error", "close"), [(0.02, 1.0), (0.03, 0.0), (None, None)])
+def test_a_replay_of_slow_steps_is_close_to_usual_ones(error, close):
+    report = perfect(truth())
+    report["findings"] = [{**one, "evidence": {"counterfactual_error": error}} for one in report["findings"]]
+    assert figures(report, truth())["replays_close"] == close
+
+
 def test_a_throttled_uplink_is_the_switch_or_one_of_its_links():
     true = truth()
     true["faults"] = [{"kind": "uplink_throttle", "switch": "leaf1", "job": "A", "start_ns": 2 * S, "end_ns": 4 * S}]

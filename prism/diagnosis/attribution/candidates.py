@@ -9,8 +9,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
@@ -34,7 +32,6 @@ class Candidate:
     sends: Ints  # numbers of lanes
     receives: Ints  # numbers of lanes
     way: str = ""
-    ranks: int = 1
 
     @cached_property
     def lanes(self) -> Ints:
@@ -43,8 +40,8 @@ class Candidate:
 
     @property
     def larger(self) -> int:
-        """How much larger the candidate is than one rank or one NIC: 0 these, 1 a host, link or switch, 2 a group."""
-        return 2 if self.subject == "group" else int(self.subject != "endpoint")
+        """How much larger the candidate is than one rank or one NIC: 0 these, 1 a host, link or switch."""
+        return int(self.subject != "endpoint")
 
     def gone(self, transfers: Transfers, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
@@ -87,32 +84,10 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     many = np.bincount(of)
     for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
-            name, more = (str(hosts[host]),), int(many[host])
-            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends), ranks=more))
-            out.append(Candidate("network", "host", name, sends, receives, ranks=more))
-    return [*out, *_replicas(view, transfers), *_between(view, transfers)]
-
-
-def _replicas(view: Steps, transfers: Transfers) -> list[Candidate]:
-    """List the work of each pipeline on several hosts: its data are longer if several stages work longer at the same time.
-
-    None if the job has one pipeline.
-    """
-    ranks = view.job.endpoints
-    place = {address: i for i, address in enumerate(ranks)}
-    groups = [[place[member] for member in g.members] for g in view.parallelism.groups if g.kind in ("pp", "tp", "cp")]
-    if not any(g.kind == "pp" for g in view.parallelism.groups):
-        return []
-    rows, columns = np.array([(own[0], other) for own in groups for other in own], np.int64).T
-    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(ranks),) * 2)
-    many, of = connected_components(links, directed=False)
-    out = []
-    for replica, (sends, receives) in enumerate(_by(transfers.lanes, of)):
-        members = tuple(address for address, own in zip(ranks, of.tolist(), strict=True) if own == replica)
-        if many > 1 and len({view.host(address) for address in members}) > 1:
-            receives = np.setdiff1d(receives, sends)
-            out.append(Candidate("work", "group", members, sends, receives, ranks=len(members)))
-    return out
+            name = (str(hosts[host]),)
+            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends)))
+            out.append(Candidate("network", "host", name, sends, receives))
+    return [*out, *_between(view, transfers)]
 
 
 def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:

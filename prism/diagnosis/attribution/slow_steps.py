@@ -129,8 +129,6 @@ def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
 def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
     """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
     best = comparison.which[top]
-    if best.subject == "group":
-        return None  # of a pipeline with slow stages on several hosts the data may be longer
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
     chance = float(np.sqrt(one.chance * chance_of(comparison, top, one.start, one.stop)))  # of two estimates
@@ -152,7 +150,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         during = comparison.during(step, step + 1)
         mine = comparison.explained(during)
         best = comparison.which[int(np.argmax(mine))]
-        if best.cause != "work" or best.subject == "group" or mine.max() < c.MIN_EXPLAINED - c.FEWER * best.larger:
+        if best.cause != "work" or mine.max() < c.MIN_EXPLAINED - c.FEWER * best.larger:
             continue
         if not _stands_still(view, comparison, best, step, least=PAUSE * usual):
             continue
@@ -244,8 +242,7 @@ def _verdict(
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
     for k in np.argsort(-likely, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
-        contains = which[k].subject == "group" and {*which[top].ids} & {*which[k].ids, *map(view.host, which[k].ids)}
-        if place not in seen and which[k].ids != which[top].ids and not contains:
+        if place not in seen and which[k].ids != which[top].ids:
             seen.add(place)
             mass += float(alike[k])
             others.append((which[k], float(alike[k]), float(mine[k])))

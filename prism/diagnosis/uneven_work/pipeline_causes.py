@@ -126,9 +126,9 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
     probability, score = 1 - (noise / max(varied, c.UNEVEN)) ** 2, varied / c.UNEVEN * c.SIGMAS
     if varied < c.UNEVEN or probability < c.ALWAYS:
         return []
-    each = np.exp(middle(np.log(unqueued_work(found)[..., :-1]), axis=1)[:, 0])
-    ahead, back = each.min(axis=1).tolist()  # waits make it longer, never shorter
-    usual = ahead + back
+    forward, backward = np.exp(middle(np.log(unqueued_work(found)), axis=1)[:, 0])
+    ahead = float(middle(forward[:-1]))
+    usual = float(forward[-1]) if found.alternating else ahead + float(backward[:-1].min())
     replicas = len(np.unique(_units(view, found, 0)))
     drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * c.DRAWS))
     now, then = (_span(found, usual * loads, ahead / usual) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))

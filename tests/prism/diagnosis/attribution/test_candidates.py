@@ -33,7 +33,7 @@ def test_a_host_of_several_ranks_is_a_candidate_too():
     view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
     found = candidates(view, transfers_of(view))
     assert {one.ids for one in found if one.subject == "host"} == {(f"host{i}",) for i in range(4)}
-    assert all(one.ranks == 2 and one.larger for one in found if one.subject == "host")
+    assert all(one.larger for one in found if one.subject == "host")
 
 
 def test_work_delays_what_begins_and_the_network_what_lasts():
