@@ -231,15 +231,15 @@ def _inferred(
     burst: Bursts | None,
     topology: Topology | None,
     hints: Hints | None,
-) -> tuple[Parallelism, tuple[Examined, ...]]:
+) -> tuple[Parallelism, Examined | None]:
     """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
 
-    Also return the traffic in which steps were found.
+    Also return the repetition of its traffic.
     """
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return unknown_layout(own, job), ()
+        return unknown_layout(own, job), None
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
@@ -256,7 +256,7 @@ def _timeline(
     job: Job,
     burst: Bursts | None,
     parallelism: Parallelism,
-    examined: Sequence[Examined],
+    examined: Examined | None,
 ) -> Timeline:
     """Build the timeline of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     if burst is None:

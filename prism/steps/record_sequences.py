@@ -62,6 +62,12 @@ class Sequences:
         return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
     @cached_property
+    def small(self) -> Mask:
+        """Sequences of classes with few octets: reductions of scalars, and signals."""
+        octets = np.bincount(self.kind, np.bincount(self.of, self.octets, len(self)))
+        return np.asarray((octets < c.SMALL * octets.sum())[self.kind])
+
+    @cached_property
     def in_time(self) -> NDArray[np.intp]:
         """Order of the records by start, stable."""
         return in_order(self.start)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
-from prism.steps.traffic_clock import Clock
+from prism.steps.traffic_clock import Clock, ended, records_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Mean:
     spent: Floats
     moved: Floats
     kind: Ints  # class of each sequence
-    small: Mask  # sequences of scalars and signals
+    small: Mask  # of each sequence: whether its class carries scalars only
     reduced: Floats
     others: Floats
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
@@ -36,45 +37,81 @@ class Mean:
         return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
 
 
-def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
-    """Compute the mean of the steps between consecutive places on the clock.
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """Steps and phases on a clock, from a place of each step."""
+
+    clock: Clock
+    places: Ints
+
+    @property
+    def phases(self) -> int:
+        """Number of phases."""
+        return min(c.PHASES, max(int(self.apart), c.LEAST_PHASES))
+
+    @cached_property
+    def apart(self) -> float:
+        """Usual distance of places, in bins."""
+        return float(np.median(np.diff(self.places)))
+
+    def of(self, at: NDArray[np.floating[Any]]) -> tuple[Ints, Floats]:
+        """Return the step, and the place in it, in phases, of places on the clock."""
+        knots = np.concatenate([[self.places[0] - self.apart], self.places, [self.places[-1] + self.apart]])
+        place = np.interp(at, knots, np.arange(len(knots)))
+        step = np.minimum(place.astype(np.int64), len(self.places))
+        return step, np.minimum((place - step) * self.phases, np.nextafter(self.phases, 0))
+
+
+def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Mean:
+    """Compute the mean of the steps between consecutive places on the clock, of the picked sequences.
 
     The time of a phase is the median over steps, so slow steps and pauses do not change it.
     """
-    apart = float(np.median(np.diff(places)))
-    phases = min(c.PHASES, max(int(apart), c.LEAST_PHASES))
-    knots = np.concatenate([[places[0] - apart], places, [places[-1] + apart]])
-
-    def phase_of(at: NDArray[np.floating[Any]]) -> tuple[Ints, Ints]:
-        place = np.interp(at, knots, np.arange(len(knots)))
-        step = np.minimum(place.astype(np.int64), len(knots) - 2)
-        return step, np.minimum(((place - step) * phases).astype(np.int64), phases - 1)
-
-    inside = slice(int(places[0]), int(places[-1]))  # parts of the clock between the first place and the last
-    step, phase = phase_of(np.arange(inside.start, inside.stop) + 0.5)
-    at, size = step * phases + phase, (len(knots) - 1) * phases
+    fold = _Fold(clock, places)
+    phases, inside = fold.phases, slice(int(places[0]), int(places[-1]))
+    step, phase = fold.of(np.arange(inside.start, inside.stop) + 0.5)
+    at, size = step * phases + phase.astype(np.int64), (len(places) + 1) * phases
     spent = np.where(np.bincount(at, minlength=size), np.bincount(at, clock.spent[inside], size), np.nan)
     usual = median_known(spent.reshape(-1, phases)[1:-1])
-    raw = np.stack([np.bincount(phase, own, phases) for own in clock.density[:, inside]])
-    moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
-    by_kind = np.bincount(sequences.kind, np.bincount(sequences.of, sequences.octets, len(sequences)))
-    heavy = by_kind >= c.SMALL * by_kind.sum()
-    some = slice(None, None, max(1, len(sequences.of) // c.RECORDS))
+    count = clock.parts / fold.apart
+    begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
+    small, none = sequences.small[picked], np.zeros(phases)
+    return Mean(usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], small, none, none, begins)
+
+
+def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
+    """Share of each sequence's traffic in each phase: bursts move at a constant rate, messages when they end."""
+    phases = fold.phases
+    if not sequences.bursts:
+        _, of, share, moved = ended(sequences, picked)
+        phase = fold.of((np.cumsum(moved) - moved / 2) * fold.clock.parts)[1].astype(np.int64)
+        return np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases)
+    rows, of, share = records_of(sequences, picked)
+    first, last = (fold.of(fold.clock.places(side[rows]))[1] for side in (sequences.start, sequences.end))
+    last = np.maximum(np.where(last < first, last + phases, last), first + 1e-6)
+    width = 2 * phases + 2
+    change = np.zeros(len(picked) * width)
+    for at, rate in ((first, share / (last - first)), (last, -share / (last - first))):
+        cell, rest = of * width + at.astype(np.int64), at % 1
+        change += np.bincount(cell, rate * (1 - rest), len(change)) + np.bincount(cell + 1, rate * rest, len(change))
+    both = np.cumsum(change.reshape(-1, width), axis=1)
+    return np.maximum(both[:, :phases] + both[:, phases : 2 * phases], 0)
+
+
+def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Mean:
+    """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
+    fold, some = _Fold(clock, places), slice(None, None, max(1, len(sequences.of) // c.RECORDS))
     place = clock.places(sequences.end[some])
-    own = heavy[sequences.kind[sequences.of[some]]] & (place >= places[0]) & (place < places[-1])
-    _, phase = phase_of(place[own])
+    own = ~sequences.small[sequences.of[some]] & (place >= places[0]) & (place < places[-1])
+    _, phase = fold.of(place[own])
     octets, reduces = sequences.octets[some][own], sequences.reduces[sequences.of[some][own]]
     reduces = reduces if sequences.labelled else ~reduces
-    reduced, others = (np.bincount(phase[which], octets[which], phases) for which in (reduces, ~reduces))
+    reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
-    count = clock.parts / apart
-    begins = int(phase_of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
-    last = int(phase_of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and clock.parts <= knots[-1] else -1
-    return Mean(
-        usual / max(usual.sum(), 1e-300), moved, clock.kind, ~heavy[clock.kind],
-        reduced / max(reduced.sum(), 1.0), others / max(others.sum(), 1.0), begins, last,
-    )  # fmt: skip
+    until = clock.parts <= places[-1] + fold.apart
+    last = int(fold.of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and until else -1
+    return replace(mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last)
 
 
 def median_known(spent: Floats) -> Floats:
@@ -85,30 +122,29 @@ def median_known(spent: Floats) -> Floats:
     return np.where(count > 0, middle, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class End:
-    """The phase, 0 ... 1, at which a step ends, and the classes of operations that end it; empty if any may."""
-
-    phase: float
-    kinds: Ints
-
-
-def end_of(mean: Mean) -> End:
-    """Find where in the mean step a step ends."""
-    phases, signal, small = len(mean.spent), _signalled(mean), np.unique(mean.kind[mean.small])
+def end_of(mean: Mean) -> tuple[float, bool]:
+    """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
+    phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
         near = (mean.begins + np.arange(-2, 3)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
-            is_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
-            return End((at + 0.5) / phases, small if is_signal else small[:0])
+            return (at + 0.5) / phases, signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
-        return End(((signal[0] + more) % phases + 0.5) / phases, small[:0] if more else small)
+        return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean)
-    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
+    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1)) + c.BACKWARD * _backward(mean.spent)
     at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
-    return End((at + 0.5) / phases, small[:0])
+    return (at + 0.5) / phases, False
+
+
+def _backward(spent: Floats) -> Floats:
+    """Time of the half step of traffic before each phase less that of the half after it: backward passes take longer."""
+    half = len(spent) // 2
+    total = np.concatenate([[0.0], np.cumsum(np.tile(spent, 3))])
+    at = np.arange(len(spent), 2 * len(spent))
+    return np.asarray(2 * total[at] - total[at - half] + spent - total[at + 1 + half])
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:

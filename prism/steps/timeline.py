@@ -22,7 +22,7 @@ def reconstruct(
     *,
     records: Flows | None = None,
     of: Codes | None = None,
-    examined: Sequence[Examined] = (),
+    examined: Examined | None = None,
 ) -> Timeline:
     """Reconstruct the timeline of one job, without its events.
 
@@ -38,8 +38,8 @@ def reconstruct(
         The records before they were condensed to `flows`; messages are counted in them.
     of : int[records], optional
         Index of each of `records` in `flows`, −1 for others.
-    examined : sequence of Examined
-        Traffic of the job in which steps were found before; it is not examined again.
+    examined : Examined, optional
+        The repetition of the job's traffic, if it is known already; its origin counts from the epoch.
 
     Returns
     -------

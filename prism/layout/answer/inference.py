@@ -35,14 +35,14 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
-    examined : tuple of Examined
-        The traffic in which steps were found.
+    examined : Examined
+        The repetition of the job's traffic; times count from the epoch.
     """
 
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
-    examined: tuple[Examined, ...]
+    examined: Examined
 
 
 def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
@@ -79,7 +79,9 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     if first.explains < c.EVEN:
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
     best, lockstep = explained(problem, first.best, confidence, flows), _lockstep(problem, first.best)
-    return Inferred(best, others, lockstep, problem.steps.examined)
+    examined = problem.steps.examined
+    examined = replace(examined, origin=examined.origin + flows.window[0])
+    return Inferred(best, others, lockstep, examined)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:
