@@ -45,7 +45,7 @@ def _sharpened(places: Ints, period: Period, near: int) -> Ints:
         window = np.lib.stride_tricks.sliding_window_view(pace[around], 2 * half + 1, axis=1)
         pattern = window[:, near].mean(0)
         places = places + shifts[(window @ (pattern - pattern.mean())).argmax(1)]
-    return np.unique(np.clip(places, 0, len(pace) - 1))
+    return np.unique(places[(places > near) & (places < len(pace) - near)])  # at an edge half a step is seen
 
 
 def grouped(places: Ints, clock: Clock) -> Ints:

@@ -42,7 +42,6 @@ ROUNDED = 1e-3  # relative difference of messages of one size: shards of a tenso
 LEAST_PHASES = 8  # parts of the mean step at least: fewer show no idle time inside a step
 LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
 WHOLE_JOB = 0.3  # weight of the whole job's idle time, relative to that of one class: it decides between equal classes only
-BACKWARD = 5.0  # natural logarithm of idle time that a whole step's surplus of the half before over the half after is worth
 IN_MOST_STEPS = 0.25  # share of the busiest phase: phases with less are those of a few steps
 BRIEF = 1 / 16  # share of a step: largest duration of a scalar reduction
 SIGNALS_OF_A_STEP = 3  # scalar reductions of a step: loss, gradient norm, overflow check

@@ -84,10 +84,14 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
     phases = fold.phases
     if not sequences.bursts:
         _, of, share, moved = ended(sequences, picked)
-        phase = fold.of((np.cumsum(moved) - moved / 2) * fold.clock.parts)[1].astype(np.int64)
+        at = (np.cumsum(moved) - moved / 2) * fold.clock.parts
+        inside = (at >= fold.places[0]) & (at < fold.places[-1])
+        of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
         return np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases)
     rows, of, share = records_of(sequences, picked)
-    first, last = (fold.of(fold.clock.places(side[rows]))[1] for side in (sequences.start, sequences.end))
+    first, last = (fold.clock.places(side[rows]) for side in (sequences.start, sequences.end))
+    inside = (first >= fold.places[0]) & (last < fold.places[-1])
+    of, share, first, last = of[inside], share[inside], fold.of(first[inside])[1], fold.of(last[inside])[1]
     last = np.maximum(np.where(last < first, last + phases, last), first + 1e-6)
     width = 2 * phases + 2
     change = np.zeros(len(picked) * width)
@@ -134,7 +138,7 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean)
-    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1)) + c.BACKWARD * _backward(mean.spent)
+    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1)) + _backward(mean.spent)
     at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
     return (at + 0.5) / phases, False
 
