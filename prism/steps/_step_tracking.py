@@ -75,15 +75,17 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 
 
 def _repeated(idle_times: Floats) -> int:
-    """Smallest number of operations after which the idle times repeat, and do not repeat after fewer; 0 if none."""
+    """Smallest number of operations after which unequal idle times repeat; 0 if none. Only a trend repeats after one."""
     ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
-    max_count = len(idle_times) // c.GROUPS
-    difference = [float(np.nanmean(np.minimum(np.abs(ratio[k:] - ratio[:-k]), 1.0))) for k in range(1, max_count + 2)]
-    for k in range(1, max_count):
-        top = max(difference[:k])
-        if top > c.UNLIKE and difference[k] <= 0.5 * top and difference[k] <= difference[k + 1]:
-            return k + 1
-    return 0
+    ratio = np.nan_to_num(np.clip(ratio - np.nanmedian(ratio), -1, 1))
+    ratio -= ratio.mean()
+    like = np.array([np.mean(ratio[k:] * ratio[:-k]) for k in range(1, len(ratio) // c.GROUPS + 1)])
+    best = float(like.max()) / max(float(np.mean(ratio**2)), 1e-300)
+    count = int(np.argmax(like >= c.NEAR_BEST * like.max())) + 1
+    if best < c.LEAST or count == 1:
+        return 0
+    usual = np.median(ratio[: len(ratio) // count * count].reshape(-1, count), axis=0)
+    return count if np.ptp(usual) > np.log(c.LONGER) else 0
 
 
 def settled(places: Ints, clock: Clock, bins: float) -> Ints:

@@ -32,6 +32,12 @@ class Examined:
         """Usual distance of places, in bins."""
         return float(np.median(np.diff(self.places)))
 
+    def covers(self, sequences: Sequences) -> bool:
+        """Check whether the clock counts all the time of the sequences, but for a step or two."""
+        times = self.clock.edges + (self.origin - sequences.origin)
+        usual = float(np.median(np.diff(self.clock.times(self.places))))
+        return float(max(times[0], 0) + max(sequences.life - times[-1], 0)) <= c.SILENT * usual
+
 
 def repetition_of(sequences: Sequences) -> Examined | None:
     """Find the steps of the sequences whose traffic repeats best; None if nothing repeats three times.

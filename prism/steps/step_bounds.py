@@ -35,9 +35,9 @@ class Steps:
 def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | None:
     """Find the steps of the job to which these sequences belong; None if nothing repeats three times.
 
-    `examined`: the repetition of the job's traffic, if it is known already.
+    `examined`: the repetition of the job's traffic, if it is known already; used if it covers the time of the sequences.
     """
-    found = examined or repetition_of(sequences)
+    found = examined if examined is not None and examined.covers(sequences) else repetition_of(sequences)
     if found is None or _rounds(sequences, found.places, found.clock):
         return None
     clock, places, bins = found.clock.later(found.origin - sequences.origin), found.places, found.step
