@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import fft
@@ -79,11 +80,13 @@ def _lags(spectra: Floats, scale: int, clock: Clock) -> Floats:
     """
     parts, low = clock.parts, max(8 * scale, clock.parts / clock.records - 1)
     high = 64 * scale if 64 * scale < parts / 2 else c.LONGEST_LAG * parts
+    if low >= high or 8 * scale >= high:
+        return np.zeros((4, 0))
     every = max(scale // 4, 1)  # bins between the lags that are computed: smoothing leaves no finer ones
     passed = _passed(parts // every, parts, scale)
     smooth = spectra[:, : len(passed)] * passed
     varied = (2 * smooth.sum(1) - smooth[:, 0]) / (2 * parts)
-    if low >= high or 8 * scale >= c.LONGEST_LAG * parts or varied.min() <= 0:
+    if varied.min() <= 0:
         return np.zeros((4, 0))
     weight = float(np.clip(varied[0] / varied.sum(), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     lags = np.arange(parts // every // 2) * every
@@ -117,6 +120,7 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     return out
 
 
+@lru_cache(64)  # few scales occur
 def _passed(count: int, parts: int, scale: float) -> Floats:
     """Filter of the lowest frequencies of the power: smoothing, and removal of trends over `TREND` times the scale, in bins."""
     turn = 2 * np.pi * np.arange(count + 1) / (2 * parts) * scale

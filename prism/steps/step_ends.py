@@ -54,10 +54,21 @@ class _Fold:
         """Usual distance of places, in bins."""
         return float(np.median(np.diff(self.places)))
 
+    @cached_property
+    def _steps(self) -> Floats:
+        """Number of steps, and part of one, before each edge of the clock."""
+        knots = np.concatenate([[self.places[0] - self.apart], self.places, [self.places[-1] + self.apart]])
+        return np.interp(np.arange(self.clock.parts + 1), knots, np.arange(len(knots)))
+
     def of(self, at: NDArray[np.floating[Any]]) -> tuple[Ints, Floats]:
         """Return the step, and the place in it, in phases, of places on the clock."""
-        knots = np.concatenate([[self.places[0] - self.apart], self.places, [self.places[-1] + self.apart]])
-        place = np.interp(at, knots, np.arange(len(knots)))
+        return self._of(np.interp(at, np.arange(self.clock.parts + 1), self._steps))
+
+    def of_times(self, times: Ints) -> tuple[Ints, Floats]:
+        """Return the step, and the place in it, in phases, of times; step 0 and the last are no whole ones."""
+        return self._of(np.interp(times, self.clock.edges, self._steps))
+
+    def _of(self, place: Floats) -> tuple[Ints, Floats]:
         step = np.minimum(place.astype(np.int64), len(self.places))
         return step, np.minimum((place - step) * self.phases, np.nextafter(self.phases, 0))
 
@@ -89,9 +100,9 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
         of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
         return np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases)
     rows, of, share = records_of(sequences, picked)
-    first, last = (fold.clock.places(side[rows]) for side in (sequences.start, sequences.end))
-    inside = (first >= fold.places[0]) & (last < fold.places[-1])
-    of, share, first, last = of[inside], share[inside], fold.of(first[inside])[1], fold.of(last[inside])[1]
+    (begun, first), (over, last) = (fold.of_times(side[rows]) for side in (sequences.start, sequences.end))
+    inside = (begun > 0) & (over < len(fold.places))
+    of, share, first, last = of[inside], share[inside], first[inside], last[inside]
     last = np.maximum(np.where(last < first, last + phases, last), first + 1e-6)
     width = 2 * phases + 2
     change = np.zeros(len(picked) * width)
@@ -104,11 +115,11 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
 
 def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
-    fold, some = _Fold(clock, places), slice(None, None, max(1, len(sequences.of) // c.RECORDS))
-    place = clock.places(sequences.end[some])
-    own = ~sequences.small[sequences.of[some]] & (place >= places[0]) & (place < places[-1])
-    _, phase = fold.of(place[own])
-    octets, reduces = sequences.octets[some][own], sequences.reduces[sequences.of[some][own]]
+    fold, some = _Fold(clock, places), slice(None, None, len(sequences.of) // c.RECORDS | 1)
+    of = sequences.of[some]
+    step, phase = fold.of_times(sequences.end[some])
+    own = ~sequences.small[of] & (step > 0) & (step < len(places))
+    phase, octets, reduces = phase[own], sequences.octets[some][own], sequences.reduces[of[own]]
     reduces = reduces if sequences.labelled else ~reduces
     reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
