@@ -67,16 +67,17 @@ def sequences_of(streams: Sequence[Stream]) -> Sequences:
     sizes = np.concatenate([[s.volume if bursts else s.size for s in streams], *varied])
     kinds = classes(sizes, ONE_VOLUME if bursts else ONE_SIZE)[: len(streams)]
     keys = [(*s.pair, kind, i * bursts) for i, (s, kind) in enumerate(zip(streams, kinds.tolist(), strict=True))]
-    number = {key: i for i, key in enumerate(dict.fromkeys(sorted(keys)))}
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     of = np.repeat([number[key] for key in keys], [len(s.rows) for s in streams])
-    rows, start, end, octets = (np.concatenate([getattr(s, name) for s in streams]) for name in ("rows", "start", "end", "octets"))
-    order = by_group(of, len(number), start.astype(np.int64))[0]
-    of, rows, octets = of[order], rows[order], octets[order]
+    columns = [np.concatenate([getattr(s, name) for s in streams]) for name in ("rows", "start", "end", "octets")]
+    if len(number) < len(keys):
+        order = by_group(of, len(number), columns[1].astype(np.int64))[0]
+        of, columns = of[order], [column[order] for column in columns]
+    rows, start, end, octets = columns
     begins = np.searchsorted(of, np.arange(len(number) + 1))
     src, dst, kind = np.array(list(number), np.int64).T[:3]
     none = np.zeros(len(number), np.bool_)
     weight = octets if bursts else np.ones(len(octets))
-    start, end = start[order].astype(np.int64), end[order].astype(np.int64)
     origin = min(int(start.min(initial=0)), 0)  # a message may begin before the window and end in it
-    start, end = start - origin, end - origin
+    start, end = start.astype(np.int64) - origin, end.astype(np.int64) - origin
     return Sequences(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)

@@ -47,7 +47,9 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     at, whole = _interrupted(*_segments(places.astype(np.float64), phase, clock.parts), clock, usual)
     near = max(c.NEAR_BINS, c.NEAR * usual)
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, sequences.small & sequences.lasting if signalled else None)
+    idle = _idle_intervals(
+        at, clock, sequences, near, lasting[sequences.of] & within, sequences.small & sequences.lasting if signalled else None
+    )
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)

@@ -87,7 +87,9 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     count = clock.parts / fold.apart
     begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
     small, none = sequences.small[picked], np.zeros(phases)
-    return Mean(usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], small, none, none, begins)
+    return Mean(
+        usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], small, none, none, begins
+    )
 
 
 def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
@@ -98,7 +100,7 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
         at = (np.cumsum(moved) - moved / 2) * fold.clock.parts
         inside = (at >= fold.places[0]) & (at < fold.places[-1])
         of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
-        return np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases)
+        return np.bincount(of * phases + phase, share.astype(np.float64), len(picked) * phases).reshape(-1, phases)
     rows, of, share = records_of(sequences, picked)
     (begun, first), (over, last) = (fold.of_times(side[rows]) for side in (sequences.start, sequences.end))
     inside = (begun > 0) & (over < len(fold.places))
@@ -144,7 +146,9 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         near = (mean.begins + np.arange(-2, 3)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
-            return (at + 0.5) / phases, signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+            return (at + 0.5) / phases, signal is not None and min(
+                (at - signal[0]) % phases, (signal[0] - at) % phases
+            ) <= phases / 64
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
