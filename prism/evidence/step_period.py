@@ -33,7 +33,7 @@ class Steps:
     period: float
     count: float
     regular: float
-    examined: Examined
+    examined: Examined | None = None
 
     def places(self, times: Floats) -> Floats:
         """Convert times to steps since the first bound."""

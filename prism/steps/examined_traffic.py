@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.steps import constants as c
-from prism.steps._step_program import Period, period_of
+from prism.steps._step_program import period_of
 from prism.steps._step_tracking import grouped, settled, tracked
 from prism.steps.record_sequences import Ints, Sequences, chosen
 from prism.steps.step_ends import Mean, folded
@@ -40,25 +40,14 @@ class Examined:
 
 
 def repetition_of(sequences: Sequences) -> Examined | None:
-    """Find the steps of the sequences whose traffic repeats best; None if nothing repeats three times.
-
-    If the traffic of all classes hardly repeats, classes of one size may repeat better: the work of experts varies.
-    """
-    best: tuple[Clock, Period, Ints] | None = None
-    examined = np.zeros(0, np.int64)
-    for of_one_size in (False, True):
-        picked = chosen(sequences, of_one_size=of_one_size)
-        if len(picked) and not np.array_equal(picked, examined):
-            clock = clock_of(sequences, picked)
-            period = period_of(clock)
-            if period is not None and (best is None or period.regular > best[1].regular):
-                best = clock, period, picked
-        if best is not None and best[1].regular >= c.NEAR_BEST:
-            break
-        examined = picked
-    if best is None:
+    """Find the steps of sequences; None if nothing repeats three times."""
+    picked = chosen(sequences)
+    if not len(picked):
         return None
-    clock, period, picked = best
+    clock = clock_of(sequences, picked)
+    period = period_of(clock)
+    if period is None:
+        return None
     places = grouped(tracked(clock, period), clock)
     if clock.bursts:
         places = settled(places, clock, float(np.median(np.diff(places))) if len(places) > 2 else period.bins)

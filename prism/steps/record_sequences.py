@@ -186,27 +186,11 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(sequences: Sequences, *, of_one_size: bool = False, max_sequences: int = c.SEQUENCES) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs.
-
-    Only classes `of_one_size`, or also those with many octets. Work that varies (tokens of experts) has any size and may have
-    no period.
-    """
-    lasting = np.flatnonzero(sequences.lasting & _even(sequences, of_one_size)[sequences.kind])
+def chosen(sequences: Sequences, *, max_sequences: int = c.SEQUENCES) -> Ints:
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
+    lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
     each = max(2, max_sequences // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
-
-
-def _even(sequences: Sequences, of_one_size: bool) -> Mask:
-    """Select the classes in which most messages of each sequence have one size, and, if allowed, those with many octets."""
-    if sequences.bursts or not len(sequences):
-        return np.ones(int(sequences.kind.max(initial=0)) + 1, np.bool_)
-    size = sequences.octets / np.maximum(sequences.weight, 1)
-    order = np.lexsort((size, sequences.of))
-    low, high = (size[order][sequences.begins[:-1] + (q * (sequences.count - 1)).astype(np.int64)] for q in c.SIZE_QUANTILES)
-    even = 2 * np.bincount(sequences.kind, high <= (1 + c.ROUNDED) * low) >= np.bincount(sequences.kind)
-    share = np.bincount(sequences.kind[sequences.of], sequences.octets) / max(float(sequences.octets.sum()), 1.0)
-    return np.asarray(even | (share >= c.SMALL) & (not of_one_size))

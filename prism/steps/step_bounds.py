@@ -47,9 +47,8 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     at, whole = _interrupted(*_segments(places.astype(np.float64), phase, clock.parts), clock, usual)
     near = max(c.NEAR_BINS, c.NEAR * usual)
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    idle = _idle_intervals(
-        at, clock, sequences, near, lasting[sequences.of] & within, sequences.small & sequences.lasting if signalled else None
-    )
+    small = sequences.small & sequences.lasting if signalled else None
+    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
@@ -215,31 +214,10 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
 
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:
-    """Segment of each record: the one in which it begins, or the one to which it counts if messages are counted per step."""
+    """Segment of each record: the one in which a message begins; a burst that continues into the next step ends there."""
     n = len(steps.complete)
-    found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
-    if sequences.bursts:  # a burst that continues into the next step ends there
-        return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
-    if n < c.SMOOTHED_STEPS:
-        return found
-    moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
-    inner = moved[:, 1:-1]
-    each = np.median(inner, axis=1)
-    steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as expert traffic does
-    odd = steady & ((inner != each[:, None]) & steps.complete[None, 1:-1]).any(1)
-    if not odd.any():
-        return found
-    through = np.cumsum(moved[odd], axis=1)
-    ahead = through - each[odd, None] * np.arange(1, n + 1)
-    half = c.SMOOTHED_STEPS // 2
-    padded = np.pad(ahead, ((0, 0), (half, half)), mode="edge")
-    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, c.SMOOTHED_STEPS, axis=1), axis=2)
-    close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
-    through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
-    for sequence, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
-        own = sequences.records(sequence)
-        found[own] = np.minimum(np.searchsorted(ends[:-1], np.arange(own.stop - own.start), "right"), n - 1)
-    return found
+    bound = sequences.end - 1 if sequences.bursts else sequences.start
+    return np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
 
 
 def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:

@@ -100,12 +100,12 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
         at = (np.cumsum(moved) - moved / 2) * fold.clock.parts
         inside = (at >= fold.places[0]) & (at < fold.places[-1])
         of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
-        return np.bincount(of * phases + phase, share.astype(np.float64), len(picked) * phases).reshape(-1, phases)
+        return np.asarray(np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases), np.float64)
     rows, of, share = records_of(sequences, picked)
     (begun, first), (over, last) = (fold.of_times(side[rows]) for side in (sequences.start, sequences.end))
     inside = (begun > 0) & (over < len(fold.places))
     of, share, first, last = of[inside], share[inside], first[inside], last[inside]
-    last = np.maximum(np.where(last < first, last + phases, last), first + 1e-6)
+    last = np.nextafter(np.where(last < first, last + phases, last), 3 * phases)
     width = 2 * phases + 2
     change = np.zeros(len(picked) * width)
     for at, rate in ((first, share / (last - first)), (last, -share / (last - first))):
@@ -146,15 +146,14 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         near = (mean.begins + np.arange(-2, 3)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
-            return (at + 0.5) / phases, signal is not None and min(
-                (at - signal[0]) % phases, (signal[0] - at) % phases
-            ) <= phases / 64
+            after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+            return (at + 0.5) / phases, after_signal
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1)) + _backward(mean.spent)
-    at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
+    at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))
     return (at + 0.5) / phases, False
 
 
@@ -282,24 +281,3 @@ def _reduced(mean: Mean) -> Mask:
         out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
     found = out[0] if out[0].any() else out[1]
     return np.asarray(found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1))
-
-
-def _fetched(mean: Mean, at: int) -> int:
-    """Return the phase before parameters are gathered for the whole forward pass (ZeRO-3), if that precedes `at`; else `at`.
-
-    They are a third of the traffic, without idle time in between. The following traffic is layer by layer.
-    """
-    if mean.others.any():
-        return at
-    turned = mean.turned(at + 1)
-    moved = np.cumsum(turned.reduced)
-    near = np.flatnonzero(np.abs(moved - 2 / 3) <= c.SMALL)
-    if not len(near):
-        return at
-    begin = int(near[np.argmax(turned.spent[near])])
-    long = c.LONG_IDLE * turned.spent[-1]
-    cuts = np.flatnonzero(turned.spent[:begin] > long)
-    pieces = np.diff(np.concatenate([[0.0], moved[cuts], moved[begin : begin + 1]]))
-    if (turned.spent[begin + 1 : -1] > long).any() or pieces.max() > c.LARGEST_LAYER:
-        return at
-    return (at + 1 + begin) % len(mean.spent)

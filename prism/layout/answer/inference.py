@@ -35,14 +35,14 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
-    examined : Examined
+    examined : Examined, optional
         The repetition of the job's traffic; times count from the epoch.
     """
 
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
-    examined: Examined
+    examined: Examined | None
 
 
 def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
@@ -80,7 +80,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
     best, lockstep = explained(problem, first.best, confidence, flows), _lockstep(problem, first.best)
     examined = problem.steps.examined
-    examined = replace(examined, origin=examined.origin + flows.window[0])
+    if examined is not None:
+        examined = replace(examined, origin=examined.origin + flows.window[0])
     return Inferred(best, others, lockstep, examined)
 
 

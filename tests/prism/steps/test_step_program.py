@@ -19,4 +19,4 @@ def test_noise_has_no_period():
     rng = np.random.default_rng(3)
     density = rng.poisson(1.0, (8, c.BINS)).astype(float)
     pace = rng.standard_normal(c.BINS)
-    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density, pace, np.zeros(8, np.int64))) is None
+    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density)) is None

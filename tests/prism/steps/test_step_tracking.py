@@ -10,7 +10,8 @@ from tests.prism.steps.made import buckets, sequences
 def test_every_step_has_a_place_and_they_are_even():
     found = sequences(buckets(steps=12, jitter=0.2)[0])
     clock = clock_of(found, chosen(found))
-    bins = period_of(clock).bins
-    for places in (tracked(clock, bins), settled(tracked(clock, bins), clock, bins)):
+    period = period_of(clock)
+    tracks = tracked(clock, period)
+    for places in (tracks, settled(tracks, clock, period.bins)):
         assert 11 <= len(places) <= 13
         assert np.abs(np.diff(places) - clock.parts / 12).max() < clock.parts / 12 * 0.1
