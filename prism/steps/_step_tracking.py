@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from prism.loops.periods.step_places import best_sequence, evenly_spaced
+from prism.loops.periods.step_places import best_sequence
 from prism.steps import constants as c
 from prism.steps._step_program import Period
 from prism.steps.record_sequences import Floats, Ints
@@ -88,45 +88,9 @@ def _repeated(idle_times: Floats) -> int:
     return count if np.ptp(usual) > np.log(c.LONGER) else 0
 
 
-def settled(places: Ints, clock: Clock, bins: float) -> Ints:
-    """Move places to the usual idle times near them: evenly spaced places together, otherwise one by one.
-
-    Steps hold equal traffic, so their places are evenly spaced unless interrupted. A transfer that waits for a late rank is
-    idle in some steps; the job is idle between all steps.
-    """
-    near = max(int(c.NEAR * bins), 1)
-    shifts = np.arange(-near, near + 1)
-    pace = np.log(clock.spent + clock.spent.mean() / 100)  # a gap of less than 1 % of a bin is not idle
-    capped = np.minimum(pace, _of_most_steps(pace, bins))
-    even, rests = _even(capped, bins)
-    around = np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)
-    off = np.median(places - even[np.abs(places[:, None] - even[None, :]).argmin(1)]) if len(even) else np.inf
-    same = abs(len(even) - len(places)) <= 1 and abs(off) <= c.ASTRAY * bins
-    if len(places) > 2 and same and rests >= capped[around].max(1).mean():
-        places = even
-        around = np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)
-    longest = pace[around]
-    usual = float(np.quantile(longest.max(1), c.FEW_STEPS))  # nine of ten idle times are as long: then the nearest counts
-    if usual - np.median(pace) < c.CLEAR_PACE:
-        return np.unique(np.clip(places, 0, clock.parts - 1))
-    longest = np.minimum(longest, usual) - np.abs(shifts) / near
-    return np.unique(around[np.arange(len(places)), longest.argmax(1)])
-
-
 def _of_most_steps(pace: Floats, bins: float) -> float:
     """Return the longest idle time of nine in ten steps: limited to it, a hang counts as a usual one."""
     return float(np.sort(pace)[-max(int(c.MOST_STEPS * len(pace) / bins), 1)])
-
-
-def _even(pace: Floats, bins: float) -> tuple[Ints, float]:
-    """Find evenly spaced places with the longest idle times, to one bin, and the mean pace there.
-
-    Their distance differs from `bins` by 0.5 % at most.
-    """
-    widened = np.maximum(pace, np.maximum(np.append(pace[1:], 0), np.append(0, pace[:-1])))
-    apart, first, best = evenly_spaced(widened, bins * (1 + np.arange(-1 / 200, 1 / 200, 2 / len(pace))))
-    places = first + np.round(np.arange(int(len(pace) / apart)) * apart).astype(np.int64)
-    return np.minimum(places, len(pace) - 1), best
 
 
 def _channels(clock: Clock, period: Period, each: int) -> Floats:

@@ -49,7 +49,6 @@ LAST_MULTIPLE = 0.75  # share of the window: multiples of the lag beyond it rest
 LEAST_PLACES = 3  # places on the clock: two show no distance that repeats
 # Shares of the steps: idle times are limited to those of nine in ten steps, so that a hang is a usual one.
 MOST_STEPS, FEW_STEPS = 0.9, 0.1
-CLEAR_PACE = 3.0  # natural logarithm: steps end where idle times are this much longer than usual parts, a factor of 20
 NEAR_BINS = 1.5  # bins: as NEAR, for short steps: rounding of a place to bins
 WRITTEN = 0.01  # share of a step's octets that members send out of the job in a checkpoint; control traffic is less
 AT_BEGIN = 0.1  # share of a step: a pause that begins within it delays the step's begin

@@ -260,24 +260,20 @@ def _gathered(mean: Mean, until: int) -> int:
 
 
 def _reduced(mean: Mean) -> Mask:
-    """Select phases between the reduction of gradients and the next other traffic; none if there is no other traffic.
+    """Select phases from the end of the gradients' reduction to the next other traffic; none if there is no other traffic.
 
-    Phases between two reductions count only if other traffic follows after none of the reductions. Several reductions that end
-    equally clearly are those of layers, with gathers of parameters (ZeRO-3): they show no end.
+    Most of the other traffic lies between two reductions: if they are those of layers (ZeRO-3), they show no end.
     """
-    phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
-    if not mean.others.any() or not mean.reduced.any():
-        return np.zeros(phases, np.bool_)
+    phases, out = len(mean.spent), np.zeros(len(mean.spent), np.bool_)
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
-    idle = _idle_around(busy, mean.spent)
-    idle[busy] = 0
-    others = np.tile(mean.others, 2)
-    for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
-        if idle[(last + 1) % phases] < 0.5 * idle.max():
-            continue
-        until = last
-        while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
-            until += 1
-        out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
-    found = out[0] if out[0].any() else out[1]
-    return np.asarray(found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1))
+    lasts, firsts = np.flatnonzero(busy & ~np.roll(busy, -1)), np.flatnonzero(busy & ~np.roll(busy, 1))
+    if not mean.others.any() or not len(lasts):
+        return out
+    moved = np.concatenate([[0.0], np.cumsum(np.tile(mean.others, 2))])
+    following = np.append(firsts, firsts[0] + phases)[np.searchsorted(firsts, lasts, "right")]
+    inside = moved[following] - moved[lasts + 1]
+    at = int(np.argmax(inside))
+    if 2 * inside[at] > moved[phases]:
+        until = int(np.searchsorted(moved, moved[lasts[at] + 1] + c.SMALL, "right")) - 2
+        out[np.arange(lasts[at], min(until, following[at] - 1) + 1) % phases] = True
+    return out
