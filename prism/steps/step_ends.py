@@ -152,7 +152,7 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean)
-    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1)) + _backward(mean.spent)
+    score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
     at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))
     return (at + 0.5) / phases, False
 
@@ -166,7 +166,8 @@ def _backward(spent: Floats) -> Floats:
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:
-    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
+    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time, and
+    of the time before it over that after it.
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
@@ -176,7 +177,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE))
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * (np.log(idle + c.LEAST_IDLE) + _backward(mean.spent)))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:

@@ -20,7 +20,8 @@ from prism.steps.record_sequences import Floats, Ints, Sequences
 class Clock:
     """`edges`: time, ns, at which each of `parts` equal parts of the traffic begins, and the end; float64[parts + 1].
 
-    `density`: mean traffic of the sequences of each class in each part, relative to its mean; float64[classes, parts].
+    `density`: mean traffic of the sequences of each class and direction in each part, relative to its mean; float64[classes,
+    parts].
     """
 
     edges: Floats
@@ -52,7 +53,7 @@ class Clock:
         Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
         """
         spent = np.minimum(self.spent, np.partition(self.spent, -c.LONGEST)[-c.LONGEST])
-        return np.asarray(np.log1p(spent / spent.mean()) ** power)
+        return np.asarray(np.log1p(spent / max(float(spent.mean()), 1.0)) ** power)
 
     def later(self, by_ns: int) -> Clock:
         """Return the same clock with other times: later by some ns."""
@@ -63,7 +64,8 @@ def clock_of(sequences: Sequences, picked: Ints) -> Clock:
     """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
     records = int(sequences.count[picked].max())
     parts = int(2 ** np.ceil(np.log2(np.clip(c.BURST_BINS * records, c.LEAST_BINS, c.BINS)))) if sequences.bursts else c.BINS
-    own = np.unique(sequences.kind[picked], return_inverse=True)[1]
+    down = sequences.src[picked] < sequences.dst[picked]  # a pipeline's forward passes, else its backward passes
+    own = np.unique(2 * sequences.kind[picked] + down, return_inverse=True)[1]
     edges, density = (_bursts if sequences.bursts else _messages)(sequences, picked, own, parts)
     density *= parts / np.bincount(own)[:, None]
     return Clock(edges, density, sequences.bursts, records)
