@@ -32,19 +32,19 @@ def tracked(clock: Clock, period: Period) -> Ints:
     size = fft.next_fast_len(2 * parts, real=True)
     spectrum = fft.rfft(channels, size) * np.conj(fft.rfft(pattern, size))
     similarity = fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
-    places = _best_path(np.roll(similarity, half)[:parts], bins) * each + each // 2
-    return _sharpened(places, period, each) if each > 1 else places
+    return _best_path(np.roll(similarity, half)[:parts], bins) * each + each // 2
 
 
-def _sharpened(places: Ints, period: Period, near: int) -> Ints:
-    """Move places by up to `near` bins, so that idle times around them are most similar to the mean of all."""
-    pace = np.minimum(period.pace, _of_most_steps(period.pace, period.bins))
-    half, shifts = int(period.bins / 2), np.arange(-near, near + 1)
+def sharpened(places: Ints, pace: Floats) -> Ints:
+    """Move places a little, so that idle times around them are most similar to the mean of all."""
+    bins = float(np.median(np.diff(places)))
+    pace = np.minimum(pace, _of_most_steps(pace, bins))
+    half, near = int(bins / 2), int(np.ceil(c.NEAR * bins))
     for _ in range(2):
         around = np.clip(places[:, None] + np.arange(-half - near, half + near + 1), 0, len(pace) - 1)
         window = np.lib.stride_tricks.sliding_window_view(pace[around], 2 * half + 1, axis=1)
         pattern = window[:, near].mean(0)
-        places = places + shifts[(window @ (pattern - pattern.mean())).argmax(1)]
+        places = places + (window @ (pattern - pattern.mean())).argmax(1) - near
     return np.unique(places[(places > near) & (places < len(pace) - near)])  # at an edge half a step is seen
 
 
