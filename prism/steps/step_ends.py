@@ -177,7 +177,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * (np.log(idle + c.LEAST_IDLE) + _backward(mean.spent)))
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent) / 2)
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
