@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import FIN, RST, TCP, Flows
-from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, numbered, numbered_pairs
 from prism.loops.arrays.orders import in_order
 from prism.steps import constants as c
 
@@ -139,41 +139,15 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
 
 
 def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Select payload, and small records that may belong to a scalar reduction: those that answer no payload.
-
-    TCP: small records of a connection without payload. RDMA: small records of a pair are credits if those of one size are as
-    frequent as some payload, or all payload, in the other direction.
-    """
+    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload."""
     payload = ~flows.control()[rows]
-    small = ~payload & (flows.octets[rows] > 0)
-    tcp = small & (flows.protocol[rows] == TCP)
-    if tcp.any():
-        ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
-                ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
-        _, line = np.unique(
-            np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
-        )
-        served = np.bincount(line, payload)
-        tcp &= (served < c.SERVED)[line]
-    other = small & (flows.protocol[rows] != TCP)
-    return np.asarray(payload | tcp | (_not_credits(flows, rows, payload, other) if other.any() else other))
-
-
-def _not_credits(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -> Mask:
-    """Select the `small` records that are no credits."""
-    n = len(flows.endpoints)
-    src, dst, octets = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64), flows.octets[rows]
-    answered = np.where(payload, dst * n + src, src * n + dst)
-    word = np.stack([answered, payload, octets])
-    relevant = small | (payload & np.isin(answered, answered[small]))
-    known, of, count = np.unique(word[:, relevant], axis=1, return_inverse=True, return_counts=True)
-    pair, carries = known[0], known[1].astype(np.bool_)
-    pairs, at = np.unique(pair, return_inverse=True)
-    total = np.bincount(at, np.where(carries, count, 0), len(pairs))[at]
-    served = np.isin(at + 1j * count, np.concatenate([(at + 1j * count)[carries], at + 1j * total]))
-    out = np.zeros(len(rows), np.bool_)
-    out[relevant] = ~served[of.ravel()]
-    return out & small
+    small = ~payload & (flows.octets[rows] > 0) & (flows.protocol[rows] == TCP)
+    if not small.any():
+        return payload
+    ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
+            ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
+    line = numbered(np.minimum(*ends), np.maximum(*ends))[0]
+    return np.asarray(payload | (small & (np.bincount(line, payload) < c.SERVED)[line]))
 
 
 def classes(sizes: Floats, max_distance: float) -> Ints:
