@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
@@ -36,7 +38,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     `examined`: the repetition of the job's traffic, if it is known already; used if it covers the time of the sequences.
     """
     found = examined if examined is not None and examined.covers(sequences) else repetition_of(sequences)
-    if found is None:
+    if found is None or _rounds(sequences, found.places, found.clock):
         return None
     clock, places, bins = found.clock.later(found.origin - sequences.origin), found.places, found.step
     mean = labelled(found.mean, clock, places, sequences)
@@ -57,6 +59,24 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
     return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found)
+
+
+def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
+    """Check for rounds of a ring: fewer messages per pair than the ring has rounds, and no idle time between most of them."""
+    own = np.flatnonzero(sequences.lasting)
+    pair, back = ((a[own] << 32) + b[own] for a, b in ((sequences.src, sequences.dst), (sequences.dst, sequences.src)))
+    if sequences.bursts or len(np.unique(sequences.kind[own])) > 1 or np.isin(pair, back).any() or len(places) < 2:
+        return False
+    ends = int(max(sequences.src.max(), sequences.dst.max())) + 1
+    graph = coo_array((np.ones(len(own)), (sequences.src[own], sequences.dst[own])), (ends, ends))
+    ring = int(np.bincount(connected_components(graph, directed=False)[1]).max())
+    moved = np.bincount(sequences.of, sequences.weight, len(sequences))[own]
+    if np.median(moved) / len(places) >= ring - 1:
+        return False
+    begin, until = sequences.start[sequences.in_time], np.maximum.accumulate(sequences.end[sequences.in_time])
+    idle = until[:-1][begin[1:] > until[:-1]]  # nothing is in flight after these
+    at = clock.times(places)
+    return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
 
 
 def _segments(places: Floats, phase: float, parts: int) -> tuple[Floats, Mask]:
