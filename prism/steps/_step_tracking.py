@@ -77,10 +77,11 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 def _repeated(idle_times: Floats) -> int:
     """Smallest number of operations after which unequal idle times repeat; 0 if none. Only a trend repeats after one."""
     ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
-    ratio = np.nan_to_num(np.clip(ratio - np.nanmedian(ratio), -1, 1))
+    ratio = np.nan_to_num(np.clip(ratio - np.nanmedian(ratio), -np.log(c.LONGEST_REST), np.log(c.LONGEST_REST)))
     ratio -= ratio.mean()
-    like = np.array([np.mean(ratio[k:] * ratio[:-k]) for k in range(1, len(ratio) // c.GROUPS + 1)])
-    best = float(like.max()) / max(float(np.mean(ratio**2)), 1e-300)
+    change = np.diff(ratio)  # a slow rank lengthens the idle times of some steps
+    like = np.array([np.mean(change[k:] * change[:-k]) for k in range(1, len(ratio) // c.GROUPS + 1)])
+    best = float(like.max()) / max(float(np.mean(change**2)), 1e-300)
     count = int(np.argmax(like >= c.NEAR_BEST * like.max())) + 1
     if best < c.LEAST or count == 1:
         return 0
