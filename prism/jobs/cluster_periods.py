@@ -57,13 +57,15 @@ class ClusterRhythm:
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
 
-def constant(edges: Sequence[Edge], marks: Ints) -> float:
-    """Share of the octets on edges with equal octets in each step, or in messages of one size with equal octets in each."""
-    equal = 0
+def repeats(edges: Sequence[Edge], marks: Ints) -> bool:
+    """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets."""
+    enough, equal = c.CONSTANT * sum(edge.volume for edge in edges), 0
     for edge in edges:
         whole = _is_equal(edge, marks)
         equal += edge.volume if whole else sum(part.volume for part in parts_by_size(edge) if _is_equal(part, marks))
-    return equal / max(sum(edge.volume for edge in edges), 1)
+        if equal >= enough:
+            return True
+    return False
 
 
 def _is_equal(edge: Edge, marks: Ints) -> bool:
