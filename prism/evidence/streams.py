@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
+from prism.evidence.member_graphs import weighted_median
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
 
 Ints = NDArray[np.int64]
@@ -149,23 +150,10 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group the connections of a pair; those with similar bursts are one conversation, alternating or renewed."""
     lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
-    lanes.sort(key=lambda own: _median_octet(table.octets[own]))
-    first = _median_octet(table.octets[lanes[0]])
-    together = [lanes[0]]
-    for own in lanes[1:]:
-        now = _median_octet(table.octets[own])
-        if now > first * c.ALIKE_BURSTS:
-            yield np.sort(np.concatenate(together)), False
-            together = []
-        together.append(own)
-        first = now
-    yield np.sort(np.concatenate(together)), False
-
-
-def _median_octet(octets: NDArray[np.float64]) -> float:
-    own = np.sort(octets)
-    carried = np.cumsum(own)
-    return float(own[np.searchsorted(carried, carried[-1] / 2)])
+    usual = np.array([weighted_median(table.octets[own], table.octets[own]) for own in lanes])
+    order = np.argsort(usual, kind="stable")
+    for part in np.split(order, np.flatnonzero(usual[order[1:]] > usual[order[:-1]] * c.ALIKE_BURSTS) + 1):
+        yield np.sort(np.concatenate([lanes[i] for i in part])), False
 
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
