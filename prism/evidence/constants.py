@@ -2,7 +2,6 @@
 
 HALF = 0.5
 ALIKE_BURSTS = 1.3  # ratio of the median bursts of two connections of one conversation: TCP splits at any octet
-ONE_SIZE = 0.03  # relative distance of messages of one size: headers and the last chunk's rounding
 DISTINCT_SIZE = 0.01  # difference of logarithms of sizes that count as two
 SAME_SIZE = 0.001  # relative distance of equal messages on several pairs: rounding to whole elements
 NEAR_SIZE = 1.15  # ratio below which another size is near: both may belong to traffic of varying size
@@ -27,7 +26,7 @@ TWO_WAYS = 2.0  # ratio of the octets of a pair's two directions if both carry p
 MOST_PAIRS = 0.8
 PAIRS_TRIED = 24
 HIDDEN_LEVELS = 3  # levels of halving and doubling inside a host of eight
-OPEN = 0.2  # imbalance of a one-way communicator that continues inside hosts
+OPEN = 0.2  # imbalance of a one-way communicator, or of an endpoint, above which a ring continues inside hosts
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one family: a factor of 3
 KINDS_APART = 3
 FEW_SENDS = 6  # fewer messages give no reliable median

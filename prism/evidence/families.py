@@ -16,6 +16,7 @@ from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
+from prism.steps.constants import ONE_SIZE
 
 
 class Family(tuple[Communicator, ...]):
@@ -100,7 +101,7 @@ def _apart(family: Family) -> list[Family]:
         return [family]
     by: dict[int, list[Communicator]] = defaultdict(list)
     for one in family:
-        by[round(float(np.log(one.size)) / c.ONE_SIZE)].append(one)
+        by[round(float(np.log(one.size)) / ONE_SIZE)].append(one)
     return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
 
 

@@ -20,6 +20,7 @@ from collectors.columns.record import Flows
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import weighted_median
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.steps.constants import ONE_SIZE
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -161,7 +162,7 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     by_size = np.argsort(table.octets[rows], kind="stable")
     order, parts = rows[by_size], _parts_of_life(table.start[rows])[by_size]
     octets = table.octets[order]
-    begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
+    begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + ONE_SIZE)) + 1, [len(octets)]])
     groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
     fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
@@ -192,7 +193,7 @@ def _parts_of_life(start: NDArray[np.float64]) -> Ints:
 
 def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
     """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of time of each."""
-    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * ONE_SIZE * octets.max():
         return False
     return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
 
