@@ -61,11 +61,13 @@ def ranked(groups: Sequence[Sequence[int]]) -> Ints:
 def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
     """Pairs of places in a group that exchange messages: in a ring, by Bruck, and by halving.
 
-    Several rings leave a host of `near` members at one each, and enter the next at the same place. Halving takes a power of
-    two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with one of the first.
+    Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. Halving
+    takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
+    one of the first.
     """
     places = np.arange(members, dtype=np.int64)
     steps = [(places, (places + step) % members) for step in (near, *(1 << np.arange(max(members - 1, 1).bit_length())))]
+    turned = [(places, ((places // near + 1) * near + (places + 1) % near) % members)] if near > 1 else []
     bruck = np.concatenate([one for one, _ in steps[1:]]), np.concatenate([other for _, other in steps[1:]])
     half = 1 << (members.bit_length() - 1)
     merged = 2 * (members - half)
@@ -74,7 +76,7 @@ def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
         goes_on = np.concatenate([places[first:merged:2], places[merged:]])
         cubes.append(_cube(goes_on, places[:merged:2], places[1:merged:2]))
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
-    return (*steps[:2], bruck, *cubes[: 3 if merged else 1])
+    return (*steps[:2], *turned, bruck, *cubes[: 3 if merged else 1])
 
 
 @lru_cache

@@ -54,6 +54,11 @@ class Division:
 
         return self.known(find, "shared", id(one), id(other))
 
+    def nested(self, one: Parts, other: Parts) -> bool:
+        """Check whether each group of one division is part of a group of the other."""
+        cells = self.known(lambda: len(np.unique(one * len(one) + other)), "cells", id(one), id(other))
+        return cells == max(int(one.max()), int(other.max())) + 1
+
     def sets(self, kind: Kind, parts: Parts) -> Groups:
         """Groups of two members or more, of one kind, in order of their first members."""
 
@@ -67,8 +72,8 @@ class Division:
 
         return self.known(find, "sets", kind, id(parts))
 
-    def neighbours(self, plane: Parts, size: int) -> Parts:
-        """Groups of `size` neighbours of one data-parallel plane in one host."""
+    def neighbours(self, plane: Parts, size: int) -> tuple[Parts, Parts]:
+        """Groups of `size` neighbours of one data-parallel plane in one host: number and place of each member."""
         return self.known(partial(self.placing.neighbours, plane, size), "neighbours", id(plane), size)
 
     def within(self, plane: Parts, parts: Parts) -> Groups:

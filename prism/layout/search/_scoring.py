@@ -219,10 +219,17 @@ class Scored:
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._joined(("edp",), self._going_on("edp"))
-            cells = self.division.neighbours(self.plane, sub["ep"]) * self.n + reduced
-            add["uneven"] += 1 - len(np.unique(cells)) / self.n + (sub["ep"] < 2)
+            place = self.division.neighbours(self.plane, sub["ep"])[1]
+            alike = np.bincount(reduced * self.n + place, minlength=self.n**2).reshape(self.n, -1).max(axis=1).sum()
+            add["uneven"] += 1 - float(alike) / self.n + (sub["ep"] < 2)  # the same experts have the same place
             add["not_nested"] += self.placing.cut[1] % sub["ep"] > 0
-        add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
+        if "ep" in self.kinds:
+            experts, replicas, contexts = (self._joined((kind,), self._going_on(kind)) for kind in ("ep", "edp", "cp"))
+            add["not_nested"] += not self._exchanges(sub["ep"])
+            if "edp" in self.kinds:  # ranks that hold the same experts exchange no tokens
+                add["uneven"] += self.division.shared(experts, replicas)
+            if "cp" in self.kinds:  # frameworks divide contexts among experts, or experts among contexts
+                add["not_nested"] += not self.division.nested(experts, contexts)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
         return sub
 
@@ -298,4 +305,4 @@ class Scored:
             elif "ep" in self.kinds:
                 yield self.division.replicas(self.plane, self._joined(("ep",), self._going_on("ep")))
             else:
-                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"]))
+                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"])[0])

@@ -45,6 +45,11 @@ def test_rings_may_enter_and_leave_hosts_at_the_same_place():
     assert rails.unforeseen([ranked([list(range(12))])]) == 0
 
 
+def test_rings_may_enter_a_host_at_the_next_place():
+    turned = exchanged([(i, ((i // 4 + 1) * 4 + (i + 1) % 4) % 12) for i in range(12)])
+    assert turned.unforeseen([ranked([list(range(12))])]) == 0
+
+
 def test_groups_of_different_sizes_foretell_nothing():
     assert exchanged([(0, 4)]).unforeseen([ranked([[0, 4], [1, 5, 9]])]) == 1
 

@@ -24,9 +24,17 @@ def test_single_members_are_in_no_group():
 
 def test_replicas_hold_the_same_experts():
     division, plane = of_two_hosts(), np.zeros(8, np.int64)
-    experts = division.neighbours(plane, 4)  # of each host
+    experts, place = division.neighbours(plane, 4)  # of each host
+    assert place.tolist() == [*range(4), *range(4)]
     assert set(division.replicas(plane, experts)) == {("dp", frozenset({i, i + 4})) for i in range(4)}
     assert [own for _, own in division.within(plane, experts)] == [frozenset(range(4)), frozenset(range(4, 8))]
+
+
+def test_groups_are_nested_if_none_is_cut():
+    halves, pairs = np.arange(8) // 4, np.arange(8) // 2
+    assert of_two_hosts().nested(halves, pairs)
+    assert of_two_hosts().nested(pairs, halves)
+    assert not of_two_hosts().nested(pairs, np.arange(8) % 4)
 
 
 def test_values_are_computed_once_per_placing():
