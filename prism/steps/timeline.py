@@ -27,7 +27,7 @@ def reconstruct(
     """Reconstruct the timeline of one job, without its events; empty if nothing repeats. Times in ns since the epoch.
 
     `flows`: records of the job, as numbered by the streams of `parallelism`. `records`: the records before they were condensed
-    to `flows`; `of`: index of each of them in `flows`, −1 for others. `examined`: the repetition of the job's traffic, if known.
+    to `flows`; `of`: index of each of them in `flows`, −1 for others. `examined`: its repetition, if known.
     """
     spans, reduces = _spans(flows, job, parallelism.streams), _reducing(flows, parallelism)
     if records is not None and of is not None:
