@@ -78,11 +78,11 @@ def _lags(spectra: Floats, scale: int, clock: Clock) -> Floats:
 
     `spectra`: of the sequences, mean over classes, and of the pace. A step holds a record of each sequence.
     """
-    parts, low = clock.parts, max(8 * scale, clock.parts / clock.records - 1)
+    parts, every = clock.parts, max(scale // 4, 1)  # bins between the lags that are computed: smoothing leaves no finer ones
+    low = max(8 * scale, parts / clock.records - every)
     high = 64 * scale if 64 * scale < parts / 2 else c.LONGEST_LAG * parts
     if low >= high or 8 * scale >= high:
         return np.zeros((4, 0))
-    every = max(scale // 4, 1)  # bins between the lags that are computed: smoothing leaves no finer ones
     passed = _passed(parts // every, parts, scale)
     smooth = spectra[:, : len(passed)] * passed
     varied = (2 * smooth.sum(1) - smooth[:, 0]) / (2 * parts)

@@ -85,20 +85,9 @@ class Sequences:
 
 
 def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Sequences:
-    """Group the payload records of a job into sequences.
+    """Group the payload records of a job, `rows` of the flows, into sequences.
 
-    Parameters
-    ----------
-    flows : Flows
-        Records; times in ns.
-    rows : int[records]
-        Indices of the job's records.
-    reduces : bool[flows] or None
-        The records that reduce gradients, if labelled.
-
-    Returns
-    -------
-    Sequences
+    `reduces`: the records that reduce gradients, bool[flows], if labelled.
     """
     closing = rows[(flows.tcp_flags[rows] & (FIN | RST)) != 0]
     rows = rows[_relevant(flows, rows)]

@@ -226,20 +226,12 @@ def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
     moved = np.concatenate([[0.0], np.cumsum(np.tile(heavy, 2))])
     after = np.append(at[1:], at[0] + len(active))
     cut = np.flatnonzero(moved[after] - moved[at + 1] > c.SMALL)
-    if not len(cut):
-        return [(int(at[0]), int(at[-1]))] if len(at) == len(active) else [_widest(at, len(active))]
+    if not len(cut):  # the only cluster begins after the widest hole
+        cut = len(at) - 1 - np.argmax((after - at)[::-1], keepdims=True)
     firsts, lasts = np.roll(after[cut], 1), at[cut]
     firsts = np.where(firsts > lasts, firsts - len(active), firsts)
     shift = len(active) if firsts[0] < 0 else 0
     return [(int(a) + shift, int(b) + shift) for a, b in zip(firsts, lasts, strict=True)]
-
-
-def _widest(at: Ints, phases: int) -> tuple[int, int]:
-    """Return the only cluster of active phases: it begins after the widest hole."""
-    hole = np.diff(np.append(at, at[0] + phases))
-    k = int(np.argmax(hole))
-    first, last = int(at[(k + 1) % len(at)]), int(at[k])
-    return (first, last) if first <= last else (first, last + phases)
 
 
 def _gathered(mean: Mean, until: int) -> int:
