@@ -55,7 +55,7 @@ def examples(folders: Sequence[Path]) -> Iterator[Example]:
             for job in (one for one in recognize(flows, topology) if address in one.endpoints):
                 view, _ = infer_job(naming(around(flows, job), job), transits, job, flows.window[1], topology)
                 calm = usual_steps(view)
-                for stop in stops(view, c.LONGER, c.PENDING) if len(calm) >= c.EXAMPLES else ():
+                for stop in stops(view) if len(calm) >= c.EXAMPLES else ():
                     if stop.start < fault["end_ns"] and fault["start_ns"] < stop.end:
                         found = due_operations(view, stop, near(calm, stop.step))
                         yield Example(origins.of_folder(folder), view, found, job.endpoints.index(address))

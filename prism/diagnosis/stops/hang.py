@@ -27,19 +27,19 @@ from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity, SubjectType
 
 
-def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES) -> list[Finding]:
+def hang(view: View) -> list[Finding]:
     """Detect silences of the whole job within a step, and the rank that was due to continue.
 
-    Over, or lasting, a silence is `longer` than usual by these shares of a step. If nobody had begun the step, or nobody has
+    Over, or lasting, a silence is longer than usual by `LONGER` or `PENDING` steps. If nobody had begun the step, or nobody has
     anything left of it, nobody was due: it is a pause, for example an evaluation. Silences at the same place of several steps
     are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is information.
     If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that is silent for
-    several steps. Needs `least` steps of usual duration.
+    several steps. Needs examples: steps of usual duration.
     """
     calm = usual_steps(view)
-    if len(calm) < least or len(view.edges) < 2:
+    if len(calm) < c.EXAMPLES or len(view.edges) < 2:
         return []
-    halted = [(one, like, *progress(view, one, like)) for one in stops(view, *longer) for like in [near(calm, one.step)]]
+    halted = [(one, like, *progress(view, one, like)) for one in stops(view) for like in [near(calm, one.step)]]
     places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
     for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
@@ -56,7 +56,7 @@ def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), lea
     return out
 
 
-def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
+def stops(view: View) -> Iterator[Stop]:
     """Silences of the payload that are longer than usual; the last one ends with the records of all jobs."""
     flows = view.flows
     rows = np.flatnonzero(~flows.control())
@@ -64,7 +64,7 @@ def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     most = np.zeros(len(view.ends) + 1)
     np.maximum.at(most, view.step_of(after), after - end)
-    more = np.where(np.arange(len(end)) < len(end) - 1, longer, pending) * view.period
+    more = np.where(np.arange(len(end)) < len(end) - 1, c.LONGER, c.PENDING) * view.period
     silent = np.flatnonzero(after - end >= np.median(most[:-1]) + more)
     if not len(silent):
         return
