@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     known = [studied(folder, tables) for folder in folders]
     width = max(len(str(one)) for one in todo) + 2
-    print(f"{'constant':{width}}{'value':>10}{'lower':>9}{'upper':>9}  changed first")
+    print(f"{'constant':{width}}{'value':>10}{'lower':>9}{'upper':>9}  changed first", flush=True)
     matter = 0
     for one in todo:
         (low, first), (high, second) = (reach(one, [f**sign for f in factors], known) for sign in (-1, 1))
