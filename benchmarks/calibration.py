@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from benchmarks import origins
 from benchmarks.accuracy import captures, inputs
-from benchmarks.sensitivity import Case, cases, evidence
+from benchmarks.true_jobs import Case, cases, evidence
 from prism.layout.constants import WEIGHTS
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.hypotheses import hypotheses

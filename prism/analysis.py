@@ -146,7 +146,12 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, burst = infer_job(flows, transits, job, window[1], topology, least, known, hints)
+    return diagnose_view(flows, *infer_job(flows, transits, job, window[1], topology, least, known, hints), window)
+
+
+def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[int, int]) -> CandidateAnalysis:
+    """Find the faults of a job that was inferred from `flows` as `view` and `burst`."""
+    job, topology, least = view.job, view.topology, view.least
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)

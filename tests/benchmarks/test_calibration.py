@@ -3,7 +3,7 @@ import pytest
 
 from benchmarks import calibration
 from benchmarks.calibration import NAMES, PRESENT, Table, fitted, row
-from benchmarks.sensitivity import Case
+from benchmarks.true_jobs import Case
 from tests.prism.layout.made import tensor_and_data, topology
 
 
