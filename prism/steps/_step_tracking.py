@@ -35,11 +35,11 @@ def tracked(clock: Clock, period: Period) -> Ints:
     return _best_path(np.roll(similarity, half)[:parts], bins) * each + each // 2
 
 
-def sharpened(places: Ints, pace: Floats, *, bursts: bool) -> Ints:
-    """Move places a little, so that idle times around them are most similar to the mean of all. Messages are exact already."""
+def sharpened(places: Ints, pace: Floats) -> Ints:
+    """Move places a little, so that idle times around them are most similar to the mean of all."""
     bins = float(np.median(np.diff(places)))
     pace = np.minimum(pace, _of_most_steps(pace, bins))
-    half, near = int(bins / 2), int(np.ceil(bins * c.NEAR if bursts else bins / c.PHASES))
+    half, near = int(bins / 2), int(np.ceil(c.NEAR * bins))
     for _ in range(2):
         around = np.clip(places[:, None] + np.arange(-half - near, half + near + 1), 0, len(pace) - 1)
         window = np.lib.stride_tricks.sliding_window_view(pace[around], 2 * half + 1, axis=1)

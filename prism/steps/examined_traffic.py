@@ -49,7 +49,7 @@ def repetition_of(sequences: Sequences) -> Examined | None:
     if period is None:
         return None
     places = grouped(tracked(clock, period), clock)
-    places = sharpened(places, period.pace, bursts=clock.bursts) if len(places) > 1 else places
+    places = sharpened(places, period.pace) if len(places) > 1 else places
     if len(places) < c.LEAST_PLACES:
         return None
     return Examined(clock, period.regular, places, folded(clock, places, sequences, picked), sequences.origin)

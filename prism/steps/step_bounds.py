@@ -51,7 +51,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
-        steady = _periodic_signals(sequences, times)
+        steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
     short = len(times) > c.LEAST_PLACES and at[-1] - at[-2] < (1 - c.WHOLE) * usual
@@ -135,6 +135,25 @@ def _periodic_signals(sequences: Sequences, times: Floats) -> Mask:
     return np.asarray(sequences.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 
+def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
+    """Select signals after the payload of a step, in the idle time that ends it. Credits and ready messages are excluded.
+
+    A ready message precedes the first payload of its receiver. If the recording is `cut`, the first message is unknown; then a
+    signal must be nearer to the payload before it than to the payload after it.
+    """
+    place = np.maximum(np.searchsorted(idle[:, 0], sequences.start, "right") - 1, 0)
+    begin, end = idle[place].T
+    inside = (sequences.start > begin) & (sequences.end < end)
+    many = 2 * np.bincount(sequences.of, inside, len(sequences)) > sequences.count
+    early = sequences.start - begin < end - sequences.end
+    near = 2 * np.bincount(sequences.of, inside & early, len(sequences)) > np.bincount(sequences.of, inside, len(sequences))
+    first = sequences.start[sequences.begins[:-1]]
+    pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
+    answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
+    asks = (first < answered) & (answered < sequences.life)
+    return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut)))
+
+
 def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
     """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
     if not sequences.bursts:
@@ -202,9 +221,22 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
 
 
 def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
-    """Compute begin and end of each complete step at each of `ends` endpoints, ns since the epoch: int64[n, 2] each.
+    """Compute begin and end of each complete step at each endpoint.
 
-    A step ends with the last payload that the endpoint sends or receives in it; the next step begins there.
+    Parameters
+    ----------
+    sequences : Sequences
+        Records of the job.
+    steps : Steps
+        Steps of the job.
+    ends : int
+        Number of endpoints.
+
+    Returns
+    -------
+    list of int64[n, 2]
+        ns since the epoch, per endpoint. A step ends with the last payload that the endpoint sends or receives in it; the next
+        step begins there.
     """
     n = len(steps.complete)
     segment = segment_of(sequences, steps)
