@@ -1,11 +1,12 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
 MIN_LOSS = 0.02  # share of the usual step time: smallest loss, own work, and error that count; healthy medians vary by 1 %
-MIN_EXPLAINED = 0.5  # share of delays, of a loss or of an excess: with less, most of it has another cause
+MIN_EXPLAINED = 0.5  # share of delays or of an excess: with less, most of it has another cause
 EXAMINED = 6  # spans of slow steps per window, candidates that are replayed, losses in a finding: the clearest first
 FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must explain in addition to a smaller one
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely, and may be the cause
 SLOWED = 0.2  # share of the worst lane's loss per octet: a lane that loses this much counts as slowed
+SAVED = 0.3  # share of a step's loss: if its slowest lane explains this much, longer transfers explain all of it
 TIED_PROBABILITY = 0.3  # of the second candidate: from here on the finding names both, because records do not decide
 TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers

@@ -35,9 +35,9 @@ class Lost:
 
     @property
     def network(self) -> Floats:
-        """Share of each step's loss that longer transfers explain: all of it if the slowest lane explains `MIN_EXPLAINED`."""
+        """Share of each step's loss that longer transfers explain: all of it if the slowest lane explains `SAVED`."""
         own = self.within.max(axis=0, initial=0.0)
-        known = np.where(self.more > 0, c.MIN_EXPLAINED * self.more, np.inf)
+        known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
     @property
