@@ -4,8 +4,8 @@
 
 A capture is a folder as `benchmarks.accuracy` reads it. An example is a stop in the time of a recorded hang. Coordinate search
 maximises the mean log-probability that the answer gives to the rank that stopped, or to its host. Each origin
-(`benchmarks.origins`) counts as the root of its number of examples, so that none decides alone. A prior example of each kind,
-explained by nobody, keeps the probabilities away from 0 and 1.
+(`benchmarks.origins`) counts as the root of its number of examples, so that none decides alone. A likelihood at a bound (`LEAST`,
+`MOST`) is not determined by the examples. Pauses of healthy jobs are no examples: `nobody` is too low if fitted to hangs alone.
 
 Rows: each likelihood with its present and its fitted value, and the mean log-probability with both. Then by origin: examples,
 and the share of them whose likeliest host contains the rank that stopped.
@@ -33,7 +33,7 @@ from prism.jobs import around, naming, recognize
 
 PRESENT: Mapping[str, float] = {"hidden": c.HIDDEN, "chance": c.CHANCE, "nobody": c.NOBODY, "alive": c.ALIVE}
 FACTORS = (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)  # of a likelihood, tried in each round
-ROUNDS = 4  # of the search: the fourth changes nothing on the captures of this repository
+ROUNDS = 4  # of the search; each may move a likelihood by the largest of the factors
 LEAST, MOST = 1e-3, 0.75  # bounds of a likelihood
 
 
