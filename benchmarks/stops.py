@@ -4,8 +4,8 @@
 
 A capture is a folder as `benchmarks.accuracy` reads it. An example is a stop in the time of a recorded hang. Coordinate search
 maximises the mean log-probability that the answer gives to the rank that stopped, or to its host. Each origin
-(`benchmarks.origins`) counts as the root of its number of examples, so that none decides alone. A likelihood at a bound (`LEAST`,
-`MOST`) is not determined by the examples. Pauses of healthy jobs are no examples: `nobody` is too low if fitted to hangs alone.
+(`benchmarks.origins`) counts as the root of its number of examples, so that none decides alone. A likelihood at a bound
+is not determined by the examples. Pauses of healthy jobs are no examples: `nobody` is too low if fitted to hangs alone.
 
 Rows: each likelihood with its present and its fitted value, and the mean log-probability with both. Then by origin: examples,
 and the share of them whose likeliest host contains the rank that stopped.
