@@ -1,4 +1,4 @@
-"""Group streams that may belong to one communicator: of equal messages and volumes, or of bursts of similar size."""
+"""Group streams that may belong to one communicator: of equal messages and volumes, or bursts in as much of the step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import connected
 from prism.evidence.step_period import Steps
+from prism.evidence.stream_periods import Rhythms
 from prism.evidence.streams import Stream
 
 
-def stream_classes(streams: Sequence[Stream], steps: Steps) -> list[list[Stream]]:
-    """Group streams that may belong to one communicator: equal messages, or bursts of similar size; equal volumes."""
+def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) -> list[list[Stream]]:
+    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step."""
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
     for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
@@ -26,7 +27,8 @@ def stream_classes(streams: Sequence[Stream], steps: Steps) -> list[list[Stream]
     for own in _chained(loose, lambda s: s.volume, min(c.EQUAL_VOLUME, 1 / steps.count + c.SENT_AGAIN)):
         rings, rest = _rings(own)
         out += rings
-        out += _chained(rest, lambda s: s.size, c.LOOSE_SIZE)
+        for alike in _chained(rest, lambda s: s.size, c.LOOSE_SIZE):
+            out += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
     return out
 
 

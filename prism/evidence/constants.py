@@ -3,6 +3,7 @@
 HALF = 0.5
 ALIKE_BURSTS = 1.3  # ratio of the median bursts of two connections of one conversation: TCP splits at any octet
 ONE_SIZE = 0.03  # relative distance of messages of one size: headers and the last chunk's rounding
+ALIKE_LANES = 0.2  # difference of logarithms (count, size, volume) of queue pairs that alternate; e^0.2 is 22 %
 DISTINCT_SIZE = 0.01  # difference of logarithms of sizes that count as two
 SAME_SIZE = 0.001  # relative distance of equal messages on several pairs: rounding to whole elements
 NEAR_SIZE = 1.15  # ratio below which another size is near: both may belong to traffic of varying size
@@ -19,6 +20,7 @@ EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one
 SENT_AGAIN = 0.02  # share of the octets that TCP may send again, beside one step more or less at the ends
 ONE_CLASS_SIZE = 0.02  # difference of logarithms of message sizes of one collective
 LOOSE_SIZE = 0.7  # the same for bursts: a factor of 2
+LIKE_TIMES = 0.5  # difference of logarithms of the share of a step in which bursts of one collective move: a factor of 1.6
 NEW_RUN_GAP = 0.005  # share of a step without a message after which a new run begins
 BINS_OF_SPREAD = 40  # bins per step
 STREAMS_AT_ONCE = 1024  # streams whose rhythms are computed together: 8 kB of each table per step

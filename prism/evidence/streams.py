@@ -83,7 +83,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
     ):
         parts: Iterable[tuple[Rows | slice, bool]] = [(slice(low, high), False)]
         if several or not summed:
-            parts = (_by_connection if summed else _by_size)(table, np.arange(low, high))
+            parts = (_by_connection if summed else _by_turn_and_size)(table, np.arange(low, high))
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
@@ -166,6 +166,28 @@ def _median_octet(octets: NDArray[np.float64]) -> float:
     own = np.sort(octets)
     carried = np.cumsum(own)
     return float(own[np.searchsorted(carried, carried[-1] / 2)])
+
+
+def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
+    """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
+    known = np.unique(table.lane[rows])
+    if len(known) == 1:
+        yield from _by_size(table, rows)
+        return
+    lanes = [rows[table.lane[rows] == lane] for lane in known]
+    all_traits = [_traits(table, own) for own in lanes]
+    taken = np.zeros(len(lanes), np.bool_)
+    for i, traits in enumerate(all_traits):
+        if not taken[i]:
+            same = [k for k in range(i, len(lanes)) if not taken[k] and np.all(np.abs(traits - all_traits[k]) < c.ALIKE_LANES)]
+            taken[same] = True
+            yield from _by_size(table, np.sort(np.concatenate([lanes[k] for k in same])) if len(same) > 1 else lanes[i])
+
+
+def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
+    octets, life = table.octets[rows], max(float(table.end.max()), 1.0)
+    middle = float(np.median(table.start[rows])) / life
+    return np.array([np.log(len(rows)), np.log(np.median(octets)), np.log(octets.sum()), middle])
 
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
