@@ -2,7 +2,6 @@
 
 /** Meaning of each entry of a finding's evidence. */
 export const TERMS = {
-  busy: "share of the time in which the heavy stage works",
   candidates: "compared candidates: class, subject, share of the new delays that each explains, probability",
   closed_ms: "when endpoints closed their connections, ms after the first that did",
   collection: "why the records may be incomplete: an exporter fell silent",
