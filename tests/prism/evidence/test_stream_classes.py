@@ -3,6 +3,7 @@ import pytest
 
 from prism.evidence._stream_classes import stream_classes
 from prism.evidence.step_period import Steps
+from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
 
 STEPS = Steps(np.arange(21) * 1e9, 1e9, 20.0, 0.9)
@@ -15,8 +16,10 @@ def bursts(src, dst, sizes, *, per_step=1):
     return Stream(src, dst, np.arange(len(octets)), start, start + 1e6, octets, False, True)
 
 
-def classes(*streams):
-    return sorted(sorted(s.pair for s in one) for one in stream_classes(streams, STEPS))
+def classes(*streams, spread=None):
+    rest = [0.0] * (len(Rhythm._fields) - 4)
+    rhythms = {id(s): Rhythm(1.0, 1.0, 1.0, r, *rest) for s, r in zip(streams, spread or [0.1] * len(streams), strict=True)}
+    return sorted(sorted(s.pair for s in one) for one in stream_classes(streams, rhythms, STEPS))
 
 
 def test_bursts_of_other_volume_are_of_another_collective():
@@ -25,14 +28,20 @@ def test_bursts_of_other_volume_are_of_another_collective():
     assert classes(bursts(0, 1, [100]), bursts(1, 2, [113])) == [[(0, 1)], [(1, 2)]]
 
 
+def test_bursts_in_twice_as_much_of_the_step_are_of_another_operation():
+    a, b = bursts(0, 1, [100]), bursts(1, 2, [100])
+    assert classes(a, b, spread=[0.2, 0.24]) == [[(0, 1), (1, 2)]]
+    assert classes(a, b, spread=[0.2, 0.4]) == [[(0, 1)], [(1, 2)]]
+
+
 @pytest.mark.parametrize("both", [False, True])
 def test_a_ring_stays_whole_where_a_slow_link_changes_its_bursts(both):
     sizes = {(0, 1): [10] * 10, (1, 2): [100], (2, 3): [50, 50], (3, 0): [25] * 4}
     ring = [bursts(*pair, size) for pair, size in sizes.items()]
     ring += [bursts(*pair[::-1], size) for pair, size in sizes.items()] if both else []
-    assert len(classes(*ring)) == 1
+    assert len(classes(*ring, spread=[0.5, 0.05, 0.1, 0.2] * (1 + both))) == 1
 
 
 def test_a_chain_is_no_ring():
     chain = [bursts(0, 1, [10] * 10), bursts(1, 2, [100]), bursts(2, 3, [25] * 4)]
-    assert len(classes(*chain)) == 3
+    assert len(classes(*chain, spread=[0.5, 0.05, 0.2])) == 3

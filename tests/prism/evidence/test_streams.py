@@ -30,6 +30,16 @@ def test_messages_that_vary_in_size_are_one_stream():
     assert len(found[0].rows) >= 76
 
 
+def test_queue_pairs_in_turn_are_one_stream_and_others_are_not():
+    wire = Wire(["a", "b"])
+    for step in range(10):
+        for qp in (1, 2):
+            wire.send(0, 1, step * 100 + qp, 1_000_000, qp=qp)
+        for k in range(8):
+            wire.send(0, 1, step * 100 + 50 + k, 1_000_000, qp=3)
+    assert sorted(len(s.rows) for s in streams(wire)) == [20, 80]
+
+
 def test_connections_of_alike_bursts_are_one_conversation():
     wire = Wire(["a", "b"])
     for step in range(10):
