@@ -44,7 +44,7 @@ class Verdict:
     shares: tuple[float, ...]
     rate_fit: float = 0.0  # largest of all candidates
     queued: Mapping[Hop, float] = field(default_factory=dict)  # hops where packets wait longer than in other steps, ns
-    stall: bool = False  # one step in which all ranks waited for one, for at least a usual step
+    stall: bool = False  # one step in which one rank, or those of one host, stood still
 
 
 def verdicts(case: Case) -> list[Verdict]:

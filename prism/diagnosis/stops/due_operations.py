@@ -41,12 +41,14 @@ class Stop(NamedTuple):
 class Due(NamedTuple):
     """Operations due in a silence by sender and receiver (ranks), int64[n, 2], and the `weight` of each, 0 … 1.
 
-    `alive`: whether sender and receiver show that they took part in later operations, or wait; bool[n, 2].
+    `alive`: whether sender and receiver show that they took part in later operations, or wait; bool[n, 2]. `receivers`: how
+    much senders wait for late receivers, 0 … 1.
     """
 
     lanes: Ints
     weight: Floats
     alive: NDArray[np.bool_]
+    receivers: float = 1.0
 
 
 def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHING_MOVED) -> Due:
@@ -82,7 +84,8 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         a, b = lanes[k].tolist()
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
-    return Due(lanes[known], weight[known], alive)
+    delays = against_steps(view, transfers_of(view))
+    return Due(lanes[known], weight[known], alive, 1.0 if delays is None else delays.receivers(view))
 
 
 def usual_steps(view: View) -> Ints:
@@ -201,8 +204,6 @@ def explained(
     Behind a rank of their host that waits, others would keep any of its ranks waiting, not the same one in all operations.
     """
     n = len(view.job.endpoints)
-    delays = against_steps(view, transfers_of(view))
-    receiver = 1.0 if delays is None else delays.receivers(view)
     _, host, mates = np.unique(np.where(view.hosts < 0, -1 - np.arange(n), view.hosts), return_inverse=True, return_counts=True)
     exchange, which = np.unique(np.sort(found.lanes, axis=1), axis=0, return_inverse=True)
     weight = np.zeros(len(exchange))
@@ -211,7 +212,7 @@ def explained(
     logs = []
     for place, many in ((np.arange(n), n), (host, len(mates))):
         each = np.full((many, len(exchange)), chance / many)
-        for end, part in ((1, receiver), (0, 1.0)):
+        for end, part in ((1, found.receivers), (0, 1.0)):
             shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * first
             np.maximum.at(each, (place[found.lanes[:, end]], which), np.maximum(shown, chance / many))
         logs.append(np.log(each) @ weight)
