@@ -19,8 +19,8 @@ from collectors.operations.logs import log_event
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# Their tracebacks repeat messages that are logged here in one line.
-QUIET = ("distributed.client", "distributed.core", "distributed.comm")
+# Their tracebacks repeat messages that are logged here in one line; Tornado runs nothing but the client's connections.
+QUIET = ("distributed.client", "distributed.core", "distributed.comm", "tornado.application")
 
 
 def checked(address: str) -> str:

@@ -2,6 +2,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor
 
@@ -105,6 +106,21 @@ def test_who_has_no_workers_is_waited_for_once_and_used_when_some_come(caplog):
     said = [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "prism-collect"]
     assert [level for level, _ in said if level != "INFO"] == ["WARNING"]
     assert "no worker answers, this process analyses" in said[0][1]
+
+
+def test_a_connection_that_ends_within_a_callback_leaves_no_traceback(caplog):
+    def lose():
+        raise distributed.comm.CommClosedError("a connection ended")
+
+    with cluster(n_workers=0, processes=False) as first:
+        executor, over = Scheduled(first.scheduler_address), threading.Event()
+        try:
+            executor._client.loop.add_callback(lose)
+            executor._client.loop.add_callback(over.set)
+            assert over.wait(60)
+        finally:
+            executor.shutdown()
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_files_are_diagnosed_though_there_are_no_workers():
