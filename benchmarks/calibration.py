@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from benchmarks import origins
 from benchmarks.accuracy import captures, inputs
-from benchmarks.sensitivity import Case, cases, evidence
+from benchmarks.true_jobs import Case, cases, evidence
 from prism.layout.constants import WEIGHTS
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.hypotheses import hypotheses
@@ -37,6 +37,9 @@ NAMES = tuple(name for name in WEIGHTS if name != "hints")
 PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
 MOST = 400  # most likely hypotheses per job; the others change no probability
 EXPANDED = 60  # of these, hypotheses expanded by hidden ranks of hosts
+# Factor on the fitted weights, because jobs of other draws differ: of three draws of 158 jobs, 45 of 45 answers at 0.9 or more
+# are right with it, 61 of 65 without.
+CAUTION = 0.85
 NEVER = 1e-6  # minimum probability of a true layout, for jobs without a true hypothesis
 SURE, SAID = 0.9, 4  # confidence to count; layouts in a report, with alternatives
 COLUMNS = ("jobs", "exact", f"in {SAID}", f"≥ {SURE}", "right", "log p")
@@ -58,14 +61,14 @@ def table(case: Case, origin: str) -> Table | None:
     found += [other for one in found[:EXPANDED] for other in one.hidden()]
     best: dict[tuple[object, ...], Hypothesis] = {}
     for one in sorted(found, key=lambda one: -one.score):
-        best.setdefault((*one.layout.items(), one.groups, one.members), one)
+        best.setdefault((*one.layout.items(), one.groups), one)
     if not best:
         return None
-    number = {key: i for i, key in enumerate(dict.fromkeys((*one.layout.items(), one.members) for one in best.values()))}
+    number = {key: i for i, key in enumerate(dict.fromkeys(tuple(one.layout.items()) for one in best.values()))}
     return Table(
         origin,
         np.array([[one.features.get(name, 0.0) for name in NAMES] for one in best.values()]),
-        np.array([number[*one.layout.items(), one.members] for one in best.values()]),
+        np.array([number[tuple(one.layout.items())] for one in best.values()]),
         np.array([all(one.layout.get(kind, 1) == size for kind, size in case.layout.items()) for one in best.values()]),
     )
 
@@ -124,7 +127,7 @@ def lines(jobs: Sequence[Table], penalty: float) -> Iterator[str]:
             figures = row(own, weights)
             yield f"{origin:{width}}{name:10}" + "".join(f"{_cell(value):>8}" for value in figures)
     yield ""
-    yield from (f"{name:20}{now:>8.2f} → {then:.2f}" for name, now, then in zip(NAMES, PRESENT, whole, strict=True))
+    yield from (f"{name:20}{now:>8.2f} → {CAUTION * then:.2f}" for name, now, then in zip(NAMES, PRESENT, whole, strict=True))
 
 
 def _cell(value: float) -> str:

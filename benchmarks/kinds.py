@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from benchmarks import origins
 from benchmarks.accuracy import captures, inputs, of_folder
-from benchmarks.sensitivity import cases, evidence
+from benchmarks.true_jobs import cases, evidence
 from prism.evidence.families import Family
 from prism.layout.constants import KIND_SCORES, NEVER, SCORED, Kind
 from prism.layout.features.likelihood import traits

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from benchmarks import origins
 from benchmarks.accuracy import captures, inputs, of_folder
-from benchmarks.sensitivity import cases, evidence
+from benchmarks.true_jobs import cases, evidence
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.features.size_ratios import may_halve

@@ -148,6 +148,10 @@ def reading(tables: Sequence[ModuleType]) -> Iterator[set[tuple[str, str]]]:
         for table in tables:
             table.__class__ = ModuleType
         read = {name for name, _ in _reading}
-        for one in (one for table in tables if table.__name__ in read for one in constants(table)):
+        for one in (Constant(table, name, (), 0.0) for table in tables if table.__name__ in read for name in _names(table)):
             if defaults(one):
                 _reading.add((one.module.__name__, one.name))
+
+
+def _names(table: ModuleType) -> list[str]:
+    return sorted({one.name for one in constants(table)})

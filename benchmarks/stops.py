@@ -14,6 +14,7 @@ and the share of them whose likeliest host contains the rank that stopped.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +25,12 @@ import numpy as np
 
 from benchmarks import origins
 from benchmarks.accuracy import captures, of_folder
-from prism.analysis import infer_job
+from benchmarks.sensitivity import inferred
 from prism.diagnosis.stops import constants as c
-from prism.diagnosis.stops.due_operations import Due, due_operations, explained, near, usual_steps
+from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, near, progress, usual_steps
 from prism.diagnosis.stops.hang import stops
 from prism.graph.job_view import View
-from prism.jobs import around, naming, recognize
+from prism.loops.arrays.intervals import Ints
 
 PRESENT: Mapping[str, float] = {"hidden": c.HIDDEN, "chance": c.CHANCE, "nobody": c.NOBODY, "alive": c.ALIVE}
 FACTORS = (0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0)  # of a likelihood, tried in each round
@@ -49,16 +50,27 @@ class Example(NamedTuple):
 def examples(folders: Sequence[Path]) -> Iterator[Example]:
     """Yield the stops of all recorded hangs."""
     for folder in captures(folders):
-        flows, transits, _, topology, truth = of_folder(folder, folder.name).open()
-        for fault in (one for one in truth["faults"] if one["kind"] == "hang"):
+        truth = json.loads((folder / "truth.json").read_text())
+        hangs = [fault for fault in truth["faults"] if fault["kind"] == "hang"]
+        if not hangs:
+            continue
+        flows, transits, _, topology, _ = of_folder(folder, folder.name).open()
+        views = [one.view for one in inferred(flows, transits, topology)]
+        for fault in hangs:
             address = next(r["ip"] for r in truth["jobs"][fault["job"]]["ranks"] if r["rank"] in fault["ranks"])
-            for job in (one for one in recognize(flows, topology) if address in one.endpoints):
-                view, _ = infer_job(naming(around(flows, job), job), transits, job, flows.window[1], topology)
+            for view in (one for one in views if address in one.job.endpoints):
                 calm = usual_steps(view)
-                for stop in stops(view, c.LONGER, c.PENDING) if len(calm) >= c.EXAMPLES else ():
-                    if stop.start < fault["end_ns"] and fault["start_ns"] < stop.end:
-                        found = due_operations(view, stop, near(calm, stop.step))
-                        yield Example(origins.of_folder(folder), view, found, job.endpoints.index(address))
+                for stop in stops(view) if len(calm) >= c.EXAMPLES else ():
+                    like = near(calm, stop.step)
+                    if stop.start < fault["end_ns"] and fault["start_ns"] < stop.end and _begun(view, stop, like):
+                        found = due_operations(view, stop, like)
+                        yield Example(origins.of_folder(folder), view, found, view.job.endpoints.index(address))
+
+
+def _begun(view: View, stop: Stop, like: Ints) -> bool:
+    """Whether a step had begun, and was not complete: else nobody was due (`hang`)."""
+    sent, rest = progress(view, stop, like)
+    return bool((sent > c.NOTHING_MOVED).any() and (rest > c.NOTHING_MOVED).any())
 
 
 def chance_of(one: Example, likelihoods: Mapping[str, float]) -> tuple[float, bool]:

@@ -146,7 +146,12 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    view, burst = infer_job(flows, transits, job, window[1], topology, least, known, hints)
+    return diagnose_view(flows, *infer_job(flows, transits, job, window[1], topology, least, known, hints), window)
+
+
+def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[int, int]) -> CandidateAnalysis:
+    """Find the faults of a job that was inferred from `flows` as `view` and `burst`."""
+    job, topology, least = view.job, view.topology, view.least
     spread = uneven(view)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
@@ -231,15 +236,15 @@ def _inferred(
     burst: Bursts | None,
     topology: Topology | None,
     hints: Hints | None,
-) -> tuple[Parallelism, tuple[Examined, ...]]:
+) -> tuple[Parallelism, Examined | None]:
     """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
 
-    Also return the traffic in which steps were found.
+    Also return the repetition of its traffic.
     """
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return unknown_layout(own, job), ()
+        return unknown_layout(own, job), None
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
@@ -256,7 +261,7 @@ def _timeline(
     job: Job,
     burst: Bursts | None,
     parallelism: Parallelism,
-    examined: Sequence[Examined],
+    examined: Examined | None,
 ) -> Timeline:
     """Build the timeline of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     if burst is None:

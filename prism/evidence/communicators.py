@@ -69,12 +69,6 @@ class Communicator:
         own = np.sort(np.fromiter(self.members, np.int64, len(self.members)))
         return np.stack([own[:-1], own[1:]], axis=1)
 
-    def counts(self) -> Iterator[tuple[int, float]]:
-        """Yield messages per step and octets of each stream, if most steps have the same number of messages."""
-        for stream, rhythm in self.moving:
-            if stream.equal and rhythm.sure and rhythm.messages >= 1:
-                yield round(rhythm.messages), stream.volume
-
     @cached_property
     def sizes(self) -> float:
         """Median number of distinct message sizes of its edges; 1 if records are bursts. Experts send many."""

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
+from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm
 from prism.evidence.streams import Stream
+from prism.steps.constants import ONE_SIZE
 
 
 class Family(tuple[Communicator, ...]):
@@ -37,29 +38,9 @@ class Family(tuple[Communicator, ...]):
         return Rhythm(*np.median([one.rhythm for one in self], axis=0).tolist())
 
     @cached_property
-    def groups(self) -> frozenset[frozenset[int]]:
-        """Members of each communicator."""
-        return frozenset(one.members for one in self)
-
-    @cached_property
-    def widest(self) -> int:
-        """Largest number of members of its communicators."""
-        return max(map(len, self.groups))
-
-    @cached_property
     def opened(self) -> bool:
         """Whether some of its communicators continue inside hosts."""
         return any(one.opened for one in self)
-
-    @cached_property
-    def equal_sizes(self) -> dict[float, float]:
-        """Octets of the streams of equal messages, by message size."""
-        out: dict[float, float] = defaultdict(float)
-        for one in self:
-            for s in one.streams:
-                if s.equal:
-                    out[s.size] += s.volume
-        return out
 
     @cached_property
     def edges(self) -> dict[Pair, float]:
@@ -84,21 +65,6 @@ class Family(tuple[Communicator, ...]):
     def joins(self) -> NDArray[np.int64]:
         """Pairs that join the members of each communicator; int64[n, 2]."""
         return np.concatenate([one.joins for one in self])
-
-    @cached_property
-    def imbalance(self) -> float:
-        """Share of the octets that enter a member and do not leave it."""
-        return imbalance(self.edges)
-
-    @cached_property
-    def counts(self) -> Counter[int]:
-        """Octets of the streams of its rings by messages per step."""
-        out: Counter[int] = Counter()
-        for one in self:
-            if one.shape == "cycle" or (one.way == "one" and one.shape in ("pair", "path")):
-                for count, volume in one.counts():
-                    out[count] += int(volume)
-        return out
 
 
 def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Family]:
@@ -135,7 +101,7 @@ def _apart(family: Family) -> list[Family]:
         return [family]
     by: dict[int, list[Communicator]] = defaultdict(list)
     for one in family:
-        by[round(float(np.log(one.size)) / c.ONE_SIZE)].append(one)
+        by[round(float(np.log(one.size)) / ONE_SIZE)].append(one)
     return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.streams import Stream
+from prism.loops.arrays.group_sums import by_group
 from prism.steps import step_bounds as bounds
 from prism.steps.constants import ONE_SIZE, ONE_VOLUME
 from prism.steps.examined_traffic import Examined
@@ -25,14 +26,14 @@ class Steps:
     """The steps of a job.
 
     `bounds`: begin of each step, ns. `period`: ns. `count`: periods in the traffic. `regular`: how well the traffic repeats, 0
-    ... 1. `examined`: the traffic in which they were found.
+    ... 1. `examined`: the repetition of the traffic.
     """
 
     bounds: Floats
     period: float
     count: float
     regular: float
-    examined: tuple[Examined, ...] = ()
+    examined: Examined | None = None
 
     def places(self, times: Floats) -> Floats:
         """Convert times to steps since the first bound."""
@@ -48,7 +49,7 @@ def steps_of(streams: Sequence[Stream]) -> Steps | None:
     times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.complete]))
     # The first step began before its first message; the last step ends after its last message.
     times[0], times[-1] = min(times[0], times[1] - period), max(times[-1], times[-2] + period)
-    return Steps(times + sequences.origin, period, found.count, found.regular, (found.examined,))
+    return Steps(times + sequences.origin, period, found.count, found.regular, found.examined)
 
 
 def _begun(bounds: Floats, sequences: Sequences) -> Floats:
@@ -60,17 +61,23 @@ def _begun(bounds: Floats, sequences: Sequences) -> Floats:
 
 
 def sequences_of(streams: Sequence[Stream]) -> Sequences:
-    """Convert streams to sequences of a job; times in ns."""
-    counts = [len(s.rows) for s in streams]
-    of = np.repeat(np.arange(len(streams)), counts)
-    octets = np.concatenate([s.octets for s in streams])
-    bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > len(of)
-    kind = classes(np.array([s.volume if bursts else s.size for s in streams]), ONE_VOLUME if bursts else ONE_SIZE)
-    rows, start, end = (np.concatenate([getattr(s, n) for s in streams]).astype(np.int64) for n in ("rows", "start", "end"))
-    src, dst = (np.array([s.pair[i] for s in streams], np.int64) for i in (0, 1))
-    none = np.zeros(len(streams), np.bool_)
+    """Convert streams to sequences of a job; times in ns. Messages of one class between two endpoints are one sequence."""
+    bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > sum(len(s.rows) for s in streams)
+    varied = [s.octets for s in streams if not (bursts or s.equal)]  # sizes of experts' messages: one class
+    sizes = np.concatenate([[s.volume if bursts else s.size for s in streams], *varied])
+    kinds = classes(sizes, ONE_VOLUME if bursts else ONE_SIZE)[: len(streams)]
+    keys = [(*s.pair, kind, i * bursts) for i, (s, kind) in enumerate(zip(streams, kinds.tolist(), strict=True))]
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    of = np.repeat([number[key] for key in keys], [len(s.rows) for s in streams])
+    columns = [np.concatenate([getattr(s, name) for s in streams]) for name in ("rows", "start", "end", "octets")]
+    if len(number) < len(keys):
+        order = by_group(of, len(number), columns[1].astype(np.int64))[0]
+        of, columns = of[order], [column[order] for column in columns]
+    rows, start, end, octets = columns
+    begins = np.searchsorted(of, np.arange(len(number) + 1))
+    src, dst, kind = np.array(list(number), np.int64).T[:3]
+    none = np.zeros(len(number), np.bool_)
     weight = octets if bursts else np.ones(len(octets))
-    begins = np.concatenate([[0], np.cumsum(counts)])
     origin = min(int(start.min(initial=0)), 0)  # a message may begin before the window and end in it
-    start, end = start - origin, end - origin
+    start, end = start.astype(np.int64) - origin, end.astype(np.int64) - origin
     return Sequences(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)

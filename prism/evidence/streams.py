@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
+from prism.evidence.member_graphs import weighted_median
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.steps.constants import ONE_SIZE
 
 Ints = NDArray[np.int64]
 Rows = NDArray[np.intp]
@@ -149,23 +151,10 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group the connections of a pair; those with similar bursts are one conversation, alternating or renewed."""
     lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
-    lanes.sort(key=lambda own: _median_octet(table.octets[own]))
-    first = _median_octet(table.octets[lanes[0]])
-    together = [lanes[0]]
-    for own in lanes[1:]:
-        now = _median_octet(table.octets[own])
-        if now > first * c.ALIKE_BURSTS:
-            yield np.sort(np.concatenate(together)), False
-            together = []
-        together.append(own)
-        first = now
-    yield np.sort(np.concatenate(together)), False
-
-
-def _median_octet(octets: NDArray[np.float64]) -> float:
-    own = np.sort(octets)
-    carried = np.cumsum(own)
-    return float(own[np.searchsorted(carried, carried[-1] / 2)])
+    usual = np.array([weighted_median(table.octets[own], table.octets[own]) for own in lanes])
+    order = np.argsort(usual, kind="stable")
+    for part in np.split(order, np.flatnonzero(usual[order[1:]] > usual[order[:-1]] * c.ALIKE_BURSTS) + 1):
+        yield np.sort(np.concatenate([lanes[i] for i in part])), False
 
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
@@ -195,7 +184,7 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     by_size = np.argsort(table.octets[rows], kind="stable")
     order, parts = rows[by_size], _parts_of_life(table.start[rows])[by_size]
     octets = table.octets[order]
-    begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + c.ONE_SIZE)) + 1, [len(octets)]])
+    begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + ONE_SIZE)) + 1, [len(octets)]])
     groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
     fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
     fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
@@ -226,7 +215,7 @@ def _parts_of_life(start: NDArray[np.float64]) -> Ints:
 
 def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
     """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of time of each."""
-    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * c.ONE_SIZE * octets.max():
+    if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * ONE_SIZE * octets.max():
         return False
     return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
 

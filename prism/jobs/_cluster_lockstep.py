@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from networkx.utils import UnionFind
 
+from prism.evidence.constants import OPEN
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm, in_step
 from prism.jobs.clusters import Members, cluster_numbers
@@ -91,7 +92,7 @@ def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> l
         moved[int(host[end]), int(home[end])] += float(enters[end] + leaves[end])
     at: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for (where, cluster), extra in surplus.items():
-        if abs(extra) > c.OPEN * moved[where, cluster]:
+        if abs(extra) > OPEN * moved[where, cluster]:
             at[where].append((extra, cluster))
     votes: dict[Pair, int] = defaultdict(int)
     for extras in at.values():

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from prism.jobs import constants as c
+from prism.evidence.constants import OPEN
 from prism.jobs.clusters import Members
 from prism.loops.arrays.pair_volumes import Carried
 from prism.topology import Topology
@@ -52,5 +52,5 @@ def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:
     ends = max(int(steady.src.max()), int(steady.dst.max())) + 1
     leaves = np.bincount(steady.src, steady.volume, ends)
     enters = np.bincount(steady.dst, steady.volume, ends)
-    one_way = np.abs(enters - leaves) > c.OPEN * (enters + leaves)
+    one_way = np.abs(enters - leaves) > OPEN * (enters + leaves)
     return 2 * sum(bool(one_way[own].any()) for own in at.values()) > len(at)

@@ -16,7 +16,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.evidence.turn_taking import overlap
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import ClusterRhythm, constant
+from prism.jobs.cluster_periods import ClusterRhythm, repeats
 from prism.jobs.clusters import Members, cluster_numbers, components
 from prism.loops.arrays.edges import edges_of
 from prism.loops.arrays.intervals import Floats, Ints, weighted_median
@@ -36,8 +36,7 @@ def classify(
     if lopped or _has_servers(clusters, rhythms[0].flows, inside, endpoints):
         return "other"
     edges = [edge for rhythm in rhythms for edge in rhythm.edges]
-    repeats = any(constant(edges, rhythm.marks) >= c.CONSTANT for rhythm in rhythms if rhythm.period)
-    return "training" if repeats else "unknown"
+    return "training" if any(repeats(edges, rhythm.marks) for rhythm in rhythms if rhythm.period) else "unknown"
 
 
 def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:

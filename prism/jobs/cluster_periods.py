@@ -57,13 +57,15 @@ class ClusterRhythm:
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
 
-def constant(edges: Sequence[Edge], marks: Ints) -> float:
-    """Share of the octets on edges with equal octets in each step, or in messages of one size with equal octets in each."""
-    equal = 0
+def repeats(edges: Sequence[Edge], marks: Ints) -> bool:
+    """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets."""
+    enough, equal = c.CONSTANT * sum(edge.volume for edge in edges), 0
     for edge in edges:
         whole = _is_equal(edge, marks)
         equal += edge.volume if whole else sum(part.volume for part in parts_by_size(edge) if _is_equal(part, marks))
-    return equal / max(sum(edge.volume for edge in edges), 1)
+        if equal >= enough:
+            return True
+    return False
 
 
 def _is_equal(edge: Edge, marks: Ints) -> bool:
@@ -97,12 +99,9 @@ def _longest_pause(places: Floats) -> float:
 
 
 def parts_by_size(edge: Edge) -> list[Edge]:
-    """Split an edge by message size: each frequent size belongs to one collective."""
-    sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
-    frequent = np.flatnonzero(counts > c.MIN_STEPS)
-    if len(sizes) == 1 or len(sizes) > len(edge.octets) - len(frequent):
-        return []
-    return [edge.only(number == k) for k in frequent.tolist()]
+    """Select the messages of each frequent size of an edge: each belongs to one collective."""
+    number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)[1:]
+    return [edge.only(number == k) for k in np.flatnonzero(counts > c.MIN_STEPS).tolist()]
 
 
 def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
@@ -127,10 +126,8 @@ def _coincide(one: ClusterRhythm, other: ClusterRhythm, near: float) -> bool:
 def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
     """Start times of the messages of one size of one edge, by size and number."""
     out: dict[tuple[int, int], list[Ints]] = defaultdict(list)
-    for edge in rhythm.edges:
-        sizes, number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)
-        for k in np.flatnonzero(counts > c.MIN_STEPS).tolist():
-            out[int(sizes[k]), int(counts[k])].append(edge.start[number == k])
+    for part in (part for edge in rhythm.edges for part in parts_by_size(edge)):
+        out[int(part.octets[0]), len(part.rows)].append(part.start)
     return out
 
 

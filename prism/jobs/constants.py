@@ -17,7 +17,6 @@ EQUAL = 0.02  # relative deviation of an edge's octets per step that counts as e
 RANDOM = 0.1  # variance over mean of records per step (Fano factor): 1 if they come at random, 0.05 if one in twenty is lost
 CONSTANT = 0.1  # share of octets on edges of equal volumes; experts' exchange leaves 0.34, shuffles and RPC less than 0.05
 LOPSIDED = 0.3  # share of octets that enter a host and do not leave, or the reverse: collectives up to 0.25, copies 0.5 to 1
-OPEN = 0.2  # the same for one endpoint; above it a ring continues inside the host
 SIDES = 1.5  # ratio of the sides of a complete bipartite graph: workers to parameter servers
 FOLLOWED_RECORDS = 20_000  # records of one step that are followed; more than neighbours of 5,000 ranks exchange
 LASTING = 0.25  # share of an edge's time: a connection that is open for less is that of a storage client

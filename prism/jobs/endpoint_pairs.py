@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from collectors.columns.record import COLUMNS, Codes, Flows, Ints
+from prism.evidence.member_graphs import connected
 from prism.jobs import constants
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.pair_volumes import summed
@@ -72,8 +71,7 @@ def parts(pairs: Pairs, topology: Topology | None = None) -> tuple[NDArray[np.in
     ]
     links = np.concatenate([np.stack([pairs.src[joins], pairs.dst[joins]], axis=1), np.array(at, np.int32).reshape(-1, 2)])
     size = n + len(hosts)
-    graph = coo_array((np.ones(len(links), np.bool_), (links[:, 0], links[:, 1])), shape=(size, size))
-    label = connected_components(graph, directed=False)[1]
+    label = connected(size, links)
     moved = np.bincount(label[pairs.src[joins]], weights=pairs.octets[joins], minlength=size)
     members, begins = counted(label[:n], size, np.arange(n))
     order = np.argsort(-moved, kind="stable")

@@ -15,7 +15,7 @@ ONE_SIZE = 0.03  # relative distance of message sizes of one class: headers, and
 ACTIVE = 0.05  # share of a sequence's busiest phase below which the sequence is idle
 WHOLE = 0.9  # share of a step's traffic below which the first or last step was cut by the window
 STRETCH = 0.4  # relative difference of a step's traffic from the median above which it is other work
-RECORDS = 1 << 18  # records that are used for the mean step; of more, every second, third, ...
+RECORDS = 1 << 16  # records that are used for the mean step; of more, every third, fifth, ...
 # Share of a step: largest distance of the idle time after a step from its place on the clock; half a layer of a ZeRO-3 model.
 NEAR = 0.025
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.
@@ -23,22 +23,19 @@ POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets of recorded and simulated jobs: 1.9-15.
 LONGER = 1.5
+LONGEST_REST = (
+    20.0  # ratio to the usual idle time from which longer ones count as equal: a slow rank lengthens others five times
+)
 # Smallest number of steps in which idle times of layers repeat; in fewer, three or four random values look as similar.
 GROUPS = 6
-UNLIKE = 0.2  # difference of logarithms below which idle times are equal. Layers of sharded models: 0.4-0.6, equal steps: 0.01
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps
 SILENT = 2.0  # steps: a longer silence is a hang or a restart
-BROKEN = 0.2  # largest share of steps with more or fewer buckets than the others, because a job restarted
-# Multiple of the longest idle time that a forward pass and one part of the backward explain: optimizer, data loading.
-OTHERS = 2.0
 # A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.6 of them or less in one part.
 PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.6
 NEGLIGIBLE = 1000  # ratio of octets, busiest connection over another: the other is a control connection
 ONE_VOLUME = 0.3  # as ONE_SIZE, for octets of whole connections: TCP retransmits, and a connection may begin or end in a step
 SERVED = 3  # records of payload on a connection: with fewer, its small records are scalar reductions and no replies
 CLASS_CELLS = 3  # cells of a class's relative distance in which sizes are sorted; adjacent classes are this many cells apart
-SIZE_QUANTILES = (0.1, 0.9)  # quantiles of the sizes of a sequence that are equal if it has one size
-ROUNDED = 1e-3  # relative difference of messages of one size: shards of a tensor, rounded to whole elements
 LEAST_PHASES = 8  # parts of the mean step at least: fewer show no idle time inside a step
 LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
 WHOLE_JOB = 0.3  # weight of the whole job's idle time, relative to that of one class: it decides between equal classes only
@@ -49,17 +46,13 @@ DURING_PAYLOAD = 0.1  # share of the payload that moves in the phases of a scala
 NEAR_HALF = 0.08  # share of the reduced octets: largest distance of the gather's begin from one half (ZeRO-1)
 HARDLY_OTHERS = 0.03  # share of the other octets that may precede the gather's end
 NEAR_THIRD = 0.05  # share of the reduced octets: distance from one third at which parameters are gathered (ZeRO-3)
-LONG_IDLE = 0.1  # ratio to the idle time at the end of a step, from which idle times separate layers
-LARGEST_LAYER = 0.25  # share of the reduced octets: a larger piece is no layer
 LEAST_WEIGHT, MOST_WEIGHT = 0.1, 0.75  # weight of the sequences relative to the pace: both always have a say
 LONGEST_LAG = 0.45  # share of the window: a longer lag repeats once only
 LAST_MULTIPLE = 0.75  # share of the window: multiples of the lag beyond it rest on too little traffic
 LEAST_PLACES = 3  # places on the clock: two show no distance that repeats
 # Shares of the steps: idle times are limited to those of nine in ten steps, so that a hang is a usual one.
 MOST_STEPS, FEW_STEPS = 0.9, 0.1
-CLEAR_PACE = 3.0  # natural logarithm: steps end where idle times are this much longer than usual parts, a factor of 20
 NEAR_BINS = 1.5  # bins: as NEAR, for short steps: rounding of a place to bins
-SMOOTHED_STEPS = 5  # steps over which a sequence's surplus of messages is smoothed; odd
 WRITTEN = 0.01  # share of a step's octets that members send out of the job in a checkpoint; control traffic is less
 AT_BEGIN = 0.1  # share of a step: a pause that begins within it delays the step's begin
 RECORDS_AT_ONCE = 1 << 20  # records whose phases are computed together: 100 MB

@@ -15,24 +15,11 @@ from prism.steps import constants as c
 def events(
     view: View, findings: list[Finding], window: tuple[int, int], *, min_written: float = c.WRITTEN
 ) -> tuple[Event, ...]:
-    """Detect the events of one job, in order of time. Silences that a hang explains are excluded.
+    """Detect the events of one job, in order of time. Silences that `findings` of kind "hang" explain are excluded.
 
-    Parameters
-    ----------
-    view : View
-        The job, its records and its steps.
-    findings : list of Finding
-        Findings of the job; those of kind "hang" explain silences.
-    window : (int, int)
-        Begin and end of the observation, ns. A job starts or stops if connections open or close then, or if the window extends
-        more than one step beyond its traffic.
-    min_written : float
-        A pause is a checkpoint if members send more than this share of a step's octets to endpoints outside the job. It is a
-        restart if members open connections, else an evaluation.
-
-    Returns
-    -------
-    tuple of Event
+    A job starts or stops if connections open or close then, or if the `window` of observation, ns, extends more than one step
+    beyond its traffic. A pause is a restart if members open connections. It is a checkpoint if they send more than the share
+    `min_written` of a step's octets to endpoints outside the job, else an evaluation.
     """
     out = _start_and_stop(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]

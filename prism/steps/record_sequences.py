@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import FIN, RST, TCP, Flows
-from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, numbered, numbered_pairs
 from prism.loops.arrays.orders import in_order
 from prism.steps import constants as c
 
@@ -62,6 +62,12 @@ class Sequences:
         return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
 
     @cached_property
+    def small(self) -> Mask:
+        """Sequences of classes with few octets: reductions of scalars, and signals."""
+        octets = np.bincount(self.kind, np.bincount(self.of, self.octets, len(self)))
+        return np.asarray((octets < c.SMALL * octets.sum())[self.kind])
+
+    @cached_property
     def in_time(self) -> NDArray[np.intp]:
         """Order of the records by start, stable."""
         return in_order(self.start)
@@ -79,20 +85,9 @@ class Sequences:
 
 
 def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Sequences:
-    """Group the payload records of a job into sequences.
+    """Group the payload records of a job, `rows` of the flows, into sequences.
 
-    Parameters
-    ----------
-    flows : Flows
-        Records; times in ns.
-    rows : int[records]
-        Indices of the job's records.
-    reduces : bool[flows] or None
-        The records that reduce gradients, if labelled.
-
-    Returns
-    -------
-    Sequences
+    `reduces`: the records that reduce gradients, bool[flows], if labelled.
     """
     closing = rows[(flows.tcp_flags[rows] & (FIN | RST)) != 0]
     rows = rows[_relevant(flows, rows)]
@@ -133,41 +128,15 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
 
 
 def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Select payload, and small records that may belong to a scalar reduction: those that answer no payload.
-
-    TCP: small records of a connection without payload. RDMA: small records of a pair are credits if those of one size are as
-    frequent as some payload, or all payload, in the other direction.
-    """
+    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload."""
     payload = ~flows.control()[rows]
-    small = ~payload & (flows.octets[rows] > 0)
-    tcp = small & (flows.protocol[rows] == TCP)
-    if tcp.any():
-        ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
-                ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
-        _, line = np.unique(
-            np.minimum(*ends) * (int(max(ends[0].max(), ends[1].max())) + 1) + np.maximum(*ends), return_inverse=True
-        )
-        served = np.bincount(line, payload)
-        tcp &= (served < c.SERVED)[line]
-    other = small & (flows.protocol[rows] != TCP)
-    return np.asarray(payload | tcp | (_not_credits(flows, rows, payload, other) if other.any() else other))
-
-
-def _not_credits(flows: Flows, rows: NDArray[np.intp], payload: Mask, small: Mask) -> Mask:
-    """Select the `small` records that are no credits."""
-    n = len(flows.endpoints)
-    src, dst, octets = flows.src[rows].astype(np.int64), flows.dst[rows].astype(np.int64), flows.octets[rows]
-    answered = np.where(payload, dst * n + src, src * n + dst)
-    word = np.stack([answered, payload, octets])
-    relevant = small | (payload & np.isin(answered, answered[small]))
-    known, of, count = np.unique(word[:, relevant], axis=1, return_inverse=True, return_counts=True)
-    pair, carries = known[0], known[1].astype(np.bool_)
-    pairs, at = np.unique(pair, return_inverse=True)
-    total = np.bincount(at, np.where(carries, count, 0), len(pairs))[at]
-    served = np.isin(at + 1j * count, np.concatenate([(at + 1j * count)[carries], at + 1j * total]))
-    out = np.zeros(len(rows), np.bool_)
-    out[relevant] = ~served[of.ravel()]
-    return out & small
+    small = ~payload & (flows.octets[rows] > 0) & (flows.protocol[rows] == TCP)
+    if not small.any():
+        return payload
+    ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
+            ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
+    line = numbered(np.minimum(*ends), np.maximum(*ends))[0]
+    return np.asarray(payload | (small & (np.bincount(line, payload) < c.SERVED)[line]))
 
 
 def classes(sizes: Floats, max_distance: float) -> Ints:
@@ -180,27 +149,11 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(sequences: Sequences, *, of_one_size: bool = False, max_sequences: int = c.SEQUENCES) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs.
-
-    Only classes `of_one_size`, or also those with many octets. Work that varies (tokens of experts) has any size and may have
-    no period.
-    """
-    lasting = np.flatnonzero(sequences.lasting & _even(sequences, of_one_size)[sequences.kind])
+def chosen(sequences: Sequences, *, max_sequences: int = c.SEQUENCES) -> Ints:
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
+    lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
     each = max(2, max_sequences // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
-
-
-def _even(sequences: Sequences, of_one_size: bool) -> Mask:
-    """Select the classes in which most messages of each sequence have one size, and, if allowed, those with many octets."""
-    if sequences.bursts or not len(sequences):
-        return np.ones(int(sequences.kind.max(initial=0)) + 1, np.bool_)
-    size = sequences.octets / np.maximum(sequences.weight, 1)
-    order = np.lexsort((size, sequences.of))
-    low, high = (size[order][sequences.begins[:-1] + (q * (sequences.count - 1)).astype(np.int64)] for q in c.SIZE_QUANTILES)
-    even = 2 * np.bincount(sequences.kind, high <= (1 + c.ROUNDED) * low) >= np.bincount(sequences.kind)
-    share = np.bincount(sequences.kind[sequences.of], sequences.octets) / max(float(sequences.octets.sum()), 1.0)
-    return np.asarray(even | (share >= c.SMALL) & (not of_one_size))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +10,9 @@ from scipy.sparse.csgraph import connected_components
 
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
-from prism.steps._step_tracking import grouped
 from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
-from prism.steps.step_ends import end_of, folded
+from prism.steps.step_ends import end_of, labelled
 from prism.steps.traffic_clock import Clock
 
 
@@ -34,31 +32,23 @@ class Steps:
     examined: Examined
 
 
-def steps_of(sequences: Sequences, earlier: Sequence[Examined] = ()) -> Steps | None:
+def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | None:
     """Find the steps of the job to which these sequences belong; None if nothing repeats three times.
 
-    `earlier`: traffic of the job that was examined before, which is not examined again.
+    `examined`: the repetition of the job's traffic, if it is known already; used if it covers the time of the sequences.
     """
-    found = repetition_of(sequences, earlier)
-    if found is None or found.period is None:
+    found = examined if examined is not None and examined.covers(sequences) else repetition_of(sequences)
+    if found is None or _rounds(sequences, found.places, found.clock):
         return None
-    clock, period, places = found.clock, found.period, found.places
-    if not _mixed(sequences):
-        places = grouped(places, clock)
-    if _rounds(sequences, places, clock):
-        return None
-    bins = float(np.median(np.diff(places))) if len(places) > 2 else period.bins
-    if sequences.bursts:
-        places = found.settled(places, bins)
-    if len(places) < c.LEAST_PLACES:
-        return None
-    mean = folded(clock, places, sequences)
-    end = end_of(mean)
-    usual = float(np.median(np.diff(places)))
-    at, whole = _interrupted(*_segments(places.astype(np.float64), end.phase, clock.parts), clock, usual)
+    clock, places, bins = found.clock.later(found.origin - sequences.origin), found.places, found.step
+    mean = labelled(found.mean, clock, places, sequences)
+    phase, signalled = end_of(mean)
+    usual = bins
+    at, whole = _interrupted(*_segments(places.astype(np.float64), phase, clock.parts), clock, usual)
     near = max(c.NEAR_BINS, c.NEAR * usual)
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, end.kinds)
+    small = sequences.small & sequences.lasting if signalled else None
+    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
@@ -68,16 +58,7 @@ def steps_of(sequences: Sequences, earlier: Sequence[Examined] = ()) -> Steps | 
     if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], period.regular, clock.parts / usual, lasting[sequences.of], found)
-
-
-def _mixed(sequences: Sequences) -> bool:
-    """Check whether traffic other than the gradient reduction is visible; then a period holds forward and backward passes."""
-    if not sequences.labelled:
-        return False
-    is_payload = ~sequences.signals[sequences.of]
-    octets = np.bincount(sequences.reduces[sequences.of[is_payload]], sequences.octets[is_payload], 2)
-    return bool(octets[0] > c.SMALL * octets.sum())
+    return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found)
 
 
 def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
@@ -192,20 +173,19 @@ def _after_signals(idle: Floats, signals: Ints) -> Floats:
     return np.asarray(np.where(inside, last + idle[:, 1], idle.sum(1)) / 2)
 
 
-def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float, selected: Mask, kinds: Ints) -> Floats:
+def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float, selected: Mask, small: Mask | None) -> Floats:
     """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
-    An idle time longer than usual, because of a hang, counts as a usual one. If steps end with operations of some `kinds`, the
-    interval follows one of these. Without idle time, both ends are the time of the bound.
+    An idle time longer than usual, because of a hang, counts as a usual one. If steps end with `small` sequences, the interval
+    follows one of these. Without idle time, both ends are the time of the bound.
     """
     order = sequences.in_time[selected[sequences.in_time]]
     start, end = sequences.start[order], sequences.end[order]
     until = np.maximum.accumulate(end)
     rest = np.append(start[1:] - until[:-1], 0)
-    if len(kinds):
-        ends = np.isin(sequences.kind, kinds)[sequences.of[order]]
+    if small is not None:
         latest = np.maximum.accumulate(np.where(end == until, np.arange(len(until)), 0))
-        rest[~ends[latest]] //= 1 << 20
+        rest[~small[sequences.of[order]][latest]] //= 1 << 20
     out = np.tile(clock.times(at), (2, 1)).T
     if not selected.any():
         return out
@@ -234,31 +214,10 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
 
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:
-    """Segment of each record: the one in which it begins, or the one to which it counts if messages are counted per step."""
+    """Segment of each record: the one in which a message begins; a burst that continues into the next step ends there."""
     n = len(steps.complete)
-    found = np.clip(np.searchsorted(steps.times, sequences.start, "right") - 1, 0, n - 1)
-    if sequences.bursts:  # a burst that continues into the next step ends there
-        return np.clip(np.searchsorted(steps.times, sequences.end) - 1, 0, n - 1)
-    if n < c.SMOOTHED_STEPS:
-        return found
-    moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
-    inner = moved[:, 1:-1]
-    each = np.median(inner, axis=1)
-    steady = (each >= 1) & ((inner == each[:, None]).mean(1) >= 1 - c.BROKEN)  # others vary, as expert traffic does
-    odd = steady & ((inner != each[:, None]) & steps.complete[None, 1:-1]).any(1)
-    if not odd.any():
-        return found
-    through = np.cumsum(moved[odd], axis=1)
-    ahead = through - each[odd, None] * np.arange(1, n + 1)
-    half = c.SMOOTHED_STEPS // 2
-    padded = np.pad(ahead, ((0, 0), (half, half)), mode="edge")
-    usual = np.median(np.lib.stride_tricks.sliding_window_view(padded, c.SMOOTHED_STEPS, axis=1), axis=2)
-    close = np.abs(ahead - usual) <= 0.5 * each[odd, None]
-    through = np.where(close, usual + each[odd, None] * np.arange(1, n + 1), through)
-    for sequence, ends in zip(np.flatnonzero(odd).tolist(), through, strict=True):
-        own = sequences.records(sequence)
-        found[own] = np.minimum(np.searchsorted(ends[:-1], np.arange(own.stop - own.start), "right"), n - 1)
-    return found
+    bound = sequences.end - 1 if sequences.bursts else sequences.start
+    return np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
 
 
 def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
-from prism.steps.traffic_clock import Clock
+from prism.steps.traffic_clock import Clock, ended, records_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +25,7 @@ class Mean:
     spent: Floats
     moved: Floats
     kind: Ints  # class of each sequence
-    small: Mask  # sequences of scalars and signals
+    small: Mask  # of each sequence: whether its class carries scalars only
     reduced: Floats
     others: Floats
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
@@ -36,45 +37,98 @@ class Mean:
         return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
 
 
-def folded(clock: Clock, places: Ints, sequences: Sequences) -> Mean:
-    """Compute the mean of the steps between consecutive places on the clock.
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """Steps and phases on a clock, from a place of each step."""
+
+    clock: Clock
+    places: Ints
+
+    @property
+    def phases(self) -> int:
+        """Number of phases."""
+        return min(c.PHASES, max(int(self.apart), c.LEAST_PHASES))
+
+    @cached_property
+    def apart(self) -> float:
+        """Usual distance of places, in bins."""
+        return float(np.median(np.diff(self.places)))
+
+    @cached_property
+    def _steps(self) -> Floats:
+        """Number of steps, and part of one, before each edge of the clock."""
+        knots = np.concatenate([[self.places[0] - self.apart], self.places, [self.places[-1] + self.apart]])
+        return np.interp(np.arange(self.clock.parts + 1), knots, np.arange(len(knots)))
+
+    def of(self, at: NDArray[np.floating[Any]]) -> tuple[Ints, Floats]:
+        """Return the step, and the place in it, in phases, of places on the clock."""
+        return self._of(np.interp(at, np.arange(self.clock.parts + 1), self._steps))
+
+    def of_times(self, times: Ints) -> tuple[Ints, Floats]:
+        """Return the step, and the place in it, in phases, of times; step 0 and the last are no whole ones."""
+        return self._of(np.interp(times, self.clock.edges, self._steps))
+
+    def _of(self, place: Floats) -> tuple[Ints, Floats]:
+        step = np.minimum(place.astype(np.int64), len(self.places))
+        return step, np.minimum((place - step) * self.phases, np.nextafter(self.phases, 0))
+
+
+def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Mean:
+    """Compute the mean of the steps between consecutive places on the clock, of the picked sequences.
 
     The time of a phase is the median over steps, so slow steps and pauses do not change it.
     """
-    apart = float(np.median(np.diff(places)))
-    phases = min(c.PHASES, max(int(apart), c.LEAST_PHASES))
-    knots = np.concatenate([[places[0] - apart], places, [places[-1] + apart]])
-
-    def phase_of(at: NDArray[np.floating[Any]]) -> tuple[Ints, Ints]:
-        place = np.interp(at, knots, np.arange(len(knots)))
-        step = np.minimum(place.astype(np.int64), len(knots) - 2)
-        return step, np.minimum(((place - step) * phases).astype(np.int64), phases - 1)
-
-    inside = slice(int(places[0]), int(places[-1]))  # parts of the clock between the first place and the last
-    step, phase = phase_of(np.arange(inside.start, inside.stop) + 0.5)
-    at, size = step * phases + phase, (len(knots) - 1) * phases
+    fold = _Fold(clock, places)
+    phases, inside = fold.phases, slice(int(places[0]), int(places[-1]))
+    step, phase = fold.of(np.arange(inside.start, inside.stop) + 0.5)
+    at, size = step * phases + phase.astype(np.int64), (len(places) + 1) * phases
     spent = np.where(np.bincount(at, minlength=size), np.bincount(at, clock.spent[inside], size), np.nan)
     usual = median_known(spent.reshape(-1, phases)[1:-1])
-    raw = np.stack([np.bincount(phase, own, phases) for own in clock.density[:, inside]])
-    moved = np.asarray(raw / np.maximum(raw.sum(1, keepdims=True), 1e-300), np.float64)
-    by_kind = np.bincount(sequences.kind, np.bincount(sequences.of, sequences.octets, len(sequences)))
-    heavy = by_kind >= c.SMALL * by_kind.sum()
-    some = slice(None, None, max(1, len(sequences.of) // c.RECORDS))
-    place = clock.places(sequences.end[some])
-    own = heavy[sequences.kind[sequences.of[some]]] & (place >= places[0]) & (place < places[-1])
-    _, phase = phase_of(place[own])
-    octets, reduces = sequences.octets[some][own], sequences.reduces[sequences.of[some][own]]
+    count = clock.parts / fold.apart
+    begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
+    small, none = sequences.small[picked], np.zeros(phases)
+    return Mean(
+        usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], small, none, none, begins
+    )
+
+
+def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
+    """Share of each sequence's traffic in each phase: bursts move at a constant rate, messages when they end."""
+    phases = fold.phases
+    if not sequences.bursts:
+        _, of, share, moved = ended(sequences, picked)
+        at = (np.cumsum(moved) - moved / 2) * fold.clock.parts
+        inside = (at >= fold.places[0]) & (at < fold.places[-1])
+        of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
+        return np.asarray(np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases), np.float64)
+    rows, of, share = records_of(sequences, picked)
+    (begun, first), (over, last) = (fold.of_times(side[rows]) for side in (sequences.start, sequences.end))
+    inside = (begun > 0) & (over < len(fold.places))
+    of, share, first, last = of[inside], share[inside], first[inside], last[inside]
+    last = np.nextafter(np.where(last < first, last + phases, last), 3 * phases)
+    width = 2 * phases + 2
+    change = np.zeros(len(picked) * width)
+    for at, rate in ((first, share / (last - first)), (last, -share / (last - first))):
+        cell, rest = of * width + at.astype(np.int64), at % 1
+        change += np.bincount(cell, rate * (1 - rest), len(change)) + np.bincount(cell + 1, rate * rest, len(change))
+    both = np.cumsum(change.reshape(-1, width), axis=1)
+    return np.maximum(both[:, :phases] + both[:, phases : 2 * phases], 0)
+
+
+def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Mean:
+    """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
+    fold, some = _Fold(clock, places), slice(None, None, len(sequences.of) // c.RECORDS | 1)
+    of = sequences.of[some]
+    step, phase = fold.of_times(sequences.end[some])
+    own = ~sequences.small[of] & (step > 0) & (step < len(places))
+    phase, octets, reduces = phase[own], sequences.octets[some][own], sequences.reduces[of[own]]
     reduces = reduces if sequences.labelled else ~reduces
-    reduced, others = (np.bincount(phase[which], octets[which], phases) for which in (reduces, ~reduces))
+    reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
-    count = clock.parts / apart
-    begins = int(phase_of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
-    last = int(phase_of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and clock.parts <= knots[-1] else -1
-    return Mean(
-        usual / max(usual.sum(), 1e-300), moved, clock.kind, ~heavy[clock.kind],
-        reduced / max(reduced.sum(), 1.0), others / max(others.sum(), 1.0), begins, last,
-    )  # fmt: skip
+    until = clock.parts <= places[-1] + fold.apart
+    last = int(fold.of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and until else -1
+    return replace(mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last)
 
 
 def median_known(spent: Floats) -> Floats:
@@ -85,34 +139,35 @@ def median_known(spent: Floats) -> Floats:
     return np.where(count > 0, middle, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class End:
-    """The phase, 0 ... 1, at which a step ends, and the classes of operations that end it; empty if any may."""
-
-    phase: float
-    kinds: Ints
-
-
-def end_of(mean: Mean) -> End:
-    """Find where in the mean step a step ends."""
-    phases, signal, small = len(mean.spent), _signalled(mean), np.unique(mean.kind[mean.small])
+def end_of(mean: Mean) -> tuple[float, bool]:
+    """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
+    phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
         near = (mean.begins + np.arange(-2, 3)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
-            is_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
-            return End((at + 0.5) / phases, small if is_signal else small[:0])
+            after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+            return (at + 0.5) / phases, after_signal
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
-        return End(((signal[0] + more) % phases + 0.5) / phases, small[:0] if more else small)
+        return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
-    at = _fetched(mean, int(np.argmax(np.where(after, score, -np.inf) if after.any() else score)))
-    return End((at + 0.5) / phases, small[:0])
+    at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))
+    return (at + 0.5) / phases, False
+
+
+def _backward(spent: Floats) -> Floats:
+    """Time of the half step of traffic before each phase less that of the half after it: backward passes take longer."""
+    half = len(spent) // 2
+    total = np.concatenate([[0.0], np.cumsum(np.tile(spent, 3))])
+    at = np.arange(len(spent), 2 * len(spent))
+    return np.asarray(2 * total[at] - total[at - half] + spent - total[at + 1 + half])
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:
-    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
+    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time, and
+    of the time before it over that after it.
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
@@ -122,7 +177,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE))
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent) / 2)
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
@@ -171,20 +226,12 @@ def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
     moved = np.concatenate([[0.0], np.cumsum(np.tile(heavy, 2))])
     after = np.append(at[1:], at[0] + len(active))
     cut = np.flatnonzero(moved[after] - moved[at + 1] > c.SMALL)
-    if not len(cut):
-        return [(int(at[0]), int(at[-1]))] if len(at) == len(active) else [_widest(at, len(active))]
+    if not len(cut):  # the only cluster begins after the widest hole
+        cut = len(at) - 1 - np.argmax((after - at)[::-1], keepdims=True)
     firsts, lasts = np.roll(after[cut], 1), at[cut]
     firsts = np.where(firsts > lasts, firsts - len(active), firsts)
     shift = len(active) if firsts[0] < 0 else 0
     return [(int(a) + shift, int(b) + shift) for a, b in zip(firsts, lasts, strict=True)]
-
-
-def _widest(at: Ints, phases: int) -> tuple[int, int]:
-    """Return the only cluster of active phases: it begins after the widest hole."""
-    hole = np.diff(np.append(at, at[0] + phases))
-    k = int(np.argmax(hole))
-    first, last = int(at[(k + 1) % len(at)]), int(at[k])
-    return (first, last) if first <= last else (first, last + phases)
 
 
 def _gathered(mean: Mean, until: int) -> int:
@@ -206,45 +253,20 @@ def _gathered(mean: Mean, until: int) -> int:
 
 
 def _reduced(mean: Mean) -> Mask:
-    """Select phases between the reduction of gradients and the next other traffic; none if there is no other traffic.
+    """Select phases from the end of the gradients' reduction to the next other traffic; none if there is no other traffic.
 
-    Phases between two reductions count only if other traffic follows after none of the reductions. Several reductions that end
-    equally clearly are those of layers, with gathers of parameters (ZeRO-3): they show no end.
+    Most of the other traffic lies between two reductions: if they are those of layers (ZeRO-3), they show no end.
     """
-    phases, out = len(mean.spent), np.zeros((2, len(mean.spent)), np.bool_)
-    if not mean.others.any() or not mean.reduced.any():
-        return np.zeros(phases, np.bool_)
+    phases, out = len(mean.spent), np.zeros(len(mean.spent), np.bool_)
     busy = mean.reduced > c.ACTIVE * mean.reduced.max()
-    idle = _idle_around(busy, mean.spent)
-    idle[busy] = 0
-    others = np.tile(mean.others, 2)
-    for last in np.flatnonzero(busy & ~np.roll(busy, -1)).tolist():
-        if idle[(last + 1) % phases] < 0.5 * idle.max():
-            continue
-        until = last
-        while until < last + phases and not busy[(until + 1) % phases] and others[last + 1 : until + 2].sum() <= c.SMALL:
-            until += 1
-        out[int(busy[(until + 1) % phases]), np.arange(last, until + 1) % phases] = True
-    found = out[0] if out[0].any() else out[1]
-    return np.asarray(found & (np.count_nonzero(found & ~np.roll(found, 1)) == 1))
-
-
-def _fetched(mean: Mean, at: int) -> int:
-    """Return the phase before parameters are gathered for the whole forward pass (ZeRO-3), if that precedes `at`; else `at`.
-
-    They are a third of the traffic, without idle time in between. The following traffic is layer by layer.
-    """
-    if mean.others.any():
-        return at
-    turned = mean.turned(at + 1)
-    moved = np.cumsum(turned.reduced)
-    near = np.flatnonzero(np.abs(moved - 2 / 3) <= c.SMALL)
-    if not len(near):
-        return at
-    begin = int(near[np.argmax(turned.spent[near])])
-    long = c.LONG_IDLE * turned.spent[-1]
-    cuts = np.flatnonzero(turned.spent[:begin] > long)
-    pieces = np.diff(np.concatenate([[0.0], moved[cuts], moved[begin : begin + 1]]))
-    if (turned.spent[begin + 1 : -1] > long).any() or pieces.max() > c.LARGEST_LAYER:
-        return at
-    return (at + 1 + begin) % len(mean.spent)
+    lasts, firsts = np.flatnonzero(busy & ~np.roll(busy, -1)), np.flatnonzero(busy & ~np.roll(busy, 1))
+    if not mean.others.any() or not len(lasts):
+        return out
+    moved = np.concatenate([[0.0], np.cumsum(np.tile(mean.others, 2))])
+    following = np.append(firsts, firsts[0] + phases)[np.searchsorted(firsts, lasts, "right")]
+    inside = moved[following] - moved[lasts + 1]
+    at = int(np.argmax(inside))
+    if 2 * inside[at] > moved[phases]:
+        until = int(np.searchsorted(moved, moved[lasts[at] + 1] + c.SMALL, "right")) - 2
+        out[np.arange(lasts[at], min(until, following[at] - 1) + 1) % phases] = True
+    return out

@@ -22,29 +22,12 @@ def reconstruct(
     *,
     records: Flows | None = None,
     of: Codes | None = None,
-    examined: Sequence[Examined] = (),
+    examined: Examined | None = None,
 ) -> Timeline:
-    """Reconstruct the timeline of one job, without its events.
+    """Reconstruct the timeline of one job, without its events; empty if nothing repeats. Times in ns since the epoch.
 
-    Parameters
-    ----------
-    flows : Flows
-        Records of the job, as numbered by the streams of `parallelism`.
-    job : Job
-        Its ranks.
-    parallelism : Parallelism
-        Streams and groups.
-    records : Flows, optional
-        The records before they were condensed to `flows`; messages are counted in them.
-    of : int[records], optional
-        Index of each of `records` in `flows`, −1 for others.
-    examined : sequence of Examined
-        Traffic of the job in which steps were found before; it is not examined again.
-
-    Returns
-    -------
-    Timeline
-        Steps per rank, ns since the epoch; empty if nothing repeats.
+    `flows`: records of the job, as numbered by the streams of `parallelism`. `records`: the records before they were condensed
+    to `flows`; `of`: index of each of them in `flows`, −1 for others. `examined`: its repetition, if known.
     """
     spans, reduces = _spans(flows, job, parallelism.streams), _reducing(flows, parallelism)
     if records is not None and of is not None:

@@ -13,21 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.record_sequences import Floats, Ints, Sequences
 
 
 @dataclass(frozen=True, eq=False)
 class Clock:
     """`edges`: time, ns, at which each of `parts` equal parts of the traffic begins, and the end; float64[parts + 1].
 
-    `density`: traffic of each sequence in each part, relative to its mean; float64[sequences, parts]. `pace`: logarithm of the
-    duration of each part; high while the job is idle.
+    `density`: mean traffic of the sequences of each class and direction in each part, relative to its mean; float64[classes,
+    parts].
     """
 
     edges: Floats
     density: Floats
-    pace: Floats
-    kind: Ints  # class of each sequence
     bursts: bool = False
     records: int = c.UNLIMITED  # in the largest sequence
 
@@ -49,95 +47,85 @@ class Clock:
         """Duration of each part of the traffic, ns."""
         return np.diff(self.edges)
 
-    def with_power(self, power: float) -> Clock:
-        """Return the clock with another pace: the duration of each part relative to the mean, to a power, which emphasizes idle
-        times.
+    def pace(self, power: float) -> Floats:
+        """Logarithm of the duration of each part relative to the mean, to a power, which emphasizes idle times.
 
         Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
         """
-        spent = np.minimum(self.spent, np.sort(self.spent)[-c.LONGEST])
-        return replace(self, pace=np.log1p(spent / spent.mean()) ** power)
+        spent = np.minimum(self.spent, np.partition(self.spent, -c.LONGEST)[-c.LONGEST])
+        return np.asarray(np.log1p(spent / max(float(spent.mean()), 1.0)) ** power)
+
+    def later(self, by_ns: int) -> Clock:
+        """Return the same clock with other times: later by some ns."""
+        return replace(self, edges=self.edges + by_ns)
 
 
 def clock_of(sequences: Sequences, picked: Ints) -> Clock:
     """Build the clock of some sequences. Connections are weighted by duration, messages by the root of their number."""
     records = int(sequences.count[picked].max())
     parts = int(2 ** np.ceil(np.log2(np.clip(c.BURST_BINS * records, c.LEAST_BINS, c.BINS)))) if sequences.bursts else c.BINS
-    even = sequences.life / parts
-    if sequences.bursts:
-        edges, density = _bursts(sequences, picked, parts)
-        pace = np.log(np.diff(edges) + even / 100)  # a gap of less than 1 % of a bin is not idle
-    else:
-        grid, progress = _messages(sequences, picked)
-        edges, density = np.interp(np.arange(parts + 1) / parts, progress, grid), _counted(sequences, picked, parts)
-        spent = np.diff(edges)
-        common = np.minimum(spent, np.sort(spent)[-c.LONGEST])  # a hang or two do not hide the other idle times
-        pace = np.log1p(common / even) ** 2
-    return Clock(edges, density, pace, sequences.kind[picked], sequences.bursts, records)
+    down = sequences.src[picked] < sequences.dst[picked]  # a pipeline's forward passes, else its backward passes
+    own = np.unique(2 * sequences.kind[picked] + down, return_inverse=True)[1]
+    edges, density = (_bursts if sequences.bursts else _messages)(sequences, picked, own, parts)
+    density *= parts / np.bincount(own)[:, None]
+    return Clock(edges, density, sequences.bursts, records)
 
 
-def _messages(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats]:
-    """Times at which messages end, and the clock before and after each: it jumps there and is constant in between."""
-    at, share, of = _ended(sequences, picked)
-    progress = np.cumsum(share * _weight(sequences, picked)[of])
-    return np.repeat(at, 2), np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()
+def records_of(sequences: Sequences, picked: Ints) -> tuple[NDArray[np.intp], Ints, Floats]:
+    """Records of the picked sequences, by sequence; the place of each one's sequence in `picked`; its share of the sequence."""
+    at = np.full(len(sequences), -1)
+    at[picked] = np.arange(len(picked))
+    rows = np.flatnonzero(at[sequences.of] >= 0)
+    of, weight = at[sequences.of[rows]], sequences.weight[rows]
+    return rows, of, weight / np.bincount(of, weight)[of]
 
 
-def _lifetimes(sequences: Sequences, picked: Ints) -> Floats:
-    """Weight of each connection: its duration. A restarted job opens new connections."""
-    own = [sequences.records(v) for v in picked.tolist()]
-    lasts = np.array([sequences.end[one].max() - sequences.start[one.start] for one in own], np.float64)
-    return np.asarray(lasts / max(lasts.sum(), 1.0))
+def ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Ints, Floats, Floats]:
+    """For each message, as it ends: time, the place of its sequence in `picked`, its share of that, its share of the clock.
 
-
-def _weight(sequences: Sequences, picked: Ints) -> Floats:
-    """Weight of each sequence: the root of its number of messages; few messages show progress less evenly."""
+    The weight of a sequence is the root of its number of messages; few messages show progress less evenly.
+    """
+    rows, of, share = records_of(sequences, picked)
+    at = sequences.end[rows]
+    order = np.argsort(at, kind="stable")
     weight = np.sqrt(sequences.count[picked])
-    return np.asarray(weight / weight.sum())
+    of, share = of[order], share[order]
+    return at[order].astype(np.float64), of, share, share * (weight / weight.sum())[of]
 
 
-def _ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Floats, Ints]:
-    """Times at which messages of some sequences end, ns, ascending; their share of the sequence; index of the sequence."""
-    parts = [sequences.records(v) for v in picked.tolist()]
-    at = np.concatenate([sequences.end[own] for own in parts]).astype(np.float64)
-    share = np.concatenate([sequences.weight[own] / sequences.weight[own].sum() for own in parts])
-    of = np.repeat(np.arange(len(picked)), [own.stop - own.start for own in parts])
+def _messages(sequences: Sequences, picked: Ints, own: Ints, parts: int) -> tuple[Floats, Floats]:
+    """Times of the edges, and share of each class's traffic between them. The clock jumps at the end of each message."""
+    at, of, share, moved = ended(sequences, picked)
+    progress = np.cumsum(moved)
+    jumps = np.stack([np.append(0.0, progress[:-1]), progress], axis=1).ravel()
+    edges = np.interp(np.arange(parts + 1) / parts, jumps, np.repeat(at, 2))
+    place = np.minimum(((progress - moved / 2) * parts).astype(np.int64), parts - 1)
+    density = np.bincount(own[of] * parts + place, share, (int(own.max()) + 1) * parts)
+    return edges, np.asarray(density, np.float64).reshape(-1, parts)
+
+
+def _bursts(sequences: Sequences, picked: Ints, own: Ints, parts: int) -> tuple[Floats, Floats]:
+    """Times of the edges, and share of each class's traffic between them; bursts move at a constant rate.
+
+    The weight of a connection is its duration: a restarted job opens new connections.
+    """
+    rows, of, share = records_of(sequences, picked)
+    begin, end = sequences.start[rows], np.maximum(sequences.end[rows], sequences.start[rows] + 1)
+    first = np.flatnonzero(np.diff(of, prepend=-1))
+    lasts = (np.maximum.reduceat(end, first) - begin[first]).astype(np.float64)
+    at = np.concatenate([begin, end])
     order = np.argsort(at, kind="stable")
-    return at[order], share[order], of[order]
-
-
-def _counted(sequences: Sequences, picked: Ints, parts: int) -> Floats:
-    """Traffic of each sequence in each part of the clock, relative to its mean."""
-    _, share, of = _ended(sequences, picked)
-    share_of_clock = share * _weight(sequences, picked)[of]
-    progress = np.cumsum(share_of_clock) - share_of_clock / 2
-    place = of * parts + np.minimum((progress * parts).astype(np.int64), parts - 1)
-    moved: Floats = np.bincount(place, share * parts, len(picked) * parts).astype(np.float64)
-    return moved.reshape(len(picked), parts)
-
-
-def _bursts(sequences: Sequences, picked: Ints, parts: int) -> tuple[Floats, Floats]:
-    """Times of the edges, and traffic of each sequence between them relative to its mean; bursts move at a constant rate."""
-    knots, rates, moved, under_way = list[Floats](), list[Floats](), list[Floats](), list[Mask]()
-    for v in picked.tolist():
-        own = sequences.records(v)
-        begin, weight = sequences.start[own], sequences.weight[own]
-        end = np.maximum(sequences.end[own], begin + 1)
-        rate = weight / weight.sum() / (end - begin)
-        at = np.concatenate([begin, end])
-        order = at.argsort(kind="stable")
-        knots.append(at[order].astype(np.float64))
-        rates.append(np.concatenate([rate, -rate])[order])
-        under_way.append(order < len(begin))
-        share = np.zeros(len(at))
-        (rates[-1].cumsum()[:-1] * (knots[-1][1:] - knots[-1][:-1])).cumsum(out=share[1:])
-        moved.append(share)
-    at = np.concatenate(knots)
-    order = np.argsort(at, kind="stable")
-    changes = np.concatenate([weight * own for weight, own in zip(_lifetimes(sequences, picked), rates, strict=True)])[order]
-    idle = np.cumsum(np.where(np.concatenate(under_way)[order], 1, -1))[:-1] == 0  # else errors of rounding remain
-    level = np.where(idle, 0.0, np.cumsum(changes)[:-1])
-    progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at[order]))]))
-    edges = np.interp(np.arange(parts + 1) / parts, progress, at[order])
-    density = [np.diff(np.interp(edges, own, share)) for own, share in zip(knots, moved, strict=True)]
-    return edges, np.stack(density) * parts
+    at, starts = at[order].astype(np.float64), order < len(begin)
+    rate = share / (end - begin)
+    change = np.concatenate([rate, -rate])[order]
+    of = np.tile(of, 2)[order]
+    idle = np.cumsum(np.where(starts, 1, -1))[:-1] == 0  # else errors of rounding remain
+    level = np.where(idle, 0.0, np.cumsum(change * (lasts / max(lasts.sum(), 1.0))[of])[:-1])
+    progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at))]))
+    edges = np.interp(np.arange(parts + 1) / parts, progress, at)
+    density = []
+    for number in range(int(own.max()) + 1):
+        rows = np.flatnonzero(own[of] == number)
+        moved = np.append(0.0, np.cumsum(np.cumsum(change[rows])[:-1] * np.diff(at[rows])))
+        density.append(np.diff(np.interp(edges, at[rows], moved)))
+    return edges, np.stack(density)

@@ -3,7 +3,7 @@ import pytest
 
 from benchmarks import calibration
 from benchmarks.calibration import NAMES, PRESENT, Table, fitted, row
-from benchmarks.sensitivity import Case
+from benchmarks.true_jobs import Case
 from tests.prism.layout.made import tensor_and_data, topology
 
 
@@ -15,16 +15,16 @@ def job(origin, true, name):
 
 
 def test_a_weight_grows_where_its_feature_speaks_against_what_is_wrong_and_shrinks_where_it_does_not():
-    jobs = [job("a", 0, "partly"), job("b", 0, "partly"), job("a", 1, "in_levels"), job("b", 1, "in_levels")]
+    jobs = [job("a", 0, "uneven"), job("b", 0, "uneven"), job("a", 1, "in_levels"), job("b", 1, "in_levels")]
     weights = dict(zip(NAMES, fitted(jobs, 0.1), strict=True))
     before = dict(zip(NAMES, PRESENT, strict=True))
-    assert abs(weights["partly"]) >= abs(before["partly"])
+    assert abs(weights["uneven"]) >= abs(before["uneven"])
     assert abs(weights["in_levels"]) < abs(before["in_levels"])
-    assert weights["hierarchy"] == pytest.approx(before["hierarchy"])
+    assert weights["unjoined"] == pytest.approx(before["unjoined"])
 
 
 def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():
-    right, wrong = job("a", 0, "no_grid"), job("a", 1, "no_grid")
+    right, wrong = job("a", 0, "product"), job("a", 1, "product")
     jobs, exact, said, sure, sure_right, log_p = row([right, wrong], PRESENT)
     assert (jobs, exact, said, sure, sure_right) == (2, 0.5, 1.0, 2, 1)
     assert log_p < -2.5
@@ -32,7 +32,7 @@ def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():
 
 def test_a_job_becomes_a_table_of_its_hypotheses():
     wire = tensor_and_data(hosts=3, per_host=2)
-    case = Case("A", wire.flows(), wire.endpoints, (), topology(wire.endpoints, 2), {"dp": 3, "tp": 2})
+    case = Case("A", wire.flows(), wire.endpoints, topology(wire.endpoints, 2), {"dp": 3, "tp": 2})
     found = calibration.table(case, "made")
     assert found.features.shape == (len(found.layout), len(NAMES))
     assert 0 < found.right.sum() < len(found.right)

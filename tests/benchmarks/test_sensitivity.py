@@ -4,6 +4,7 @@ import json
 import pytest
 
 from benchmarks import sensitivity
+from benchmarks.scaling import constants, modules
 from tests.prism.evidence.made import ORIGIN, data_parallel
 
 
@@ -25,43 +26,55 @@ def folder(tmp_path_factory):
     return made.parent
 
 
-DECIDES = "layout.ONE_PART"  # at 0.01 times its value, no stream recurs
+DECIDES = "jobs.MIN_STEPS"  # with 100 times as many, nothing is a job
 
 
 def test_a_constant_that_decides_and_one_that_does_not(folder, capsys):
-    asked = ["--only", DECIDES, "--only", "evidence.BINS_OF_SPREAD", "--factor", "0.01", "--factor", "1.001", "--steps"]
+    asked = ["--only", DECIDES, "--only", "evidence.BINS_OF_SPREAD", "--factor", "100", "--factor", "1.001"]
     assert sensitivity.main([str(folder), *asked]) == 0
-    heading, columns, *rows, last = capsys.readouterr().out.splitlines()
-    assert heading.startswith("2 numbers, 1 jobs, 1 layouts right")
-    assert columns.split() == ["constant", "value", "×0.01", "×1.001", "nearest,", "changed"]
+    heading, *rows, last = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["constant", "value", "lower", "upper", "changed", "first"]
     found = {row.split()[0]: row.split()[1:] for row in rows}
-    assert found["evidence.BINS_OF_SPREAD"][:3] == ["40", "0", "="]
-    assert found[DECIDES][1:3] == ["1", "(-1)"]
-    assert last == "1 of 2 numbers change an answer"
+    assert found["evidence.BINS_OF_SPREAD"] == ["40", "-", "-"]
+    assert found[DECIDES][1:3] == ["-", "×100"]
+    assert found[DECIDES][-1].endswith("/ring")
+    assert last == "1 of 2 numbers change an answer of 1 captures"
 
 
-def test_only_those_that_change_anything_where_asked(folder, capsys):
-    assert sensitivity.main([str(folder), "--only", "layout.BEAM", "--changing"]) == 0
-    assert not any(line.startswith("layout") for line in capsys.readouterr().out.splitlines())
+def test_the_same_whole_number_is_marked(folder, capsys):
+    assert sensitivity.main([str(folder), "--only", "evidence.BINS_OF_SPREAD", "--factor", "1.001"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["evidence.BINS_OF_SPREAD", "40", "=", "="]
+
+
+def test_findings_come_from_the_views_of_the_unchanged_analysis(folder, monkeypatch):
+    """A constant that only the diagnosis reads does not infer the job again."""
+    (known,) = [sensitivity.studied(one, modules()) for one in folder.iterdir()]
+    (always,) = [one for table in modules() for one in constants(table) if str(one) == "diagnosis.ALWAYS"]
+    assert (always.module.__name__, "ALWAYS") in known.for_findings - known.for_views
+    monkeypatch.setattr(sensitivity, "inferred", None)
+    assert sensitivity.changed(always, 2.0, [known]) == ""
 
 
 def test_a_number_at_which_the_analysis_fails_is_marked(folder, monkeypatch, capsys):
     real, calls = sensitivity.answer, []
 
-    def failing(case, problem):
-        calls.append(case.name)
+    def failing(views, window):
+        calls.append(window)
         if len(calls) > 1:
             raise ZeroDivisionError
-        return real(case, problem)
+        return real(views, window)
 
     monkeypatch.setattr(sensitivity, "answer", failing)
     assert sensitivity.main([str(folder), "--only", "layout.BEAM", "--factor", "2"]) == 0
-    assert "0!  ×2, 1 of 1" in capsys.readouterr().out
+    assert "/ring!" in capsys.readouterr().out
 
 
-def test_what_is_never_read_is_reported(folder, capsys):
-    assert sensitivity.main([str(folder), "--only", "layout.HINTED_SIZE", "--factor", "2"]) == 0
-    assert "not read" in capsys.readouterr().out
+def test_what_is_scaled_without_names():
+    every = {str(one): one for table in modules() for one in constants(table)}
+    asked = {name for name, one in every.items() if sensitivity.asked_for(one, [])}
+    assert {"layout.BEAM", "diagnosis.FEWER", "stops.SURE"} <= asked
+    assert not any(name.startswith(("loops.", "layout.WEIGHTS")) for name in asked)
+    assert sensitivity.asked_for(every["loops.PART"], ["loops.P*"])
 
 
 def test_bad_arguments(folder, tmp_path, capsys):
@@ -70,6 +83,6 @@ def test_bad_arguments(folder, tmp_path, capsys):
     assert sensitivity.main([str(folder), "--only", "nothing"]) == 2
     assert "no constant" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        sensitivity.main([str(folder), "--factor", "0"])
+        sensitivity.main([str(folder), "--factor", "1"])
     with pytest.raises(SystemExit):
         sensitivity.main([str(folder), "--factor", "much"])

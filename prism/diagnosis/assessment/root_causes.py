@@ -26,7 +26,7 @@ def merge_by_cause(
     findings : sequence of Finding
         All findings of one job.
     events : sequence of Event
-        Pauses of the job. Information about their time is dropped.
+        Pauses of the job. Information about their time is dropped, unless it is about the pause itself (`hang`).
     quote : callable
         Text of a symptom in the evidence.
 
@@ -52,7 +52,7 @@ def merge_by_cause(
         if i is not None:
             symptoms = [*out[i].evidence.get("symptoms", []), quote(note)]
             out[i] = replace(out[i], evidence={**out[i].evidence, "symptoms": symptoms})
-        elif not any(_within(note, event) for event in events):
+        elif note.detector == "hang" or not any(_within(note, event) for event in events):
             rest.append(note)
     return sorted(out, key=lambda f: -f.score) + rest
 

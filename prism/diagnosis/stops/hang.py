@@ -20,6 +20,7 @@ from prism.diagnosis.stops.due_operations import (
     usual_steps,
 )
 from prism.findings.message_values import duration, step_range
+from prism.graph.constants import SPAN
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.connection_renewals import connections, renewals
 from prism.loops.arrays.intervals import union
@@ -27,36 +28,39 @@ from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity, SubjectType
 
 
-def hang(view: View, *, longer: tuple[float, float] = (c.LONGER, c.PENDING), least: int = c.EXAMPLES) -> list[Finding]:
+def hang(view: View) -> list[Finding]:
     """Detect silences of the whole job within a step, and the rank that was due to continue.
 
-    Over, or lasting, a silence is `longer` than usual by these shares of a step. If nobody had begun the step, or nobody has
-    anything left of it, nobody was due: it is a pause, for example an evaluation. Silences at the same place of several steps
-    are a habit; so is a due rank that writes a checkpoint meanwhile. If no rank or host is likely, the finding is information.
-    If all connections are new afterwards, the rank crashed. Over RDMA, without visible closes, so did a job that is silent for
-    several steps. Needs `least` steps of usual duration.
+    Over, or lasting, a silence is longer than usual by `LONGER` or `PENDING` steps. Silences at the same place of several steps
+    are a habit; so is a due rank that writes a checkpoint meanwhile. If nobody else had begun the step, or nobody has anything
+    left of it, the records do not tell a rank that stopped from an evaluation: one such pause in a whole recording is
+    information. So is a silence without a likely rank or host. If all connections are new afterwards, the rank crashed. Over
+    RDMA, without visible closes, so did a job that is silent for several steps. Needs examples: steps of usual duration.
     """
     calm = usual_steps(view)
-    if len(calm) < least or len(view.edges) < 2:
+    if len(calm) < c.EXAMPLES or len(view.edges) < 2:
         return []
-    halted = [(one, like, *progress(view, one, like)) for one in stops(view, *longer) for like in [near(calm, one.step)]]
+    halted = [(one, like, *progress(view, one, like)) for one in stops(view) for like in [near(calm, one.step)]]
     places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
     for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
         begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
-        if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1 or not begun.any() or not (rest > c.NOTHING_MOVED).any():
+        if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1:
             continue
         found = due_operations(view, one, like)
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
         guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER else guilty  # the job may have ended
-        others = np.delete(begun, guilty)
-        if others.any() and not _writes(view, one, guilty) and (guilty or not one.gone):
+        due = np.delete(begun, guilty).any() and (rest > c.NOTHING_MOVED).any()
+        paused = one.over and not one.gone and view.least >= SPAN and not _writes(view, one, list(range(len(ranks))))
+        if due and not _writes(view, one, guilty) and (guilty or not one.gone):
             out.append(_finding(view, one, guilty, moved, ranks + hosts))
+        elif not due and paused:
+            out.append(_pause(view, one, guilty))
     return out
 
 
-def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
+def stops(view: View) -> Iterator[Stop]:
     """Silences of the payload that are longer than usual; the last one ends with the records of all jobs."""
     flows = view.flows
     rows = np.flatnonzero(~flows.control())
@@ -64,7 +68,7 @@ def stops(view: View, longer: float, pending: float) -> Iterator[Stop]:
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     most = np.zeros(len(view.ends) + 1)
     np.maximum.at(most, view.step_of(after), after - end)
-    more = np.where(np.arange(len(end)) < len(end) - 1, longer, pending) * view.period
+    more = np.where(np.arange(len(end)) < len(end) - 1, c.LONGER, c.PENDING) * view.period
     silent = np.flatnonzero(after - end >= np.median(most[:-1]) + more)
     if not len(silent):
         return
@@ -159,5 +163,32 @@ def _finding(view: View, one: Stop, guilty: list[int], moved: float, likely: Flo
             "waiting": len(view.job.endpoints) - len(ranks),
             "moved": round(moved, 4),
             "due_first": {view.job.endpoints[i]: round(float(likely[i]), 4) for i in np.flatnonzero(listed)},
+        },
+    )
+
+
+def _pause(view: View, one: Stop, guilty: list[int]) -> Finding:
+    """Describe a silence in which nobody can be shown to have been due; `guilty` are those that may have stopped."""
+    suspects = ", ".join(_blamed(view, guilty)[1]) if guilty else "any rank"
+    length = one.end - one.start
+    return Finding(
+        detector="hang",
+        kind="slow_step",
+        job=view.job.id,
+        severity=Severity.INFO,
+        subject="job",
+        ids=(view.job.id,),
+        start_ns=one.start,
+        end_ns=one.end,
+        slowdown=round(float(length / view.period) + 1, 3),
+        score=round(min(length / view.period * 10, c.MOST_SCORE), 2),
+        message=(
+            f"the job sent nothing for {duration(length)} between two steps, once; a step usually takes "
+            f"{duration(view.period)}; either it evaluated or saved its state, or {suspects} began the next step late"
+        ),
+        evidence={
+            "step": view.numbers(one.step, one.step)[0],
+            "silent_ms": round(length / 1e6, 3),
+            "verdict": {"unknown": 1.0},
         },
     )

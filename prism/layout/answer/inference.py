@@ -35,14 +35,14 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
-    examined : tuple of Examined
-        The traffic in which steps were found.
+    examined : Examined, optional
+        The repetition of the job's traffic; times count from the epoch.
     """
 
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
-    examined: tuple[Examined, ...]
+    examined: Examined | None
 
 
 def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
@@ -63,7 +63,7 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     -------
     Inferred or None
         None if nothing repeats, or if no hypothesis fits. Where records are samples or sums of several messages, messages
-        cannot be counted: the confidence is at most `UNCOUNTED`. It is lower where records do not resolve the steps.
+        cannot be counted: the confidence is at most `INCOMPLETE`. It is lower where records do not resolve the steps.
     """
     if not len(flows) or len(job.endpoints) > c.MOST_MEMBERS:
         return None
@@ -79,7 +79,10 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     if first.explains < c.EVEN:
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
     best, lockstep = explained(problem, first.best, confidence, flows), _lockstep(problem, first.best)
-    return Inferred(best, others, lockstep, problem.steps.examined)
+    examined = problem.steps.examined
+    if examined is not None:
+        examined = replace(examined, origin=examined.origin + flows.window[0])
+    return Inferred(best, others, lockstep, examined)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:
@@ -95,12 +98,12 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     ranks than another, and GPUs left, ranks may be missing.
     """
     counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(flows.messages > 1) <= len(flows)
-    most = 1.0 if counted else c.UNCOUNTED
+    most = 1.0 if counted else c.INCOMPLETE
     if topology is None:
         return min(most, c.HOSTS_UNKNOWN)
     ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
     missing = any(number < min(max(ranks.values()), topology.sizes[host]) for host, number in ranks.items() if host is not None)
-    return min(most, c.RANKS_MISSING) if missing else most
+    return min(most, c.INCOMPLETE) if missing else most
 
 
 def _resolved(flows: Flows, problem: Problem) -> float:

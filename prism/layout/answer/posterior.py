@@ -14,8 +14,7 @@ from prism.layout.search.hypotheses import hypotheses
 from prism.layout.search.problem import Problem
 
 STRUCTURE = (
-    "uneven", "product", "no_grid", "misplaced", "open", "not_nested", "hierarchy", "partly", "separately",
-    "spans_less", "context_alone", "unjoined",
+    "uneven", "product", "misplaced", "not_nested", "context_alone", "unjoined",
 )  # fmt: skip
 
 
@@ -28,7 +27,7 @@ class Answer(NamedTuple):
 
 
 def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None = None) -> list[Answer]:
-    """Rank layouts by probability. Hypotheses with the same layout and members are merged into one answer.
+    """Rank layouts by probability. Hypotheses with the same layout are merged into one answer.
 
     Parameters
     ----------
@@ -52,11 +51,11 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden())])
     if not ranked:
         return []
-    odds = np.exp([c.TEMPER * (one.score - ranked[0].score) for one in ranked])
+    odds = np.exp([one.score - ranked[0].score for one in ranked])
     merged: dict[tuple[object, ...], list[float]] = {}
     first: dict[tuple[object, ...], Hypothesis] = {}
     for one, weight in zip(ranked, (odds / odds.sum()).tolist(), strict=True):
-        key = (*one.layout.items(), one.members)
+        key = tuple(one.layout.items())
         merged.setdefault(key, []).append(weight)
         first.setdefault(key, one)
     out = [Answer(sum(weights), first[key], _explains(first[key])) for key, weights in merged.items() if _is_whole(first[key])]
@@ -64,10 +63,10 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
 
 def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """Keep the best hypothesis of each layout with its groups and members, the likeliest first."""
+    """Keep the best hypothesis of each layout with its groups, the likeliest first."""
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:
-        key, score = (*one.layout.items(), one.groups, one.members), one.score
+        key, score = (*one.layout.items(), one.groups), one.score
         if key not in best or best[key][0] < score:
             best[key] = score, one
     return [one for _, one in sorted(best.values(), key=lambda own: -own[0])]
@@ -88,4 +87,4 @@ def alternatives(found: Sequence[Answer]) -> Sequence[Answer]:
 def _is_whole(one: Hypothesis) -> bool:
     """Check whether the dimensions multiply to the members. Experts divide the data-parallel ranks, or multiply them."""
     ranks = one.layout["dp"] * one.layout["pp"] * one.layout["tp"] * one.layout["cp"]
-    return len(one.members) in (ranks, ranks * one.layout["ep"])
+    return len(one.placing.hosts) in (ranks, ranks * one.layout["ep"])

@@ -36,7 +36,6 @@ def paces(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64], hosts: NDAr
     others = _apart(beyond)[hosts[beyond.first] != hosts[beyond.second]]
     if len(twins):
         yield "twins_closer", _contrast(twins, np.concatenate([replicas, others]))
-    yield "replicas_differ", max(_contrast(replicas, others), 0.0)
 
 
 def _apart(seen: Lockstep) -> Floats:

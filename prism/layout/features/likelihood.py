@@ -71,22 +71,6 @@ def _median(family: Family, name: str) -> float:
     return float(median(getattr(one, name) for one in family))
 
 
-def rounds_fit(family: Family, ranks: int) -> float:
-    """Log-odds of a family's messages per step, if its rings have `ranks` ranks, hidden ones included.
-
-    In an all-reduce a ring of n ranks moves n − 1 messages on each edge in each half. Some libraries move n, with the rank's
-    own block.
-    """
-    if ranks < c.TRIANGLE:
-        return 0.0
-    total, out = family.counts.total(), 0.0
-    for count, volume in family.counts.most_common(c.COUNTS_TRIED):
-        expected = c.ROUNDS_RIGHT * (ranks - 1) * (count % (ranks - 1) == 0)
-        chance = expected + c.ROUNDS_OWN * ranks * (count % ranks == 0) + c.ROUNDS_OTHER
-        out += np.sqrt(volume / total) * np.log(chance)
-    return float(np.clip(out, -c.LIMIT_AGAINST, c.LIMIT_FOR * np.log(ranks - 1)))
-
-
 def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
 

@@ -1,29 +1,15 @@
-"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios; a library usually
-reduces all groups by one algorithm.
-"""
+"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from prism.evidence.families import Family
+from prism.evidence.streams import Stream
 from prism.layout import constants as c
-from prism.layout.constants import Kind
-
-
-def related(inner: Sequence[Family], reducing: Sequence[Family]) -> bool:
-    """Check whether messages of an inner dimension are a simple ratio of those that reduce gradients.
-
-    Activations and gradients rarely are.
-    """
-    return any(
-        _simple(max(one.size, other.size) / min(one.size, other.size))
-        for one in inner
-        for other in reducing
-        if one[0].equal and other[0].equal
-    )
 
 
 def may_halve(family: Family, hosts: int) -> bool:
@@ -32,33 +18,41 @@ def may_halve(family: Family, hosts: int) -> bool:
     return form in ("two cube", "two path") or (form, hosts) in (("two pair", 2), ("two cycle", c.SQUARE))
 
 
-def algorithms_differ(found: Sequence[Family], kinds: Sequence[Kind]) -> bool:
-    """Check whether some groups reduce all with all while others reduce in rings or by halving.
-
-    The same groups may do both, if a library gathers in one way and reduces in another.
-    """
-    direct, others = set[frozenset[int]](), set[frozenset[int]]()
-    for family, kind in zip(found, kinds, strict=True):
-        if kind in ("dp", "edp", "tp", "cp") and len(family[0].members) > 2:
-            (direct if family[0].form == "two clique" else others).update(family.groups)
-    return bool(others) and (bool(direct - others) or bool(direct and others - direct))
-
-
 def mixed(reducing: Sequence[Family]) -> bool:
-    """Check whether gradients are reduced in two sizes that are no simple ratio: those of experts, and the others.
+    """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and others.
 
-    Rounds of one collective have simple ratios. The buckets of one model have one size, or many. If the largest size is a power
-    of two, messages may be cut there, and a smaller size may be the rest of one.
+    Rounds of one collective have simple ratios. Embeddings are reduced less often than layers. The rest of a message that is
+    cut follows the others at once.
     """
-    volumes: dict[float, float] = {}  # by a size of each class
-    sizes = [pair for family in reducing for pair in family.equal_sizes.items()]
-    if np.log2(max((size for size, _ in sizes), default=1)) % 1 == 0:
-        return False
-    for size, volume in sizes:
-        own = next((known for known in volumes if _simple(max(known, size) / min(known, size))), size)
-        volumes[own] = volumes.get(own, 0.0) + volume
-    return sum(volume > c.SEVERAL_SIZES * sum(volumes.values()) for volume in volumes.values()) == 2
+    classes: dict[float, list[Stream]] = defaultdict(list)  # by the first size of each
+    for stream in (s for family in reducing for one in family for s in one.streams if s.equal):
+        classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
+    moved = [sum(s.volume for s in own) for own in classes.values()]
+    two = [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
+    often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
+    return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
 
 
-def _simple(ratio: float) -> bool:
-    return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio and round(ratio) in c.SIMPLE_RATIOS
+def _whole(one: float, other: float) -> bool:
+    ratio = max(one, other) / min(one, other)
+    return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio
+
+
+def _gap(first: Sequence[Stream], then: Sequence[Stream]) -> float:
+    """Median time from the end of a message to the next one of the others between the same members, in durations."""
+    gaps = [np.array([np.inf])]
+    firsts, others = (_by_pair(own) for own in (first, then))
+    for pair in firsts.keys() & others.keys():
+        start, end = (np.concatenate([getattr(s, side) for s in firsts[pair]]) for side in ("start", "end"))
+        later, order = np.concatenate([s.start for s in others[pair]]), np.argsort(start)
+        before = np.searchsorted(start[order], later, "right") - 1
+        last = order[before[before >= 0]]
+        gaps.append((later[before >= 0] - end[last]) / np.maximum(end[last] - start[last], 1))
+    return float(np.median(np.concatenate(gaps)))
+
+
+def _by_pair(streams: Sequence[Stream]) -> dict[tuple[int, int], list[Stream]]:
+    out: dict[tuple[int, int], list[Stream]] = defaultdict(list)
+    for stream in streams:
+        out[stream.pair].append(stream)
+    return out

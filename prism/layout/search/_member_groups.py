@@ -23,10 +23,9 @@ Groups = tuple[tuple[Kind, Members], ...]
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Groups of the members that are `present`. Parts are arrays that `known` keeps, so their identity is a key."""
+    """Groups of the members. Parts are arrays that `known` keeps, so their identity is a key."""
 
     placing: Placing
-    present: NDArray[np.bool_]
 
     def known(self, find: Callable[[], Value], *key: object) -> Value:
         """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
@@ -39,10 +38,10 @@ class Division:
         """Return the size of most members' groups, and the share of members in groups of another size."""
 
         def find() -> tuple[int, float]:
-            sizes = np.bincount(parts[self.present])
+            sizes = np.bincount(parts)
             held = np.bincount(sizes, weights=sizes)
             size = int(np.argmax(held))
-            return size, 1 - float(held[size]) / int(self.present.sum())
+            return size, 1 - float(held[size]) / len(parts)
 
         return self.known(find, "sized", id(parts))
 
@@ -50,16 +49,21 @@ class Division:
         """Share of the members in two groups, one of each division, that share another member."""
 
         def find() -> float:
-            cells = np.unique(one[self.present] * len(self.present) + other[self.present], return_counts=True)[1]
-            return float(cells[cells > 1].sum()) / int(self.present.sum())
+            cells = np.unique(one * len(one) + other, return_counts=True)[1]
+            return float(cells[cells > 1].sum()) / len(one)
 
         return self.known(find, "shared", id(one), id(other))
+
+    def nested(self, one: Parts, other: Parts) -> bool:
+        """Check whether each group of one division is part of a group of the other."""
+        cells = self.known(lambda: len(np.unique(one * len(one) + other)), "cells", id(one), id(other))
+        return cells == max(int(one.max()), int(other.max())) + 1
 
     def sets(self, kind: Kind, parts: Parts) -> Groups:
         """Groups of two members or more, of one kind, in order of their first members."""
 
         def find() -> Groups:
-            order, begins = counted(parts, int(parts.max()) + 1, np.flatnonzero(self.present))
+            order, begins = counted(parts, int(parts.max()) + 1, np.arange(len(parts)))
             members, size = order.tolist(), np.diff(begins)
             some = np.flatnonzero(size > 1)
             some = some[np.argsort(order[begins[some]])]
@@ -68,8 +72,8 @@ class Division:
 
         return self.known(find, "sets", kind, id(parts))
 
-    def neighbours(self, plane: Parts, size: int) -> Parts:
-        """Groups of `size` neighbours of one data-parallel plane in one host."""
+    def neighbours(self, plane: Parts, size: int) -> tuple[Parts, Parts]:
+        """Groups of `size` neighbours of one data-parallel plane in one host: number and place of each member."""
         return self.known(partial(self.placing.neighbours, plane, size), "neighbours", id(plane), size)
 
     def within(self, plane: Parts, parts: Parts) -> Groups:
@@ -94,8 +98,8 @@ class Division:
         """Sort the groups that lie within one data-parallel plane by the number of the plane."""
         by: dict[int, list[Members]] = defaultdict(list)
         first, last = np.full(len(parts), len(parts)), np.full(len(parts), -1)  # planes in which each group has members
-        np.minimum.at(first, parts[self.present], plane[self.present])
-        np.maximum.at(last, parts[self.present], plane[self.present])
+        np.minimum.at(first, parts, plane)
+        np.maximum.at(last, parts, plane)
         for _, own in self.sets("dp", parts):
             part = parts[next(iter(own))]
             if first[part] == last[part]:

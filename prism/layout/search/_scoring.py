@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, combinations
 
@@ -12,16 +12,24 @@ from numpy.typing import NDArray
 
 from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
-from prism.evidence.member_graphs import connected, imbalance, unjoined
+from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
-from prism.layout.constants import Kind
+from prism.layout.constants import KINDS, Kind
+from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.features.handover_paces import paces
-from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
-from prism.layout.features.size_ratios import algorithms_differ, may_halve, mixed, related
+from prism.layout.features.likelihood import lockstep_fit, together_fit
+from prism.layout.features.size_ratios import may_halve, mixed
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
+
+USED = frozenset(kind for kind in KINDS if f"uses_{kind}" in c.WEIGHTS)
+
+
+def usual(kinds: Iterable[Kind]) -> float:
+    """Log-prior of layouts in which some traffic serves each of the kinds."""
+    return sum(c.WEIGHTS[f"uses_{kind}"] for kind in USED & set(kinds))
 
 
 class Scored:
@@ -30,7 +38,6 @@ class Scored:
     def __init__(
         self,
         problem: Problem,
-        present: NDArray[np.bool_],
         placing: Placing,
         found: Sequence[Family],
         kinds: tuple[Kind, ...],
@@ -38,11 +45,11 @@ class Scored:
         within: bool = False,
     ) -> None:
         self.within = within  # whether inner dimensions of the plane continue inside hosts
-        self.problem, self.present, self.placing, self.found, self.kinds = problem, present, placing, found, kinds
-        self.division = Division(placing, present)
-        self.n = int(present.sum())
+        self.problem, self.placing, self.found, self.kinds = problem, placing, found, kinds
+        self.division = Division(placing)
+        self.n = len(placing.hosts)
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
-        self.scattered = self.division.known(self._is_scattered, "scattered")
+        self.scattered = self.division.known(lambda: len(np.unique(placing.hosts)) > len(set(problem.hosts)), "scattered")
         self.apart = 0.0
         if placing.regular:
             self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
@@ -53,10 +60,6 @@ class Scored:
                 lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
             )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
-        self._short = 0  # families of gradients that do not span the plane; set by `_spans` before `_habits` reads it
-
-    def _is_scattered(self) -> bool:
-        return len(np.unique(self.placing.hosts)) > len(set(self.problem.hosts)) and bool(self.present.all())
 
     def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
         return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
@@ -73,14 +76,14 @@ class Scored:
         def find() -> Parts:
             pairs = [self.found[i].joins for i in places]
             inside = [self.division.known(partial(self.placing.links, axis), "links", axis)] if axis else []
-            return connected(len(self.present), np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
+            return connected(self.n, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
 
         return self.division.known(find, "parts", places, axis)
 
-    def hypothesis(self, endpoints: int, least: float = -np.inf) -> Hypothesis | None:
+    def hypothesis(self, least: float = -np.inf) -> Hypothesis | None:
         """Compute the layout and all features; None if its score is below `least` already with part of them.
 
-        `endpoints`: members of a host. The other features hardly raise a score: most of them are penalties.
+        The other features hardly raise a score: most of them are penalties.
         """
         self.features["unjoined"] = self.apart
         if self._so_far() < least:
@@ -88,36 +91,32 @@ class Scored:
         (dp, a), (tp, b), (pp, d) = self.division.sized(self.plane), self.division.sized(self.tp), self.division.sized(self.pp)
         self.features["uneven"] = a + b + d
         self._grid(dp, tp, pp)
-        self.features |= {"misplaced": self._misplaced(), "open": self._open()}
+        self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
         place = (self._of("tp"), self._of("pp"), self._of("dp", "edp", "ep", "cp")) if self.scattered else ()
         self.features |= {
-            "rounds": self._rounds(dp, tp),
             "lockstep": self.division.known(self._lockstep, "lockstep", *place),
             "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
         }
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
-        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp, endpoints) if value}
+        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
-        members = self.division.known(lambda: frozenset(np.flatnonzero(self.present).tolist()), "members")
         groups = tuple(chain.from_iterable(self._groups(sub, apart)))
-        return Hypothesis(layout, groups, members, self.placing, self.kinds, self.found, dict(self.features))
+        return Hypothesis(layout, groups, self.placing, self.kinds, self.found, dict(self.features))
 
     def _so_far(self) -> float:
-        used = (c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(self.kinds))
-        return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + sum(used)
+        return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + usual(self.kinds)
 
     def _grid(self, dp: int, tp: int, pp: int) -> None:
         """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
         whole = dp * tp * pp
         self.features["product"] += abs(float(np.log(whole / self.n)))
-        self.features["no_grid"] += whole != self.n
         for one, other in combinations((self.plane, self.tp, self.pp), 2):
             self.features["uneven"] += self.division.shared(one, other)
         if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
@@ -131,7 +130,7 @@ class Scored:
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
         """Number of pairs that hand over in some families, and the members of these pairs."""
         low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
-        return len(np.unique(low * len(self.present) + high)), np.unique([low, high])
+        return len(np.unique(low * self.n + high)), np.unique([low, high])
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -153,40 +152,13 @@ class Scored:
         at = self.placing.at[:, axes]
         return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
 
-    def _open(self) -> float:
-        """Share of the octets that enter a member and neither leave it nor continue inside the host in its group."""
-        open_octets = volume = 0.0
-        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
-            volume += family.octets
-            if kind in ("dp", "edp", "tp", "cp"):
-                here = family.imbalance
-                if here > c.CLOSED:
-                    axes = (0, 2, 3) if kind == "tp" else (0, 1, 3)
-                    here = self.division.known(partial(self._stays, family, axes), "stays", i, axes)
-                open_octets += here * family.octets
-        return open_octets / volume
-
-    def _stays(self, family: Family, axes: tuple[int, ...]) -> float:
-        """Share of the octets that do not leave the group of members with the same coordinates."""
-        return imbalance(family.edges, self.placing.alike(axes).tolist())
-
-    def _rounds(self, dp: int, tp: int) -> float:
-        """Score the messages per step of rings, hidden members included. A reduction in levels has separate rings per level."""
-        out = 0.0
-        in_levels = self.placing.cut[1] > 1 and self._ways_needed() > c.MORE_WAYS
-        for family, kind in zip(self.found, self.kinds, strict=True):
-            if kind in ("dp", "tp", "edp", "cp"):
-                own = family.widest
-                out += rounds_fit(family, own if kind == "dp" and in_levels else {"dp": dp, "tp": tp}.get(kind) or own)
-        return out
-
     @cached_property
     def _hosts_of_plane(self) -> int:
         """The number of hosts of most members' data-parallel groups."""
 
         def find() -> int:
-            cells = np.unique(np.stack([self.plane, self.placing.hosts])[:, self.present], axis=1)
-            return int(np.bincount(np.bincount(cells[0])[self.plane[self.present]]).argmax())
+            cells = np.unique(np.stack([self.plane, self.placing.hosts]), axis=1)
+            return int(np.bincount(np.bincount(cells[0])[self.plane]).argmax())
 
         return self.division.known(find, "hosts", id(self.plane))
 
@@ -235,7 +207,7 @@ class Scored:
         if tied:  # the first and the last stage of one pipeline
             u, v = np.vstack([self.found[i].ends for i in tied]).T
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
-        for kind in set(self.kinds) - {"dp", "none"}:
+        for kind in USED & set(self.kinds):
             add[f"uses_{kind}"] = 1
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
@@ -244,52 +216,27 @@ class Scored:
                 sub[kind] = size
                 add["uneven"] += uneven
                 add["not_nested"] += dp % size > 0
-                add["no_grid"] += kind == "ep" and size == dp and "dp" not in self.kinds
-                add["inner_apart"] += kind == "cp" and self.placing.cut[1] > 1 and not self._going_on(kind)
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._joined(("edp",), self._going_on("edp"))
-            cells = self.division.neighbours(self.plane, sub["ep"]) * len(self.present) + reduced
-            add["uneven"] += 1 - len(np.unique(cells[self.present])) / self.n + (sub["ep"] < 2)
-            add["hidden_experts"], add["not_nested"] = 1, self.placing.cut[1] % sub["ep"] > 0
-        add["wide_context"] = max(float(np.log2(sub["cp"] / c.USUAL_HOST)), 0)
-        add["not_nested"] += "ep" in self.kinds and not self._exchanges(sub["ep"])
-        self._spans(dp, sub)
+            place = self.division.neighbours(self.plane, sub["ep"])[1]
+            alike = np.bincount(reduced * self.n + place, minlength=self.n**2).reshape(self.n, -1).max(axis=1).sum()
+            add["uneven"] += 1 - float(alike) / self.n + (sub["ep"] < 2)  # the same experts have the same place
+            add["not_nested"] += self.placing.cut[1] % sub["ep"] > 0
+        if "ep" in self.kinds:
+            experts, replicas, contexts = (self._joined((kind,), self._going_on(kind)) for kind in ("ep", "edp", "cp"))
+            add["not_nested"] += not self._exchanges(sub["ep"])
+            if "edp" in self.kinds:  # ranks that hold the same experts exchange no tokens
+                add["uneven"] += self.division.shared(experts, replicas)
+            if "cp" in self.kinds:  # frameworks divide contexts among experts, or experts among contexts
+                add["not_nested"] += not self.division.nested(experts, contexts)
         add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
-        add["context_fills"] += "cp" in self.kinds and "dp" in self.kinds and sub["cp"] == dp
         return sub
-
-    def _spans(self, dp: int, sub: Mapping[Kind, int]) -> None:
-        """Score how the gradients' traffic spans the plane: each family alone, or shards and their replicas together.
-
-        If an inner dimension has a reduction of its own, its replicas may reduce separately.
-        """
-        reductions = self._of("dp")
-        reach = [self._reach((own,)) for own in reductions]
-        self._short = short = sum(one != dp for one in reach)
-        if short == len(reach) > 0 and any(one * sub[kind] == dp for kind in ("cp", "ep") for one in reach if sub[kind] > 1):
-            self.features["separately"] = 1
-            return
-        self.features["hierarchy" if short == len(reach) else "partly"] = short > 0
-        self.features["spans_less"] = bool(reductions) and self._reach(reductions) != dp
 
     def _exchanges(self, experts: int) -> bool:
         """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
         own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
         return any(self.division.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
-
-    def _reach(self, places: tuple[int, ...]) -> int:
-        """The size of most groups among the members that some families touch."""
-
-        def find() -> int:
-            touched = np.zeros_like(self.present)
-            for i in places:
-                touched[self.found[i].joins] = True
-            parts = self._parts(places, self.inside)
-            sizes = np.bincount(parts[self.present])[parts[touched & self.present]]
-            return int(np.bincount(sizes).argmax()) if len(sizes) else 0
-
-        return self.division.known(find, "reach", places)
 
     def _going_on(self, kind: Kind) -> int:
         """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
@@ -298,30 +245,41 @@ class Scored:
         wanted = self.within and kind in ("cp", "ep") and not shown
         return self.inside * (wanted or any(family.opened for family in own))
 
-    def _habits(self, dp: int, tp: int, pp: int, endpoints: int) -> Iterator[tuple[str, float]]:
+    def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
-        inner, reducing = ([self.found[i] for i in self._of(*kinds)] for kinds in (("tp", "cp", "ep"), ("dp", "edp")))
-        yield "related_sizes", related(inner, reducing)
         if not {"ep", "edp"} & set(self.kinds):
             yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
-        yield "other_algorithm", algorithms_differ(self.found, self.kinds)
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
-            yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS and not self._short
+            yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
-            yield "part_of_host", tensor not in (1, endpoints)
-        yield "scattered", self.scattered
-        if not self.problem.speaking.all():  # members without payload, or left out of the layout
-            whole = bool(self.present.all())
-            yield "silent_unasked", whole and self.problem.opened < c.NOT_OPEN
-            yield "idle", not whole
-        yield "tensor_across", tp > tensor
-        yield "wide_tensor", tp > c.USUAL_HOST
+            yield "part_of_host", tensor not in (1, self.problem.per_host)
+        yield "unforeseen", self._unforeseen()
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+
+    def _unforeseen(self) -> float:
+        """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.
+
+        Experts exchange with those that tokens choose.
+        """
+        inner = {kind: self._joined((kind,), self._going_on(kind)) for kind in ("edp", "cp") if kind in self.kinds}
+        out = 0.0
+        for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
+            if own := self._of(*kinds):
+                parts += [inner[kind] for kind in kinds if kind in inner]
+                out += self.division.known(partial(self._left, own, parts), "left", own, *map(id, parts))
+        return out
+
+    def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
+        orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
+        exchanged = self.division.known(
+            lambda: Exchanged([self.found[i] for i in places], np.array(self.problem.hosts)), "pairs", places
+        )
+        return exchanged.unforeseen(orders)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
@@ -347,4 +305,4 @@ class Scored:
             elif "ep" in self.kinds:
                 yield self.division.replicas(self.plane, self._joined(("ep",), self._going_on("ep")))
             else:
-                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"]))
+                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"])[0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
+from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.search.placement import Cut, Placing
 
 Members = frozenset[int]
@@ -19,7 +20,6 @@ class Hypothesis:
 
     layout: Mapping[str, int]
     groups: tuple[tuple[Kind, Members], ...]
-    members: Members
     placing: Placing
     kinds: tuple[Kind, ...]
     families: Sequence[Family]
@@ -40,20 +40,27 @@ class Hypothesis:
 
         They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
         """
-        if not self.placing.regular:
-            return
         hosts = self.placing.hosts
         planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
         inside, data = self.placing.cut[1], self.layout["dp"]
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
         for size in (size for size in range(2, min(among, data) + 1) if among % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
+            if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
+                continue  # hosts are not all divided alike
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0})
             if self.layout["ep"] == 1:
-                own = [("dp", frozenset(part)) for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
-                yield self._with({"ep": size}, own, {"unseen_experts": 1.0, "mixed_gradients": 0.0})
+                same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
+                own = [("dp", frozenset(part)) for part in same]
+                features = {"unseen_experts": 1.0, "mixed_gradients": 0.0}
+                reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
+                if self.features.get("unforeseen") and same and reduced:
+                    exchanged, whole = Exchanged(reduced, hosts), ranked(planes)
+                    more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
+                    features["unforeseen"] = self.features["unforeseen"] - more
+                yield self._with({"ep": size}, own, features)
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
 

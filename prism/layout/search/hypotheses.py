@@ -1,6 +1,6 @@
 """Enumerate hypotheses: complete layouts of a job, each scored against all evidence.
 
-A hypothesis fixes the members, the division of each host's endpoints, and the dimension that each family of communicators
+A hypothesis fixes the division of each host's endpoints, and the dimension that each family of communicators
 serves. The groups follow: members joined by the traffic of a dimension, or inside a host if the division says so. The paper
 (arXiv 2505.00342) decides pair by pair instead.
 """
@@ -8,7 +8,7 @@ serves. The groups follow: members joined by the traffic of a dimension, or insi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,42 +17,41 @@ from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.search._scoring import Scored
+from prism.layout.search._scoring import Scored, usual
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing, cuts, in_order, place, scattered
-from prism.layout.search.problem import Problem, per_host
+from prism.layout.search.problem import Problem
 
 
 def hypotheses(problem: Problem, hopeless: float = c.HOPELESS) -> Iterator[Hypothesis]:
-    """Yield hypotheses: each division of the hosts, with and without silent members, each likely assignment of the families.
+    """Yield hypotheses: each division of the hosts, each likely assignment of the families.
 
     Those whose score is lower than that of the best one before them by `hopeless` or more are left out.
     """
     best = -np.inf
-    usual = _assignments(problem.families, problem)
-    presences = [problem.speaking] if problem.speaking.all() else [problem.speaking, np.ones_like(problem.speaking)]
-    for present in presences:
-        endpoints = per_host(problem.hosts, present)
-        for placing in _placings(problem, present, endpoints):
-            found = problem.through(placing)
-            for kinds, fits in usual if found is problem.families else _assignments(found, problem):
-                for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
-                    scored = Scored(problem, present, placing, found, kinds, fits, within)
-                    one = scored.hypothesis(endpoints, best - hopeless)
-                    if one is not None:
-                        best = max(best, one.score)
-                        yield one
+    likely = _assignments(problem.families, problem)
+    for placing in _placings(problem):
+        found = problem.through(placing)
+        for kinds, fits in likely if found is problem.families else _assignments(found, problem):
+            if c.WEIGHTS["fit"] * fits + usual(kinds) < best - hopeless:
+                continue
+            for within in (False, True)[: 1 + (placing.cut[1] > 1 and bool({"cp", "ep"} & set(kinds)))]:
+                scored = Scored(problem, placing, found, kinds, fits, within)
+                one = scored.hypothesis(best - hopeless)
+                if one is not None:
+                    best = max(best, one.score)
+                    yield one
 
 
-def _placings(problem: Problem, present: NDArray[np.bool_], endpoints: int) -> Iterator[Placing]:
-    for cut in cuts(endpoints):
+def _placings(problem: Problem) -> Iterator[Placing]:
+    several = max(Counter(problem.hosts).values()) > 1
+    for cut in cuts(problem.per_host):
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
         for stages_first in (False, True)[: 1 + (min(cut[1:]) > 1)]:
-            yield place(_hosts(problem, present), problem.rails, cut, stages_first)
-    if max(Counter(problem.hosts).values()) > 1 and present.all():
+            yield place(problem.hosts, problem.rails, cut, stages_first)
+    if several:
         yield scattered(len(problem.hosts))
-    if present.all() and max(Counter(problem.hosts).values()) > 1:
         ends, octets = (np.concatenate([getattr(family, name) for family in problem.families]) for name in ("ends", "weights"))
         number = np.repeat(np.arange(len(problem.families)), [len(family.weights) for family in problem.families])
         yield from in_order(problem.hosts, lambda at: _along_axes(ends, octets, number, at))
@@ -69,11 +68,6 @@ def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: ND
     return float(moved.reshape(-1, 3).max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
 
 
-def _hosts(problem: Problem, present: NDArray[np.bool_]) -> Sequence[int]:
-    """Number the host of each member. An absent member gets a host of its own."""
-    return [h if here else -1 - i for i, (h, here) in enumerate(zip(problem.hosts, present.tolist(), strict=True))]
-
-
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:
     """Return the likeliest assignments of kinds to families, each with the sum of its fits.
 
@@ -88,7 +82,7 @@ def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[
         uses = _uses([fits[i] for i in same])
         more = [((*kept, *zip(same, kinds, strict=True)), so_far + value) for kept, so_far in beam for kinds, value in uses]
         limited = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
-        beam = sorted(limited, key=lambda one: -one[1] - _usual(kind for _, kind in one[0]))[: c.BEAM]
+        beam = sorted(limited, key=lambda one: -one[1] - usual(kind for _, kind in one[0]))[: c.BEAM]
     ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
     return [one for one in ordered if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
 
@@ -100,14 +94,9 @@ def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], 
     apart: list[tuple[tuple[Kind, ...], float]] = [((), 0.0)]
     for own, kinds in zip(fits, likely, strict=True):
         more = [((*kept, kind), so_far + own[kind]) for kept, so_far in apart for kind in kinds]
-        apart = sorted(more, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
+        apart = sorted(more, key=lambda one: -one[1] - usual(one[0]))[: c.BEAM]
     out += [(kinds, value - c.TWO_USES * (len(set(kinds)) - 1)) for kinds, value in apart if len(set(kinds)) > 1]
-    return sorted(out, key=lambda one: -one[1] - _usual(one[0]))[: c.BEAM]
-
-
-def _usual(kinds: Iterable[Kind]) -> float:
-    """Log-prior of layouts in which some traffic serves each of the kinds."""
-    return sum(c.WEIGHTS.get(f"uses_{kind}", 0.0) for kind in set(kinds))
+    return sorted(out, key=lambda one: -one[1] - usual(one[0]))[: c.BEAM]
 
 
 def _together(kind: Kind, fits: Sequence[Mapping[Kind, float]]) -> float:

@@ -48,15 +48,15 @@ class Placing:
         same = np.all(own[1:] == own[:-1], axis=1)
         return np.stack([order[:-1][same], order[1:][same]], axis=1)
 
-    def neighbours(self, parts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-        """Number the groups of `size` neighbours of one part in one host; one number for each member."""
+    def neighbours(self, parts: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Number the groups of `size` neighbours of one part in one host: number and place of each member."""
         order = np.lexsort((np.arange(len(parts)), self.hosts, parts))
         key = np.column_stack([parts, self.hosts])[order]
         begins = np.flatnonzero(np.concatenate([[True], np.any(key[1:] != key[:-1], axis=1)]))
         place = np.arange(len(order)) - np.repeat(begins, np.diff([*begins, len(order)]))
-        out = np.empty(len(order), np.int64)
-        out[order] = np.cumsum(place % size == 0) - 1
-        return out
+        out = np.empty((2, len(order)), np.int64)
+        out[:, order] = np.cumsum(place % size == 0) - 1, place % size
+        return out[0], out[1]
 
     def alike(self, axes: tuple[int, ...]) -> NDArray[np.int64]:
         """Number the members: members with the same coordinates on `axes` get the same number."""

@@ -27,7 +27,7 @@ from prism.topology import Topology
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Evidence about `members`, in order of host and rail. Members without payload are `silent`."""
+    """Evidence about `members`, in order of host and rail; some of them may send no payload."""
 
     members: tuple[str, ...]
     hosts: tuple[int, ...]
@@ -41,11 +41,9 @@ class Problem:
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
-    def speaking(self) -> NDArray[np.bool_]:
-        """Mark members that send or receive payload; bool[members]."""
-        out = np.zeros(len(self.members), np.bool_)
-        out[[end for s in self.streams for end in s.pair]] = True
-        return out
+    def per_host(self) -> int:
+        """The largest number that divides the number of members of every host."""
+        return int(np.gcd.reduce(list(Counter(self.hosts).values())))
 
     @cached_property
     def families(self) -> list[Family]:
@@ -118,8 +116,8 @@ class Problem:
             return self.families
         closed = [one for one in self.found if not one.opened]
         open_streams = [s for one in self.found if one.opened for s in one.streams]
-        inside = placing.links(2)
-        links = [(a, b) for a, b in inside[self.speaking[inside].all(axis=1)].tolist()]
+        speaking = {member for s in self.streams for member in s.pair}
+        links = [(a, b) for a, b in placing.links(2).tolist() if {a, b} <= speaking]
         joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
@@ -131,7 +129,7 @@ class Problem:
         return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.rhythm.runs > c.SCALARS][: c.MOST_FAMILIES]
 
 
-def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None, silent: Sequence[str] = ()) -> Problem | None:
+def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None) -> Problem | None:
     """Build the evidence of a job from its records.
 
     Parameters
@@ -139,18 +137,16 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     flows : Flows
         Records that include those of the job.
     endpoints : sequence of str
-        Ranks with traffic.
+        Ranks, also those without traffic.
     topology : Topology or None
         Host and rail of the ranks; without it every rank has its own host.
-    silent : sequence of str
-        Endpoints without traffic that may belong to the job.
 
     Returns
     -------
     Problem or None
         None if nothing repeats, or if there are too many streams or communicators to compare.
     """
-    host = {e: (topology.host(e) if topology is not None else None) or e for e in (*endpoints, *silent)}
+    host = {e: (topology.host(e) if topology is not None else None) or e for e in endpoints}
     rail = {e: topology.rail(e) if topology is not None else 0 for e in host}
     members = tuple(sorted(host, key=lambda e: (_natural(host[e]), rail[e], e)))
     number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
@@ -183,8 +179,3 @@ def _recurring(streams: list[Stream]) -> list[Stream]:
     moved = np.bincount(of * c.PARTS_OF_LIFE + part, octets, size).reshape(-1, c.PARTS_OF_LIFE)
     recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) < c.ONE_PART * moved.sum(1))
     return [s for s, own in zip(streams, recurs.tolist(), strict=True) if own]
-
-
-def per_host(hosts: Sequence[int], present: NDArray[np.bool_]) -> int:
-    """Return the largest number that divides the number of present members of every host."""
-    return int(np.gcd.reduce(list(Counter(h for h, here in zip(hosts, present.tolist(), strict=True) if here).values())))

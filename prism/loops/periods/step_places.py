@@ -1,4 +1,4 @@
-"""Places of steps on the traffic clock: evenly spaced ones, and a sequence of them in which distances vary."""
+"""Places of steps on the traffic clock: a sequence in which distances vary."""
 
 from __future__ import annotations
 
@@ -7,41 +7,6 @@ import numpy as np
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
 from prism.loops.arrays.intervals import Floats
-
-
-@compiled
-def evenly_spaced(level: Floats, distances: Floats) -> tuple[float, int, float]:
-    """Find the evenly spaced bins at which the mean level is highest; the first of several.
-
-    Parameters
-    ----------
-    level:
-        A value per bin, float64[bins].
-    distances:
-        Distances between bins that are tried, float64.
-
-    Returns
-    -------
-    distance, first, mean:
-        Bins `first + round(distance * k)` for k = 0, 1, … while `distance * (k + 1)` is within all bins; the last bin stands
-        for those beyond it. Zero, zero and -inf without distances.
-    """
-    bins = len(level)
-    best, found, first = -np.inf, 0.0, 0
-    for apart in distances:
-        count, offsets = int(bins / apart), int(np.ceil(apart))
-        total = np.zeros(offsets)
-        for k in range(count):
-            begin = int(np.round(apart * k))
-            inside = min(offsets, bins - begin)
-            for offset in range(inside):
-                total[offset] += level[begin + offset]
-            for beyond in range(inside, offsets):
-                total[beyond] += level[bins - 1]
-        at = int(np.argmax(total))
-        if count and total[at] / count > best:
-            best, found, first = total[at] / count, apart, at
-    return found, first, best
 
 
 def best_sequence(like: Floats, apart: Ints, cost: Floats, interruption: float) -> Ints:

@@ -61,25 +61,9 @@ class Records(NamedTuple):
 def phases(
     flows: Flows, job: Job, parallelism: Parallelism, timeline: Timeline, *, max_records: int = c.RECORDS_AT_ONCE
 ) -> Phases:
-    """Compute the phases of every rank in every step of a `timeline`.
+    """Compute the phases of every rank in every step of a `timeline`, ordered by rank.
 
-    Parameters
-    ----------
-    flows : Flows
-        Records of the job.
-    job : Job
-        Its ranks.
-    parallelism : Parallelism
-        Streams and stages.
-    timeline : Timeline
-        Steps of each rank.
-    max_records : int
-        Records that are processed together; limits memory.
-
-    Returns
-    -------
-    Phases
-        Ordered by rank.
+    `flows`: the records of the `job`. `max_records` are processed together, which limits memory.
     """
     stage = np.array([parallelism.stages.get(address, NOTHING) for address in job.endpoints], np.int64)
     records = _records(flows, job, parallelism, stage)

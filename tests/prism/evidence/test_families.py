@@ -16,8 +16,6 @@ def test_a_family_knows_its_edges_joins_and_rounds():
     _, _, _, (family,) = evidence(wire)
     assert len(family.edges) == len(family.ends) == 6
     assert len(family.joins) == 4
-    assert list(family.counts) == [4]
-    assert family.imbalance == 0
     assert (family.size, family.rhythm.messages) == (4_000_000, 4)
 
 

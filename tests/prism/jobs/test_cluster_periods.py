@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.jobs.cluster_periods import constant, in_step, parts_by_size
+from prism.jobs.cluster_periods import in_step, parts_by_size, repeats
 from tests.prism.jobs.made import MS, edge, rhythm, steps
 
 
@@ -15,7 +15,7 @@ def test_marks_are_the_bounds_of_steps():
     assert len(found.marks) == 13
     assert np.median(np.diff(found.marks)) == pytest.approx(100 * MS, rel=0.1)
     assert found.regularity > 0.6
-    assert constant(found.edges, found.marks) == 1
+    assert repeats(found.edges, found.marks)
 
 
 def test_parts_of_one_job_are_locked_whatever_they_send():
@@ -50,7 +50,7 @@ def test_scalar_reductions_lock_parts_whose_work_varies():
 def test_without_steps_nothing_is_locked():
     chance = np.random.default_rng(0)
     noise = rhythm([edge(0, 1, np.sort(chance.uniform(0, 1000, 30)), chance.integers(1000, 10**6, 30))])
-    assert constant(noise.edges, noise.marks) == 0
+    assert not repeats(noise.edges, noise.marks)
     assert not in_step(noise, beat())
 
 
@@ -62,23 +62,23 @@ def test_messages_of_one_size_are_constant_where_others_vary():
     (part,) = parts_by_size(mixed)
     assert len(part.rows) == 12
     marks = ((begins - 1) * MS).astype(np.int64)
-    assert 0 < constant([mixed], marks) < 1
-    assert constant([edge(0, 1, times)], marks) == 1
-    assert parts_by_size(edge(0, 1, times)) == []
+    assert repeats([mixed], marks)
+    assert repeats([edge(0, 1, times)], marks)
+    assert [len(part.rows) for part in parts_by_size(edge(0, 1, times))] == [len(times)]
 
 
 def test_volumes_are_equal_wherever_marks_cut_a_burst():
     times, begins = steps(12, bursts=tuple(float(k) for k in range(20)))
     marks = ((begins + 7 + 3 * np.sin(np.arange(12))) * MS).astype(np.int64)
-    assert constant([edge(0, 1, times)], marks) == 1
+    assert repeats([edge(0, 1, times)], marks)
 
 
 def test_lost_records_leave_volumes_equal_and_records_at_random_are_not():
     chance = np.random.default_rng(1)
     times, begins = steps(20, bursts=tuple(float(k) for k in range(40)))
     marks = ((begins - 1) * MS).astype(np.int64)
-    assert constant([edge(0, 1, times[chance.random(len(times)) > 0.05])], marks) == 1
-    assert constant([edge(0, 1, np.sort(chance.uniform(100, 2000, 800)))], marks) == 0
+    assert repeats([edge(0, 1, times[chance.random(len(times)) > 0.05])], marks)
+    assert not repeats([edge(0, 1, np.sort(chance.uniform(100, 2000, 800)))], marks)
 
 
 def test_traffic_in_few_steps_does_not_follow_them():

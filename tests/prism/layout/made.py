@@ -18,8 +18,8 @@ def job(wire):
     return Job("A", tuple(sorted(wire.endpoints)), (), *flows.window)
 
 
-def asked(wire, per_host=1, silent=()):
-    found = problem_of(wire.flows(), [e for e in wire.endpoints if e not in silent], topology(wire.endpoints, per_host), silent)
+def asked(wire, per_host=1):
+    found = problem_of(wire.flows(), wire.endpoints, topology(wire.endpoints, per_host))
     return found, answers(found)
 
 

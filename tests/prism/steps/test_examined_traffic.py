@@ -4,19 +4,22 @@ import numpy as np
 
 from prism.steps.examined_traffic import repetition_of
 from prism.steps.step_bounds import steps_of
-from tests.prism.steps.made import buckets, sequences
+from tests.prism.steps.made import MS, buckets, sequences
 
 
-def test_traffic_that_was_examined_before_is_not_examined_again():
+def test_a_repetition_that_is_known_is_used_at_other_times_too():
     first = sequences(buckets(jitter=0.1)[0])
     found = repetition_of(first)
-    again = replace(first, start=first.start.copy(), origin=first.origin + 5)
-    assert repetition_of(again, (found,)) is found
-    assert np.array_equal(steps_of(again, (found,)).times, steps_of(again).times)
+    again = replace(first, origin=first.origin + 5 * MS)
+    moved = replace(found, origin=found.origin + 5 * MS)
+    assert steps_of(again, moved).examined is moved
+    assert np.array_equal(steps_of(again, moved).times, steps_of(again).times)
 
 
-def test_other_records_are_examined():
+def test_traffic_outside_a_known_repetition_is_examined():
     first = sequences(buckets(jitter=0.1)[0])
     found = repetition_of(first)
-    for change in ({"start": first.start + 1}, {"weight": first.weight + 1}, {"kind": np.arange(len(first.kind))}):
-        assert repetition_of(replace(first, **change), (found,)) is not found
+    longer = sequences(buckets(jitter=0.1, steps=20)[0])
+    assert found.covers(first)
+    assert not found.covers(longer)
+    assert len(steps_of(longer, found).complete) > len(steps_of(first).complete)

@@ -3,17 +3,19 @@ import numpy as np
 from prism.steps._step_program import period_of
 from prism.steps._step_tracking import tracked
 from prism.steps.record_sequences import chosen
-from prism.steps.step_ends import Mean, end_of, folded
+from prism.steps.step_ends import Mean, end_of, folded, labelled
 from prism.steps.traffic_clock import clock_of
 from tests.prism.steps.made import buckets, sequences
 
 
 def test_a_step_ends_where_its_operations_rest_longest():
     found = sequences(buckets()[0])
-    clock = clock_of(found, chosen(found))
-    mean = folded(clock, tracked(clock, period_of(clock).bins), found)
+    picked = chosen(found)
+    clock = clock_of(found, picked)
+    places = tracked(clock, period_of(clock))
+    mean = labelled(folded(clock, places, found, picked), clock, places, found)
     assert mean.spent.sum() == 1 or abs(mean.spent.sum() - 1) < 1e-9
-    at = int(end_of(mean).phase * len(mean.spent))
+    at = int(end_of(mean)[0] * len(mean.spent))
     assert mean.spent[at] == mean.spent.max()
     assert np.isclose(mean.turned(5).spent[0], mean.spent[5])
 
@@ -29,12 +31,27 @@ def made(idle: dict[int, float], reduced: list[int], others: list[int], last: in
 
 def test_a_step_ends_between_the_reduction_and_other_traffic_but_layers_show_no_end():
     others, idle = [8, 9, 10, 11, 24, 25, 26, 27], {13: 0.3, 29: 0.2}
-    assert 3 <= end_of(made(idle, [0, 1, 2, 3], others)).phase * 32 < 9
-    assert 12 <= end_of(made(idle, [0, 1, 2, 3, 16, 17, 18, 19], others)).phase * 32 < 15
+    assert 3 <= end_of(made(idle, [0, 1, 2, 3], others))[0] * 32 < 9
+    assert 12 <= end_of(made(idle, [0, 1, 2, 3, 16, 17, 18, 19], others))[0] * 32 < 15
 
 
 def test_of_two_equal_idle_times_the_one_at_which_the_job_ended_ends_a_step():
     both = [*range(8), *range(16, 24)]
     for last in (12, 28):
-        found = end_of(made({12: 0.3, 28: 0.3}, both, both, last)).phase * 32
+        found = end_of(made({12: 0.3, 28: 0.3}, both, both, last))[0] * 32
         assert abs(found - last) <= 2
+
+
+def test_of_equal_idle_times_that_after_the_longer_half_ends_a_step():
+    idle = {
+        0: 0.05,
+        4: 0.05,
+        8: 0.05,
+        12: 0.05,
+        16: 0.05,
+        20: 0.1,
+        24: 0.1,
+        28: 0.1,
+    }
+    every = [phase for phase in range(32) if phase not in idle]
+    assert int(end_of(made(idle | {0: 0.1}, every, every))[0] * 32) == 0

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.steps import constants as c
-from prism.steps._step_program import period_of
+from prism.steps._step_program import _lags, _power, period_of
 from prism.steps.record_sequences import chosen
 from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
@@ -19,4 +19,14 @@ def test_noise_has_no_period():
     rng = np.random.default_rng(3)
     density = rng.poisson(1.0, (8, c.BINS)).astype(float)
     pace = rng.standard_normal(c.BINS)
-    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density, pace, np.zeros(8, np.int64))) is None
+    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density)) is None
+
+
+def test_a_step_of_one_record_per_connection_is_found_though_smoothing_rounds_its_lag_down():
+    records, parts = 20, c.LEAST_BINS
+    step = parts / records  # 409.6 bins: the lag of coarse scales is 408
+    place = np.arange(parts) / step % 1
+    density = np.exp(-(((place - 0.5) * 8) ** 2))[None]
+    clock = Clock(np.cumsum(np.r_[0.0, 1 + 50 * (place > 0.9)]), density, True, records)
+    spectra = np.concatenate([_power(density), _power(clock.pace(2.0))[None]])
+    assert _lags(spectra, 32, clock)[0].min() == pytest.approx(step, abs=4)

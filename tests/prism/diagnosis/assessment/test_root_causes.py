@@ -63,6 +63,8 @@ def test_a_pause_explains_a_long_step(kind, told):
     note = finding("slow_step", ("job",), severity=INFO)
     assert len(merge_by_cause([note], [Event(kind, 10, 60)])) == told
     assert len(merge_by_cause([note], [Event(kind, 150, 200)])) == 1
+    lone = replace(note, detector="hang")  # the pause itself
+    assert merge_by_cause([lone], [Event(kind, 10, 60)]) == [lone]
 
 
 def test_what_was_given_is_not_changed():

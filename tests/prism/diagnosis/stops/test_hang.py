@@ -39,6 +39,17 @@ def test_any_rank_of_a_pipeline(rank):
     assert named(hang(seen(wire.flows(), placed(8)))) == [(address(rank),)]
 
 
+def test_a_lone_pause_between_steps_is_an_evaluation_or_a_hang():
+    """Where nobody had begun the step, the records do not tell them apart; in a live window the events say enough."""
+    view = case("evaluation")
+    (one,) = hang(view)
+    assert (one.kind, one.subject, one.severity) == ("slow_step", "job", Severity.INFO)
+    assert "either it evaluated" in one.message
+    assert one.evidence["verdict"] == {"unknown": 1.0}
+    assert one.evidence["silent_ms"] == pytest.approx(860, abs=20)
+    assert hang(replace(view, least=1)) == []
+
+
 def test_a_host_may_hang_as_a_whole_and_two_hosts_together_may_not():
     wire = training(dp=12, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if step == 9 and r in (4, 5) else 0.0)
     flows = wire.flows()

@@ -7,7 +7,7 @@ from prism.analysis import diagnose
 from prism.layout.answer import inference
 from prism.layout.answer.inference import infer_layout, unknown_layout
 from prism.layout.answer.posterior import answers
-from prism.layout.constants import RANKS_MISSING, UNCOUNTED
+from prism.layout.constants import INCOMPLETE
 from prism.model import Source
 from prism.report.json_report import to_json
 from tests.prism.layout.made import asked, data_parallel, job, pipelined, tensor_and_data, topology
@@ -70,7 +70,7 @@ def test_samples_and_sums_cannot_be_counted(column):
     flows = replace(wire.flows(), **{column: np.full(len(wire.rows), 4, np.int64)})
     layout = infer_layout(flows, job(wire), topology(wire.endpoints, 4)).best.layout
     assert layout.dp == 16
-    assert layout.confidence <= UNCOUNTED
+    assert layout.confidence <= INCOMPLETE
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_ranks_may_be_missing_where_hosts_have_gpus_left():
     wire = tensor_and_data(hosts=4, per_host=2)
     placed = topology([*wire.endpoints, "10.9.9.9"], 2)
     part = replace(job(wire), endpoints=tuple(sorted(wire.endpoints))[:-1])
-    assert infer_layout(wire.flows(), part, placed).best.layout.confidence <= RANKS_MISSING
+    assert infer_layout(wire.flows(), part, placed).best.layout.confidence <= INCOMPLETE
     assert infer_layout(wire.flows(), job(wire), placed).best.layout.confidence > 0
 
 

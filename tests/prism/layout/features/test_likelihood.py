@@ -1,9 +1,8 @@
 import numpy as np
-import pytest
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout.constants import KIND_SCORES, SCORED
-from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, together_fit, traits
+from prism.layout.features.likelihood import fit, lockstep_fit, together_fit, traits
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
 
 
@@ -25,16 +24,6 @@ def test_what_is_seen_of_a_family_has_rows_in_the_table():
 def test_only_pairs_exchange_the_gradients_of_tied_embeddings():
     _, _, _, (family,) = evidence(data_parallel(hosts=4))
     assert fit(family, 1.0)["tied"] < -20
-
-
-OTHERS = {4: (6, 9, 16), 8: (4, 6, 16), 16: (8, 9, 12)}  # of which rings would send other numbers of messages
-
-
-@pytest.mark.parametrize("ranks", OTHERS)
-def test_the_number_of_messages_tells_the_size_of_the_ring(ranks):
-    _, _, _, (family,) = evidence(data_parallel(hosts=ranks))
-    assert rounds_fit(family, ranks) > 0
-    assert rounds_fit(family, ranks) > max(rounds_fit(family, other) for other in OTHERS[ranks])
 
 
 def offsets(offset, jitter, pairs=4, together=0.0):

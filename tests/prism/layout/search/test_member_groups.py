@@ -3,11 +3,9 @@ import numpy as np
 from prism.layout.search._member_groups import Division
 from prism.layout.search.placement import place
 
-EIGHT = np.ones(8, np.bool_)
-
 
 def of_two_hosts():
-    return Division(place([0] * 4 + [1] * 4, [0, 1, 2, 3] * 2, (1, 4, 1)), EIGHT)
+    return Division(place([0] * 4 + [1] * 4, [0, 1, 2, 3] * 2, (1, 4, 1)))
 
 
 def test_sizes_and_shared_members_of_two_divisions():
@@ -19,17 +17,24 @@ def test_sizes_and_shared_members_of_two_divisions():
     assert division.sized(np.array([0, 0, 0, 0, 0, 0, 1, 2])) == (6, 0.25)
 
 
-def test_absent_members_and_single_ones_are_in_no_group():
-    division = Division(of_two_hosts().placing, np.arange(8) < 6)
-    parts = np.array([0, 0, 1, 1, 1, 2, 2, 2])
-    assert division.sets("tp", parts) == (("tp", frozenset({0, 1})), ("tp", frozenset({2, 3, 4})))
+def test_single_members_are_in_no_group():
+    parts = np.array([0, 0, 1, 1, 1, 2, 3, 4])
+    assert of_two_hosts().sets("tp", parts) == (("tp", frozenset({0, 1})), ("tp", frozenset({2, 3, 4})))
 
 
 def test_replicas_hold_the_same_experts():
     division, plane = of_two_hosts(), np.zeros(8, np.int64)
-    experts = division.neighbours(plane, 4)  # of each host
+    experts, place = division.neighbours(plane, 4)  # of each host
+    assert place.tolist() == [*range(4), *range(4)]
     assert set(division.replicas(plane, experts)) == {("dp", frozenset({i, i + 4})) for i in range(4)}
     assert [own for _, own in division.within(plane, experts)] == [frozenset(range(4)), frozenset(range(4, 8))]
+
+
+def test_groups_are_nested_if_none_is_cut():
+    halves, pairs = np.arange(8) // 4, np.arange(8) // 2
+    assert of_two_hosts().nested(halves, pairs)
+    assert of_two_hosts().nested(pairs, halves)
+    assert not of_two_hosts().nested(pairs, np.arange(8) % 4)
 
 
 def test_values_are_computed_once_per_placing():

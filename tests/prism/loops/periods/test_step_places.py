@@ -1,19 +1,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.periods.step_places import best_sequence, evenly_spaced
-
-
-def plainly_spaced(level, distances):
-    """The same by what it says: every first place of every distance."""
-    best, found = -np.inf, (0.0, 0)
-    for apart in distances:
-        steps = np.round(np.arange(int(len(level) / apart)) * apart).astype(np.int64)
-        for first in range(int(np.ceil(apart))):
-            mean = level[np.minimum(first + steps, len(level) - 1)].mean()
-            if mean > best + 1e-12:
-                best, found = mean, (apart, first)
-    return *found, best
+from prism.loops.periods.step_places import best_sequence
 
 
 def plainly_followed(like, apart, cost, interruption):
@@ -32,21 +20,6 @@ def plainly_followed(like, apart, cost, interruption):
     while before[out[-1]] >= 0:
         out.append(before[out[-1]])
     return out[::-1]
-
-
-@pytest.mark.parametrize("bins", [3.3, 17.0, 52.7, 210.0])
-def test_evenly_spaced_places_are_as_a_plain_search_finds_them(bins):
-    rng = np.random.default_rng(int(bins))
-    level = rng.exponential(1, 600) + 9.0 * ((np.arange(600) - 2) % bins < 1)
-    distances = bins * (1 + np.arange(-0.02, 0.02, 0.004))
-    found, expected = evenly_spaced(level, distances), plainly_spaced(level, distances)
-    assert found[:2] == expected[:2]
-    assert found[2] == pytest.approx(expected[2])
-    assert abs(found[0] - bins) <= 0.01 * bins
-
-
-def test_of_distances_wider_than_all_bins_there_is_none():
-    assert evenly_spaced(np.ones(8), np.array([9.0, 30.0])) == (0.0, 0, -np.inf)
 
 
 @pytest.mark.parametrize("bins", [2, 7, 40])

@@ -1,0 +1,91 @@
+"""Foretell which members of a group exchange messages in common algorithms, and compare that with the pairs that do.
+
+Algorithms take members in order of rank. Where the number of members is no power of two, or hosts hide part of a ring, the
+pairs between hosts tell which members form a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prism.evidence.families import Family
+
+Ints = NDArray[np.int64]
+
+
+class Exchanged:
+    """The pairs of members that exchange messages of some families, and the share of each in the octets of its family."""
+
+    def __init__(self, found: Sequence[Family], hosts: Ints) -> None:
+        self.hosts = hosts
+        ends = np.concatenate([family.ends for family in found])
+        self.codes, place = np.unique(np.sort(ends, axis=1) @ [len(hosts), 1], return_inverse=True)
+        inside = len(hosts) * (int(np.bincount(hosts).max()) - 1) // 2
+        self.most = len(self.codes) + inside  # pairs that may exchange messages, those inside hosts included
+        row = np.repeat(np.arange(len(found)), [len(family.ends) for family in found])
+        self.shares = np.zeros((len(found), len(self.codes)))
+        np.add.at(self.shares, (row, place), np.concatenate([family.weights / family.weights.sum() for family in found]))
+
+    def unforeseen(self, orders: Iterable[Ints]) -> float:
+        """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
+
+        Where one family has all of the pairs, others that have part of them are something else. `orders`: members of groups of
+        one size in order of rank, int64[groups, members]; several partitions.
+        """
+        known = np.zeros_like(self.shares, np.bool_)
+        for order in orders:
+            every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
+            near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
+            for one, other in (*pairings(order.shape[1], int(near)), *every):
+                a, b = order[:, one].ravel(), order[:, other].ravel()
+                apart = self.hosts[a] != self.hosts[b]
+                pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[apart]
+                at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
+                if np.array_equal(self.codes[at], pairs):
+                    whole = (self.shares[:, at] > 0).all(axis=1)
+                    known[np.ix_(whole if whole.any() else np.ones_like(whole), at)] = True
+        return float(self.shares[~known].sum())
+
+
+def ranked(groups: Sequence[Sequence[int]]) -> Ints:
+    """Members of groups in order, int64[groups, members]; empty if there are none, or if sizes differ."""
+    size = len(groups[0]) if len(set(map(len, groups))) == 1 else 0
+    return np.array([list(group)[:size] for group in groups], np.int64).reshape(-1, max(size, 1))
+
+
+@lru_cache
+def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
+    """Pairs of places in a group that exchange messages: in a ring, by Bruck, and by halving.
+
+    Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. Halving
+    takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
+    one of the first.
+    """
+    places = np.arange(members, dtype=np.int64)
+    steps = [(places, (places + step) % members) for step in (near, *(1 << np.arange(max(members - 1, 1).bit_length())))]
+    turned = [(places, ((places // near + 1) * near + (places + 1) % near) % members)] if near > 1 else []
+    bruck = np.concatenate([one for one, _ in steps[1:]]), np.concatenate([other for _, other in steps[1:]])
+    half = 1 << (members.bit_length() - 1)
+    merged = 2 * (members - half)
+    cubes = []
+    for first in (0, 1):
+        goes_on = np.concatenate([places[first:merged:2], places[merged:]])
+        cubes.append(_cube(goes_on, places[:merged:2], places[1:merged:2]))
+    cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
+    return (*steps[:2], *turned, bruck, *cubes[: 3 if merged else 1])
+
+
+@lru_cache
+def _every(members: int) -> tuple[Ints, Ints]:
+    return np.triu_indices(members, 1)
+
+
+def _cube(goes_on: Ints, one: Ints, other: Ints) -> tuple[Ints, Ints]:
+    """Pairs that differ in one bit of their place among those that go on, and the merged pairs."""
+    place = np.arange(len(goes_on))
+    levels = [(goes_on, goes_on[place ^ bit]) for bit in 1 << np.arange(len(goes_on).bit_length() - 1)]
+    return np.concatenate([one, *(low for low, _ in levels)]), np.concatenate([other, *(high for _, high in levels)])

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from prism.layout.features.foretold_edges import Exchanged, pairings, ranked
+from tests.prism.evidence.made import Wire, evidence
+
+HOSTS = np.repeat(np.arange(3), 4)
+
+
+def exchanged(pairs, hosts=HOSTS):
+    wire = Wire([f"a{i}" for i in range(len(hosts))])
+    for step in range(8):
+        for a, b in pairs:
+            if hosts[a] != hosts[b]:
+                wire.send(a, b, step * 100, 1_000_000)
+                wire.send(b, a, step * 100, 1_000_000)
+    return Exchanged(evidence(wire)[3], hosts)
+
+
+def halved(group):
+    """Pairs of MPICH's halving over six members or three: the even one of the first pairs waits."""
+    first, goes_on = group[: 2 * (len(group) % 4)], []
+    goes_on = [*first[1::2], *group[len(first) :]]
+    bits = [1, 2] if len(goes_on) == 4 else [1]
+    pairs = [(goes_on[i], goes_on[i ^ bit]) for bit in bits for i in range(len(goes_on)) if not i & bit]
+    return [*pairs, *zip(first[::2], first[1::2], strict=True)]
+
+
+def test_pairs_tell_which_members_reduce_by_halving():
+    groups = [list(range(first, 12, 2)) for first in (0, 1)]
+    seen = exchanged([pair for group in groups for pair in halved(group)])
+    assert seen.unforeseen([ranked(groups)]) == 0
+    assert seen.unforeseen([ranked([list(range(12))])]) > 0
+    assert seen.unforeseen([ranked([list(range(first, 12, 4)) for first in range(4)])]) > 0
+
+
+def test_a_ring_through_hosts_is_one_of_all_members():
+    seen = exchanged([(i, (i + 1) % 12) for i in range(12)])
+    assert seen.unforeseen([ranked([list(range(12))])]) == 0
+    assert seen.unforeseen([ranked([list(range(first, 12, 4)) for first in range(4)])]) == 1
+
+
+def test_rings_may_enter_and_leave_hosts_at_the_same_place():
+    rails = exchanged([(i, (i + 4) % 12) for i in range(12)])
+    assert rails.unforeseen([ranked([list(range(12))])]) == 0
+
+
+def test_rings_may_enter_a_host_at_the_next_place():
+    turned = exchanged([(i, ((i // 4 + 1) * 4 + (i + 1) % 4) % 12) for i in range(12)])
+    assert turned.unforeseen([ranked([list(range(12))])]) == 0
+
+
+def test_groups_of_different_sizes_foretell_nothing():
+    assert exchanged([(0, 4)]).unforeseen([ranked([[0, 4], [1, 5, 9]])]) == 1
+
+
+@pytest.mark.parametrize(("members", "algorithms"), [(1, 4), (8, 4), (12, 6)])
+def test_only_numbers_that_are_no_power_of_two_merge_members_first(members, algorithms):
+    assert len(pairings(members, 1)) == algorithms
+    assert all(one.max(initial=0) < members and other.max(initial=0) < members for one, other in pairings(members, 1))
