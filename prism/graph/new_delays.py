@@ -42,6 +42,35 @@ class Delays:
     slower: Floats
     events: Events
 
+    @cached_property
+    def awaited(self) -> Ints:
+        """The transfer that each transfer waited for: itself, or one of its collective that is not as far along.
+
+        Members of a collective that stood still go on together once the last of them takes part: the one that has moved least.
+        """
+        t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        out, soon = np.arange(len(t.rows)), self.events.dependencies.soon[0]
+        late = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        if not len(late):
+            return out
+        group, at, whole = (circle * t.steps + t.step)[late], self.at[0, late], t.moved[t.lane[late], t.step[late]]
+        order = np.lexsort((at, group))
+        late, group, at, whole = late[order], group[order], at[order], whole[order]
+        part = np.cumsum((np.diff(group, prepend=group[0]) > 0) | (np.diff(at, prepend=at[0]) > soon))
+        by = np.lexsort((t.low[late], part))
+        first = by[np.flatnonzero(np.diff(part[by], prepend=-1))][part]
+        behind = t.low[late] > t.low[late[first]] + c.TRIFLE
+        behind &= np.abs(np.log(whole / whole[first])) <= c.ALIKE
+        out[late[behind]] = late[first][behind]
+        return out
+
+    @cached_property
+    def own(self) -> Floats:
+        """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
+        waits = self.awaited != np.arange(len(self.awaited))
+        late, new = self.late[0], np.nan_to_num(self.new[0])
+        return np.where(waits, np.minimum(new, late - late[self.awaited]), new)
+
     @property
     def at(self) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]."""
@@ -173,16 +202,19 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
-def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
+def against_peers(
+    view: Steps, transfers: Transfers, events: Events | None = None, *, beside: bool = True
+) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
+    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers. If `beside`, the
+    peers of a lane are those between the same two hosts, where there are enough.
     """
     found = usual_steps(view)
     steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
-    t, alike = transfers, _alike(view, transfers)
+    t, alike = transfers, _alike(view, transfers, beside=beside)
     group, place = _groups(alike)
     count = np.bincount(group)
     inside = np.flatnonzero(np.isin(t.step, steps) & (count[group[t.lane]] >= c.PEERS))
@@ -201,9 +233,9 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
-def _alike(view: Steps, t: Transfers) -> Codes:
-    """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
-    hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other.
+def _alike(view: Steps, t: Transfers, *, beside: bool) -> Codes:
+    """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; if `beside` between the
+    same two hosts, if enough lie there: members of one host, which may wait for each other, are compared with each other.
 
     The number of a reduction's records is random, as is one that differs from step to step: then it does not count.
     """
@@ -213,8 +245,8 @@ def _alike(view: Steps, t: Transfers) -> Codes:
     steady = (counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp")
     kinds = np.unique(t.kinds, return_inverse=True)[1]
     keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(steady, counts[:, 0], -1)], axis=1)
-    beside = _numbered(np.concatenate([keys, hosts], axis=1))
-    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1)
+    mates = _numbered(np.concatenate([keys, hosts], axis=1))
+    many = (np.bincount(mates)[mates] >= c.PEERS) & (hosts >= 0).all(axis=1) & beside
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 
