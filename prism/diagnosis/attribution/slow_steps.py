@@ -236,7 +236,7 @@ def _verdict(
     likely = mine if likely is None else likely
     which, top = comparison.which, int(np.argmax(likely))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
+    cost = min(comparison.cost(view, which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((likely - likely[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
