@@ -202,19 +202,16 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
 
 
-def against_peers(
-    view: Steps, transfers: Transfers, events: Events | None = None, *, beside: bool = True
-) -> Delays | None:
+def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers. If `beside`, the
-    peers of a lane are those between the same two hosts, where there are enough.
+    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
     """
     found = usual_steps(view)
     steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
-    t, alike = transfers, _alike(view, transfers, beside=beside)
+    t, alike = transfers, _alike(view, transfers)
     group, place = _groups(alike)
     count = np.bincount(group)
     inside = np.flatnonzero(np.isin(t.step, steps) & (count[group[t.lane]] >= c.PEERS))
@@ -233,9 +230,9 @@ def against_peers(
     return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
-def _alike(view: Steps, t: Transfers, *, beside: bool) -> Codes:
-    """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; if `beside` between the
-    same two hosts, if enough lie there: members of one host, which may wait for each other, are compared with each other.
+def _alike(view: Steps, t: Transfers) -> Codes:
+    """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
+    hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other.
 
     The number of a reduction's records is random, as is one that differs from step to step: then it does not count.
     """
@@ -245,8 +242,8 @@ def _alike(view: Steps, t: Transfers, *, beside: bool) -> Codes:
     steady = (counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp")
     kinds = np.unique(t.kinds, return_inverse=True)[1]
     keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(steady, counts[:, 0], -1)], axis=1)
-    mates = _numbered(np.concatenate([keys, hosts], axis=1))
-    many = (np.bincount(mates)[mates] >= c.PEERS) & (hosts >= 0).all(axis=1) & beside
+    beside = _numbered(np.concatenate([keys, hosts], axis=1))
+    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 

@@ -91,21 +91,16 @@ class Comparison:
             self.replays[key] = self.delays.saved(gone, during)[during]
         return self.replays[key]
 
-    def cost(self, view: View, one: Candidate, during: Mask) -> float:
+    def cost(self, one: Candidate, during: Mask) -> float:
         """Cost of a candidate in the steps `during`, ns.
 
-        Against peers it is the candidate's own delays; those on other hosts count, too: on its own all may have waited for it.
-        Against quick steps the network costs the median excess of the steps, because some of them may contain a pause. Own work
+        Against peers it is the candidate's own delays. Against quick steps the network costs the median excess of the steps, because some of them may contain a pause. Own work
         costs their excess in proportion: what a replay without the candidate saves, at least its longest new delays, of what one
         without any new delay saves.
         """
         inside, work = np.ix_(one.lanes, np.flatnonzero(during)), one.cause == "work"
-        if self.always and work:
-            elsewhere = against_peers(view, self.delays.transfers, self.delays.events, beside=False)
-            late = [self.gone.late, *([] if elsewhere is None else [self.delays.transfers.by_step(np.maximum(elsewhere.own, 0.0))])]
-            return float(np.max(late, axis=0)[inside].max(axis=0, initial=0.0).sum())
         if self.always:
-            return self._longer(one, during)
+            return float(self.gone.late[inside].max(axis=0, initial=0.0).sum()) if work else self._longer(one, during)
         more = np.maximum(self.delays.more[during], 0.0)
         if not work:
             return float(np.median(more) * len(more))

@@ -214,7 +214,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= c.ALWAYS
     return [found] if clear else []
 
 
@@ -236,7 +236,7 @@ def _verdict(
     likely = mine if likely is None else likely
     which, top = comparison.which, int(np.argmax(likely))
     whole = float(np.nansum(view.durations[during]))
-    cost = min(comparison.cost(view, which[top], during), (1 - c.LEAST) * whole)
+    cost = min(comparison.cost(which[top], during), (1 - c.LEAST) * whole)
     alike = np.exp((likely - likely[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
