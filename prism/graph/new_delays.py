@@ -212,9 +212,11 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     if not len(steps):
         return None
     t, alike = transfers, _alike(view, transfers)
+    moved = transfers.moved[:, steps]
+    even = moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE)  # else equal shares of a step are not the same operations
     group, place = _groups(alike)
     count = np.bincount(group)
-    inside = np.flatnonzero(np.isin(t.step, steps) & (count[group[t.lane]] >= c.PEERS))
+    inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] >= c.PEERS))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())
