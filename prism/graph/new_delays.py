@@ -69,7 +69,7 @@ class Delays:
         """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
         waits = self.awaited != np.arange(len(self.awaited))
         late, new = self.late[0], np.nan_to_num(self.new[0])
-        return np.where(waits, np.minimum(new, late - late[self.awaited]), new)
+        return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
 
     @property
     def at(self) -> Floats:

@@ -94,9 +94,9 @@ class Comparison:
     def cost(self, one: Candidate, during: Mask) -> float:
         """Cost of a candidate in the steps `during`, ns.
 
-        Against peers it is the candidate's own delays. Against quick steps the network costs the median excess of the steps, because some of them may contain a pause. Own work
-        costs their excess in proportion: what a replay without the candidate saves, at least its longest new delays, of what one
-        without any new delay saves.
+        Against peers it is the candidate's own delays. Against quick steps the network costs the median excess of the steps,
+        because some of them may contain a pause. Own work costs their excess in proportion: what a replay without the candidate
+        saves, at least its longest new delays, of what one without any new delay saves.
         """
         inside, work = np.ix_(one.lanes, np.flatnonzero(during)), one.cause == "work"
         if self.always:

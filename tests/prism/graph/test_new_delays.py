@@ -62,7 +62,8 @@ def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
     _, delays = delays_of("nothing")
     t, circle = delays.transfers, delays.events.dependencies.circle
     least = np.flatnonzero((t.step == 5) & (t.low == 0) & (circle[t.lane] >= 0))[0]
-    other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & (circle[t.lane] == circle[t.lane[least]]) & (t.lane != t.lane[least]))[0]
+    mates = (circle[t.lane] == circle[t.lane[least]]) & (t.lane != t.lane[least])
+    other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & mates)[0]
     late, at = np.zeros_like(delays.late), delays.at.copy()
     late[0, least], late[0, other], at[0, other] = 9e6, 10e6, at[0, least]
     stood = replace(delays, late=late, new=late, events=delays.events._replace(at=at))
