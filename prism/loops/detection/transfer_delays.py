@@ -125,9 +125,12 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
 def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
     """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
-    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place.
+    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place. A transfer of one packet, whose
+    end comes before its begin, is never underway.
     """
     first, last = underway[0, rank], underway[1, rank]
+    if begins and at[1, k] <= at[0, k]:
+        return
     if begins and first < 0:
         underway[0, rank] = k
     elif begins and (last < 0 or at[1, k] > at[1, last]):

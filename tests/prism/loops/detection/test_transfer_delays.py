@@ -115,6 +115,15 @@ def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     assert underway[:, 0].tolist() == [-1, -1]
 
 
+def test_a_transfer_of_one_packet_is_never_underway():
+    """Its end comes before its begin, so that nothing would take it away."""
+    underway, at = np.full((2, 1), -1), np.array([[3.0, 4.0], [3.0, 9.0]])
+    note(0, 0, underway, at, False)
+    for k in range(2):
+        note(k, 0, underway, at, True)
+    assert underway[:, 0].tolist() == [1, -1]
+
+
 def test_a_gain_is_never_gone():
     given = chain([[0, -4, -4], [0, -4, -4]])
     new = inherited_delays(*given, *NONE, 9)
