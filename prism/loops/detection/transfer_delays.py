@@ -125,8 +125,8 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
 def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
     """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
-    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place. A transfer of one packet, whose
-    end comes before its begin, is never underway.
+    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place. A transfer of one packet is
+    never underway: its end comes before its begin.
     """
     first, last = underway[0, rank], underway[1, rank]
     if begins and at[1, k] <= at[0, k]:
