@@ -21,8 +21,8 @@ class Rhythm(NamedTuple):
 
     `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
     the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `early` and `late`: share of
-    its octets in the first and in the last third of the step; `idle`: share of the step of its longest pause; `octets`: those of
-    a usual step in which it moves.
+    its octets in the first and in the last third of the step; `idle`: share of the step of its longest pause; `octets`: those
+    of a usual step in which it moves.
     """
 
     messages: float
