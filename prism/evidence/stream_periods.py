@@ -82,7 +82,7 @@ def _messages(counts: Ints, size: Ints, steps: int) -> tuple[Floats, Floats]:
 def _usual(values: NDArray[Any]) -> Floats:
     """Lower median of each row's values above 0."""
     active, ordered = np.count_nonzero(values, axis=1), np.sort(values, axis=1)
-    return ordered[np.arange(len(values)), values.shape[1] - active + (active - 1) // 2].astype(np.float64)
+    return np.asarray(ordered[np.arange(len(values)), values.shape[1] - active + (active - 1) // 2], np.float64)
 
 
 def _runs(of: Ints, start: Floats, end: Floats, gap: float) -> Ints:
