@@ -111,6 +111,7 @@ WEIGHTS = {
     "uses_ep": -1.23,
     "uses_edp": -0.82,
     "unforeseen": -2.11,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
+    "sharded": 2.4,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 2.15,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "in_levels": -1.9,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
     "stages_in_host": -1.57,

@@ -259,6 +259,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, self.problem.per_host)
         yield "unforeseen", self._unforeseen()
+        yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
