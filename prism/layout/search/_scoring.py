@@ -279,7 +279,7 @@ class Scored:
     def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
         """Divisions by two families that move shards and reduce their replicas; none if they do neither."""
         both = [self.found[i] for i in places]
-        found = len(both) == 2 and (shards(*both) or shards(*both[::-1]))
+        found = len(both) == 2 and not {"cp", "ep", "edp"} & set(self.kinds) and (shards(*both) or shards(*both[::-1]))
         return [self._parts((i,), 0) for i in places] if found else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
