@@ -47,7 +47,7 @@ def test_paces_are_times_per_octet():
 
 
 def test_lanes_with_few_octets_do_not_hide_the_slow_nic():
-    """Their time is that of waits: one appears slower than the lanes of the slow NIC, and another candidate has most of them."""
+    """Their time is that of waits: one appears slower than the lanes of the slow NIC."""
     comparison, during = compared("slow NIC")
     t = comparison.delays.transfers
     far = int(np.flatnonzero(~(t.lanes == NIC).any(axis=1))[0])
