@@ -163,8 +163,11 @@ class Watch:
             return True
         known = {t.case.finding.job for t in self.tracked if t.told and t.case.state == "open" and is_claim(t.case.finding)}
         suspected = any(needs_window(one, mark) for one in running if one.id not in known)
-        if suspected or any(map(case_tracking.awaits_confirmation, self.tracked)):
-            return mark >= until + hop_ns(steps, urgent=True)
+        urgent = hop_ns(steps, urgent=True)
+        if any(map(case_tracking.awaits_confirmation, self.tracked)):
+            return mark >= until + urgent // 4
+        if suspected:
+            return mark >= until + urgent
         return mark >= until + rest_ns(steps) and any(step_is_due(one, until, mark) for one in running)
 
     def watermark(self, clock_ns: int) -> int:
