@@ -162,9 +162,9 @@ class Watch:
         if mark >= until + hop_ns(steps):
             return True
         known = {t.case.finding.job for t in self.tracked if t.told and t.case.state == "open" and is_claim(t.case.finding)}
-        suspected = any(needs_window(one, mark) for one in running if one.id not in known)
-        if suspected or any(map(case_tracking.awaits_confirmation, self.tracked)):
-            return mark >= until + hop_ns(steps, urgent=True)
+        awaited = any(map(case_tracking.awaits_confirmation, self.tracked))
+        if awaited or any(needs_window(one, mark) for one in running if one.id not in known):
+            return mark >= until + hop_ns(steps, urgent=True) // (4 if awaited else 1)
         return mark >= until + rest_ns(steps) and any(step_is_due(one, until, mark) for one in running)
 
     def watermark(self, clock_ns: int) -> int:

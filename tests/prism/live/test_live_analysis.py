@@ -11,10 +11,13 @@ import pytest
 from collectors.columns.record import concatenated
 from prism.findings.same_finding import is_claim
 from prism.live.live_analysis import LATE, Watch
+from prism.model import Finding, Severity
 from prism.recordings.timed_playback import play, ticks
 from prism.synth.scenario.specification import Cluster, Fault, Job, Nuisances, Spec
 from prism.synth.simulation import simulate
 from prism.topology import parse
+from prism.tracking.board import Case
+from prism.tracking.case_tracking import TrackedFinding
 from prism.tracking.record_windows import FUTURE, SECOND
 from prism.tracking.timeline_stitching import job_ends
 from prism.views import timeline_views
@@ -153,6 +156,17 @@ def test_nothing_is_nothing():
     assert not watch.due(SECOND)
     board = watch.analyse_window(SECOND)
     assert (board.jobs, board.cases) == ((), ())
+
+
+def test_the_window_that_confirms_a_claim_follows_soon():
+    flows, *_ = capture("two_jobs")
+    now = int(flows.end_ns.max())
+    claim = Finding("slow_rank", "slow_rank", "j", Severity.WARNING, "endpoint", ("a",), 0, now, 1.5, 9.0, "m", {}, 0.9, 1.0)
+    for tracked, soon in (((), False), ((TrackedFinding(Case("c", claim, "open", now, now), 0.1, now),), True)):
+        watch = Watch()
+        watch.resume((), tracked, now, flows)
+        assert not watch.due(now + SECOND // 20)
+        assert watch.due(now + SECOND // 10) == soon
 
 
 def test_a_collection_that_stops_is_told_and_is_no_hang():
