@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median, weighted_medians
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
@@ -142,11 +142,10 @@ def communicators(
 
 def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
     edges: dict[Pair, float] = defaultdict(float)
-    for s, _ in moving:
-        edges[s.pair] += s.volume
     streams, rhythms = zip(*moving, strict=True)
-    weights = [s.volume for s in streams]
-    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*rhythms, strict=True)))
+    for s in streams:
+        edges[s.pair] += s.volume
+    rhythm = Rhythm(*weighted_medians(np.array(rhythms), [s.volume for s in streams])) if len(rhythms) > 1 else rhythms[0]
     return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm)
 
 
