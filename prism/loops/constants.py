@@ -13,7 +13,6 @@ MOST_SHIFTS = 16  # intervals of one series: limits the time of a search; report
 
 # Sums and orders.
 KEYS = 1 << 12  # first room for different keys: a table of 64 KiB stays in the cache; it grows if there are more
-BLOCK = 16  # places of which only the best is looked at where it is no better than a place already found
 SMALL_BIN = 16  # numbers: so few are sorted faster by insertion than by distribution
 BURST = 8  # records of a connection that may become one: keeps the shape of a step of tens of records
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from collectors.columns.record import Ints
 from collectors.compilation.compiled import compiled
-from prism.loops import constants as c
 from prism.loops.arrays.intervals import Floats
 
 
@@ -20,7 +19,7 @@ def best_sequence(like: Floats, shortest: int, cost: Floats, interruption: float
     shortest:
         Shortest distance that two consecutive places may have, in bins, at least 1.
     cost:
-        What this distance and each longer one costs, float64.
+        What this distance and each longer one costs, float64: least at the usual distance, and more the farther from it.
     interruption:
         What any longer distance costs.
 
@@ -40,25 +39,27 @@ def best_sequence(like: Floats, shortest: int, cost: Floats, interruption: float
 def _sequence(like: Floats, low: int, cost: Floats, interruption: float) -> tuple[Ints, int]:
     """Place before each in its `best_sequence`, or -1, and the last place of the best one."""
     total, before = like.copy(), np.full(len(like), -1)
-    most = np.full(len(like) // c.BLOCK + 1, -np.inf)  # highest total of each block of places
+    most = np.full((len(like) >> 4) + 1, -np.inf)  # highest total of each 16 places, most of which no place follows best
+    usual = np.argmin(cost)
     other = 0  # the best place that lies a distance or more before those that are looked at
     for begin in range(low, len(like), low):  # places less than the shortest distance apart do not depend on each other
         for place in range(begin - low, begin):
-            most[place // c.BLOCK] = max(most[place // c.BLOCK], total[place])
+            most[place >> 4] = max(most[place >> 4], total[place])
         for place in range(max(begin - 2 * low + 1, 0), begin - low + 1):
             if total[place] > total[other]:
                 other = place
         for place in range(begin, min(begin + low, len(like))):
             gain, origin = total[other] - interruption, other
-            best, nearest, k = -np.inf, -1, 0
-            while k < len(cost) and place - low - k >= 0:
-                source = place - low - k
-                after = min(k + source % c.BLOCK + 1, len(cost))
-                if most[source // c.BLOCK] > best:
+            best, nearest, k, nearby = -np.inf, -1, 0, place - low
+            least = total[nearby - usual] - cost[usual] if nearby >= usual else -np.inf
+            while k < len(cost) and nearby >= k:
+                after = min(k + (nearby - k & 15) + 1, len(cost))
+                highest = most[nearby - k >> 4] - (cost[usual] if k <= usual < after else min(cost[k], cost[after - 1]))
+                if highest > best and highest >= least:
                     for i in range(k, after):
-                        value = total[place - low - i] - cost[i]
+                        value = total[nearby - i] - cost[i]
                         if value > best:
-                            best, nearest = value, place - low - i
+                            best, nearest = value, nearby - i
                 k = after
             if best >= gain:
                 gain, origin = best, nearest
