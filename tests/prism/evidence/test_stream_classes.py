@@ -20,9 +20,8 @@ def bursts(src, dst, sizes, *, per_step=1):
 
 def classes(*streams, spread=None):
     spreads = spread or [0.1] * len(streams)
-    rhythms = {
-        i: known._replace(spread=own) for (i, known), own in zip(rhythms_of(Streams(streams), STEPS).items(), spreads, strict=True)
-    }
+    known = rhythms_of(Streams(streams), STEPS)
+    rhythms = {i: known[i]._replace(spread=own) for i, own in zip(known, spreads, strict=True)}
     return sorted(sorted(s.pair for s in one) for one in stream_classes(streams, rhythms))
 
 
