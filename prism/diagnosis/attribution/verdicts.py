@@ -59,7 +59,8 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    weak = one.slowdown < 1 + c.WORTH and (one.always or one.rate_fit < c.ALWAYS)
+    halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
+    weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
