@@ -259,4 +259,4 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     before = np.concatenate([np.full((ends, 1), -1), last[:, :-1]], axis=1)
     begins = np.where(before >= 0, before, np.maximum(steps.times[:-1], 0).astype(np.int64))
     both = np.stack([np.minimum(begins, last), last], axis=2) + sequences.origin
-    return [own if known.all() else own[known] for own, known in zip(both, whole, strict=True)]
+    return [own[known] for own, known in zip(both, whole, strict=True)]

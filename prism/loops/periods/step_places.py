@@ -39,7 +39,7 @@ def best_sequence(like: Floats, shortest: int, cost: Floats, interruption: float
 def _sequence(like: Floats, low: int, cost: Floats, interruption: float) -> tuple[Ints, int]:
     """Place before each in its `best_sequence`, or -1, and the last place of the best one."""
     total, before = like.copy(), np.full(len(like), -1)
-    most = np.full((len(like) >> 4) + 1, -np.inf)  # highest total of each 16 places, most of which no place follows best
+    most = np.full((len(like) >> 4) + 1, -np.inf)  # highest total of each 16 places
     usual = np.argmin(cost)
     other = 0  # the best place that lies a distance or more before those that are looked at
     for begin in range(low, len(like), low):  # places less than the shortest distance apart do not depend on each other
@@ -50,20 +50,30 @@ def _sequence(like: Floats, low: int, cost: Floats, interruption: float) -> tupl
                 other = place
         for place in range(begin, min(begin + low, len(like))):
             gain, origin = total[other] - interruption, other
-            best, nearest, k, nearby = -np.inf, -1, 0, place - low
-            least = total[nearby - usual] - cost[usual] if nearby >= usual else -np.inf
-            while k < len(cost) and nearby >= k:
-                after = min(k + (nearby - k & 15) + 1, len(cost))
-                highest = most[nearby - k >> 4] - (cost[usual] if k <= usual < after else min(cost[k], cost[after - 1]))
-                if highest > best and highest >= least:
-                    for i in range(k, after):
-                        value = total[nearby - i] - cost[i]
-                        if value > best:
-                            best, nearest = value, nearby - i
-                k = after
+            best, nearest = _origin(total, most, cost, place - low, usual)
             if best >= gain:
                 gain, origin = best, nearest
             if gain > 0:
                 total[place] += gain
                 before[place] = origin
     return before, int(np.argmax(total))
+
+
+@compiled
+def _origin(total: Floats, most: Floats, cost: Floats, nearby: int, usual: int) -> tuple[float, int]:
+    """Find the place up to `nearby` with the highest total less the cost of its distance; also return this difference.
+
+    Of 16 places that cannot be the best, for their highest total `most` and least cost, none is looked at.
+    """
+    best, nearest, k = -np.inf, -1, 0
+    least = total[nearby - usual] - cost[usual] if nearby >= usual else -np.inf
+    while k < len(cost) and nearby >= k:
+        after = min(k + (nearby - k & 15) + 1, len(cost))
+        highest = most[nearby - k >> 4] - (cost[usual] if k <= usual < after else min(cost[k], cost[after - 1]))
+        if highest > best and highest >= least:
+            for i in range(k, after):
+                value = total[nearby - i] - cost[i]
+                if value > best:
+                    best, nearest = value, nearby - i
+        k = after
+    return best, nearest
