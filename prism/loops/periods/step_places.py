@@ -40,7 +40,7 @@ def _sequence(like: Floats, low: int, cost: Floats, interruption: float) -> tupl
     """Place before each in its `best_sequence`, or -1, and the last place of the best one."""
     total, before = like.copy(), np.full(len(like), -1)
     most = np.full((len(like) >> 4) + 1, -np.inf)  # highest total of each 16 places
-    usual = np.argmin(cost)
+    usual = int(np.argmin(cost))
     other = 0  # the best place that lies a distance or more before those that are looked at
     for begin in range(low, len(like), low):  # places less than the shortest distance apart do not depend on each other
         for place in range(begin - low, begin):
