@@ -255,11 +255,9 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     latest = np.maximum.reduceat(np.where(steps.ending, sequences.end, -1), first)
     for side in (sequences.src, sequences.dst):
         np.maximum.at(last, (side[of], segment), latest)
+    whole = (last >= 0) & steps.complete
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
-    out = []
-    for own in last:
-        whole = np.flatnonzero((own >= 0) & steps.complete)
-        since = np.maximum(steps.times[whole], 0).astype(np.int64)
-        begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
-        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + sequences.origin)
-    return out
+    before = np.concatenate([np.full((ends, 1), -1), last[:, :-1]], axis=1)
+    begins = np.where(before >= 0, before, np.maximum(steps.times[:-1], 0).astype(np.int64))
+    both = np.stack([np.minimum(begins, last), last], axis=2) + sequences.origin
+    return [own[known] for own, known in zip(both, whole, strict=True)]
