@@ -1,7 +1,7 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
 MIN_LOSS = 0.02  # share of the usual step time: smallest loss, own work, and error that count; healthy medians vary by 1 %
-MIN_EXPLAINED = 0.5  # share of delays or of an excess: with less, most of it has another cause
+MIN_EXPLAINED = 0.5  # share of delays, of an excess, or of what is compared: the majority, more than all other causes together
 EXAMINED = 6  # spans of slow steps per window, candidates that are replayed, losses in a finding: the clearest first
 FEWER = 0.12  # share of new delays that a larger candidate (host, switch) must explain in addition to a smaller one
 DOUBT = 0.1  # share of new delays: a candidate that explains this much less is e times less likely, and may be the cause
@@ -12,8 +12,8 @@ TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a d
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 RARE = 0.05  # number of such spans by chance, share of far longer steps, and probability of a host, that are accepted
 SIGMAS = 6.0  # robust standard deviations: least deviation of a span of slow steps
-ALWAYS = 0.8  # share of steps, lanes or delays that is nearly all; least probability where little is compared
-WORTH = 0.05  # share of a step: least cost that is reported, twice as much against peers; less is hidden by bubbles and noise
+ALWAYS = 0.8  # share of steps, lanes or delays that is nearly all: one in five is an exception; least probability against peers
+WORTH = 0.05  # share of a step: least cost that is reported, twice as much for uneven work; less is hidden by bubbles and noise
 CLEAR = 4.0  # ratio to usual values, or robust standard deviations, that shows a difference
 LEAST_PACKETS = 10  # lost packets: fewer are by chance
 CERTAIN = 0.5  # confidence: a claim below it becomes information

@@ -1,7 +1,7 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
 WHOLE = 0.02  # share of a step or message: largest distance of octets from a whole number of equal ones; a lost record is more
-NEAR = 0.1  # share of a transfer or wait: distance from its ends at which times are compared; records are cut in many ways
+NEAR = 0.1  # share of a transfer or wait: shorter parts and distances from its ends show nothing; records are cut in many ways
 MODEL = 0.2  # quantile of step durations that defines usual steps; faults of up to three in four steps do not move it
 FEW = 2  # steps: least number that defines what is usual
 FAR = 1.2  # ratio: steps this much longer are slow; steps within half of it (in logarithms) are equal

@@ -93,11 +93,11 @@ def handovers(view: View, transfers: Transfers) -> Handovers | None:
 
 
 def _messages(t: Transfers, lanes: Ints) -> Ints:
-    """Numbers of messages of some lanes in their steps: a pause between two is longer than a quarter of a usual record."""
+    """Numbers of messages of some lanes in their steps: pauses between them are longer than the share `NEAR` of a record."""
     rows = np.flatnonzero(np.isin(t.lane, lanes))
     cell = t.lane[rows].astype(np.int64) * t.steps + t.step[rows]
     usual = weighted_median((t.end - t.start)[rows], t.octets[rows])
-    first = np.append(True, (cell[1:] != cell[:-1]) | (t.start[rows][1:] - t.end[rows][:-1] > usual / 4))
+    first = np.append(True, (cell[1:] != cell[:-1]) | (t.start[rows][1:] - t.end[rows][:-1] > c.NEAR * usual))
     return np.asarray(np.bincount(cell[first]), np.int64)
 
 

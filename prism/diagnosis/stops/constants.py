@@ -1,7 +1,6 @@
 """Constants of this folder: unit, meaning and source of each number. Functions take them as keyword arguments."""
 
 STEP_BORDER = 0.1  # share of a step's octets: a job that ends stops within this distance of a step border
-MOST_SCORE = 999.0  # largest score in reports
 
 # Crash and hang. Shares of a step's octets.
 NOTHING_MOVED, ALL_MOVED = 0.005, 0.95  # share of a step: less is nothing; more is all

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from collectors.columns.record import UDP
+from prism.diagnosis.constants import MOST_SCORE
 from prism.diagnosis.stops import constants as c
 from prism.diagnosis.stops.due_operations import (
     Due,
@@ -151,7 +152,7 @@ def _finding(view: View, one: Stop, guilty: list[int], moved: float, likely: Flo
         start_ns=one.start if one.gone else begin,
         end_ns=one.start if one.gone else one.end,
         slowdown=1.0 if one.gone else round(float((one.end - begin) / view.period), 3),
-        score=round(min(length / view.period * 10, c.MOST_SCORE), 2),
+        score=round(min(length / view.period * 10, MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
             f"{min(moved, 1.0):.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"
@@ -181,7 +182,7 @@ def _pause(view: View, one: Stop, guilty: list[int]) -> Finding:
         start_ns=one.start,
         end_ns=one.end,
         slowdown=round(float(length / view.period) + 1, 3),
-        score=round(min(length / view.period * 10, c.MOST_SCORE), 2),
+        score=round(min(length / view.period * 10, MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} between two steps, once; a step usually takes "
             f"{duration(view.period)}; either it evaluated or saved its state, or {suspects} began the next step late"
