@@ -31,21 +31,20 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
     """Median lead of the k-th message of one direction over the k-th of the other, as a share of the step.
 
     Negative if `back` leads. A stage computes between an activation and its gradient, even if both directions are active. In an
-    exchange the k-th messages begin together. If records are missing, only steps with equal numbers of messages count.
+    exchange the k-th messages begin together. Only parts between the longest pauses count, if both directions have the same
+    number of messages: a recording begins and ends at any message, and the bounds of steps may lie between two of them.
     """
-    a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
-    if len(a) != len(b):
-        a, b = _paired(a, b, steps)
-    ahead = np.sort(b - a)
-    return float(ahead[(len(a) - 1) // 2] + ahead[len(a) // 2]) / 2 / steps.period if len(a) else 0.0
-
-
-def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
-    """Select the times in steps in which both have the same number of messages."""
-    number = [np.floor(steps.places(own)).astype(np.int64) for own in (a, b)]
-    counts = [np.bincount(own, minlength=len(steps.bounds)) for own in number]
-    alike = counts[0] == counts[1]
-    return a[alike[number[0]]], b[alike[number[1]]]
+    starts = [_joined(own, "start") for own in (forth, back)]
+    start = np.concatenate(starts)
+    order = np.argsort(start)
+    returns = order >= len(starts[0])
+    pause = np.diff(start[order])
+    number = np.zeros(len(order), np.int64)
+    number[1 + np.argsort(-pause, kind="stable")[: max(round(steps.count), 1)]] = 1
+    number = np.cumsum(number)
+    alike = np.bincount(number, ~returns) == np.bincount(number, returns)
+    a, b = (start[order[alike[number] & (returns == way)]] for way in (False, True))
+    return float(np.median(b - a)) / steps.period if len(a) else 0.0
 
 
 def _joined(own: Sequence[Stream | Edge], name: str) -> Floats:
