@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.evidence import constants as c
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
 from prism.loops.arrays.edges import Edge
@@ -31,20 +32,29 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
     """Median lead of the k-th message of one direction over the k-th of the other, as a share of the step.
 
     Negative if `back` leads. A stage computes between an activation and its gradient, even if both directions are active. In an
-    exchange the k-th messages begin together. Only parts between the longest pauses count, if both directions have the same
-    number of messages: a recording begins and ends at any message, and the bounds of steps may lie between two of them.
+    exchange the k-th messages begin together. If records are missing, only steps with equal numbers of messages count.
     """
-    starts = [_joined(own, "start") for own in (forth, back)]
-    start = np.concatenate(starts)
-    order = np.argsort(start)
-    returns = order >= len(starts[0])
-    pause = np.diff(start[order])
-    number = np.zeros(len(order), np.int64)
-    number[1 + np.argsort(-pause, kind="stable")[: max(round(steps.count), 1)]] = 1
-    number = np.cumsum(number)
-    alike = np.bincount(number, ~returns) == np.bincount(number, returns)
-    a, b = (start[order[alike[number] & (returns == way)]] for way in (False, True))
+    a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
+    if len(a) != len(b):
+        a, b = _paired(a, b, steps)
     return float(np.median(b - a)) / steps.period if len(a) else 0.0
+
+
+def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
+    """Select the times in steps in which both have the same number of messages.
+
+    The steps begin in the longest pause near a bound of the job's steps: the last messages of a step may follow its bound.
+    """
+    start = np.sort(np.concatenate([a, b]))
+    place = steps.places(start)
+    bound = np.round((place[1:] + place[:-1]) / 2)
+    near = np.flatnonzero(np.maximum(place[:-1] - bound, bound - place[1:]) < c.AROUND)
+    near = near[np.lexsort((np.diff(place)[near], bound[near]))]
+    begins = start[1 + near[np.append(np.diff(bound[near]) > 0, True)[: len(near)]]]
+    number = [np.searchsorted(begins, own, "right") for own in (a, b)]
+    counts = [np.bincount(own, minlength=len(begins) + 1) for own in number]
+    alike = counts[0] == counts[1]
+    return a[alike[number[0]]], b[alike[number[1]]]
 
 
 def _joined(own: Sequence[Stream | Edge], name: str) -> Floats:
