@@ -27,7 +27,7 @@ from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
 from prism.layout.answer.inference import infer_layout, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
-from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Source, Timeline
+from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Phases, Source, Timeline, shares
 from prism.steps.examined_traffic import Examined
 from prism.steps.job_events import after_pauses, events, uneven
 from prism.steps.phases.rank_phases import phases
@@ -41,6 +41,8 @@ UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
+# Share of the ranks' time: jobs compute at least as long. A recorded job with a slow NIC has 0.01, collectives back to back 0.
+LEAST_COMPUTE = 0.005
 
 
 def diagnose(
@@ -169,8 +171,17 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
     findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
+    if _only_transfers(worked, len(job.endpoints)):
+        return CandidateAnalysis(job)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return CandidateAnalysis(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
+
+
+def _only_transfers(worked: Phases, ranks: int) -> bool:
+    """Whether the ranks hardly ever rest from their transfers: a benchmark of collectives, and no training."""
+    part = shares(worked.by_rank(ranks).sum(axis=0))
+    moving = sum(part.get(phase, 0.0) for phase in ("pp", "dp", "tp", "ep", "cp", "unknown"))
+    return moving > 1 - LEAST_COMPUTE
 
 
 def infer_job(

@@ -20,6 +20,7 @@ CERTAIN = 0.5  # confidence: a claim below it becomes information
 CRITICAL = 1.5  # slowdown: from here on the finding is critical
 BEST = 64  # candidates that get a probability; later ones explain nothing
 SLOW_LANE = 0.26  # natural logarithm: lanes that lose this much of their rate (1.3 times) are slow; healthy ones vary by 0.1
+HALF_SPEED = 2.0  # ratio to the rate of peers: a NIC or its bus at half speed or less is broken, whether it costs time or not
 MEASURED = 10.0  # odds ratio for a part of the network that lanes' rates, or queues, show directly
 LESS = 0.9  # factor on the confidence if a replay without new delays misses usual steps by MIN_LOSS: the graph is incomplete
 MOST_SCORE = 999.0  # largest score in reports

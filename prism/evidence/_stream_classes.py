@@ -10,12 +10,11 @@ import numpy as np
 
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import connected
-from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythms
 from prism.evidence.streams import Stream
 
 
-def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) -> list[list[Stream]]:
+def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
     """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step."""
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
@@ -24,7 +23,7 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms, steps: Steps) ->
     loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
     if not bursts:
         return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)
-    for own in _chained(loose, lambda s: s.volume, min(c.EQUAL_VOLUME, 1 / steps.count + c.SENT_AGAIN)):
+    for own in _chained(loose, lambda s: rhythms[id(s)].octets, c.SENT_AGAIN):
         rings, rest = _rings(own)
         out += rings
         for alike in _chained(rest, lambda s: s.size, c.LOOSE_SIZE):

@@ -127,7 +127,7 @@ def communicators(
     members of one host that continue each other's communicators inside the host.
     """
     found = []
-    for own in stream_classes(streams, rhythms, steps):
+    for own in stream_classes(streams, rhythms):
         touched = {end for s in own for end in s.pair}
         inside = [pair for pair in links if pair[0] in touched and pair[1] in touched]
         part = connected(len(hosts), [*(s.pair for s in own), *inside])

@@ -16,7 +16,7 @@ PARTS_OF_LIFE = 6  # a steady size is present in all parts but one
 HARDLY_ANY = 0.02  # share of the octets
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends
-SENT_AGAIN = 0.02  # share of the octets that TCP may send again, beside one step more or less at the ends
+SENT_AGAIN = 0.02  # difference of logarithms of the octets of a usual step: what TCP may send again
 ONE_CLASS_SIZE = 0.02  # difference of logarithms of message sizes of one collective
 LOOSE_SIZE = 0.7  # the same for bursts: a factor of 2
 LIKE_TIMES = 0.5  # difference of logarithms of the share of a step in which bursts of one collective move: a factor of 1.6

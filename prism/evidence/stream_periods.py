@@ -20,7 +20,8 @@ class Rhythm(NamedTuple):
     """Rhythm of one stream.
 
     `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
-    the step in which it moves; `varies`: coefficient of variation of its octets from step to step.
+    the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `octets`: those of a usual
+    step in which it moves.
     """
 
     messages: float
@@ -28,6 +29,7 @@ class Rhythm(NamedTuple):
     runs: float
     spread: float
     varies: float
+    octets: float
 
 
 Rhythms = Mapping[int, Rhythm]  # by identity of the stream
@@ -53,7 +55,7 @@ def _rhythms(streams: Sequence[Stream], steps: Steps) -> list[Rhythm]:
     in_bin = _table(of, (place % 1 * c.BINS_OF_SPREAD).astype(np.int64), n, c.BINS_OF_SPREAD, octets)
     spread = (in_bin > c.BUSY * in_bin.max(1, keepdims=True)).mean(1)
     runs = _runs(of, start, end, c.NEW_RUN_GAP * steps.period) / max(steps.count, 1)
-    columns = (messages, sure, runs, spread, varies)
+    columns = (messages, sure, runs, spread, varies, _usual(octets_of_steps))
     return [Rhythm(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
 
 
@@ -64,13 +66,17 @@ def _table(of: Ints, column: Ints, rows: int, columns: int, weights: Floats | No
 
 def _messages(counts: Ints, size: Ints, steps: int) -> tuple[Floats, Floats]:
     """Usual number of messages per step of each stream (its lower median over steps with messages), and if that is sure."""
-    active = np.count_nonzero(counts, axis=1)
-    ordered = np.sort(counts, axis=1)
-    usual = ordered[np.arange(len(counts)), counts.shape[1] - active + (active - 1) // 2].astype(np.float64)
+    active, usual = np.count_nonzero(counts, axis=1), _usual(counts)
     sure = (active >= c.LEAST_MESSAGES) & ((counts == usual[:, None]).sum(1) >= c.HALF * active)
     mean = size / steps
     whole = ~sure & (np.abs(mean - np.round(mean)) * steps < c.HALF) & (mean >= 1)
     return np.where(whole, np.round(mean), usual), (sure | whole).astype(np.float64)
+
+
+def _usual(values: NDArray[Any]) -> Floats:
+    """Lower median of each row's values above 0."""
+    active, ordered = np.count_nonzero(values, axis=1), np.sort(values, axis=1)
+    return np.asarray(ordered[np.arange(len(values)), values.shape[1] - active + (active - 1) // 2], np.float64)
 
 
 def _runs(of: Ints, start: Floats, end: Floats, gap: float) -> Ints:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
-from prism.evidence.member_graphs import weighted_median
+from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
 from prism.steps.constants import ONE_SIZE
 
@@ -149,12 +149,19 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
 
 
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """Group the connections of a pair; those with similar bursts are one conversation, alternating or renewed."""
+    """Group the connections of a pair: those with similar bursts, alternating or renewed, or with equal octets, the channels of
+    one collective, are one conversation.
+    """
     lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
-    usual = np.array([weighted_median(table.octets[own], table.octets[own]) for own in lanes])
-    order = np.argsort(usual, kind="stable")
-    for part in np.split(order, np.flatnonzero(usual[order[1:]] > usual[order[:-1]] * c.ALIKE_BURSTS) + 1):
-        yield np.sort(np.concatenate([lanes[i] for i in part])), False
+    usual = [weighted_median(table.octets[own], table.octets[own]) for own in lanes]
+    pairs = list[Pair]()
+    for values, most in ((usual, float(np.log(c.ALIKE_BURSTS))), ([table.octets[own].sum() for own in lanes], c.EQUAL_VOLUME)):
+        order, logarithms = np.argsort(values, kind="stable"), np.sort(np.log(values))
+        near = np.flatnonzero(np.diff(logarithms) <= most)
+        pairs += zip(order[near].tolist(), order[near + 1].tolist(), strict=True)
+    part = connected(len(lanes), pairs)
+    for number in np.unique(part).tolist():
+        yield np.sort(np.concatenate([lanes[i] for i in np.flatnonzero(part == number).tolist()])), False
 
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.columns.record import TCP
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs
@@ -81,7 +83,10 @@ def transfers_of(view: Steps) -> Transfers:
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
     known = (src >= 0) & (dst >= 0)
     rows, src, dst = rows[known], src[known], dst[known]
-    pairs, lane = numbered_pairs(src, dst, n)
+    tcp = flows.protocol[rows] == TCP  # octets of one connection come in order, those of several of a pair do not
+    connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
+    pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, connection, 1 << 32)
+    pairs >>= 32
     whole = np.bincount(lane, flows.octets[rows])
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
     most = np.zeros(len(pairs))
@@ -101,12 +106,40 @@ def transfers_of(view: Steps) -> Transfers:
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
     whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
     began, lanes = view.begins[step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
+    queued = queue_delays(view, rows, view.codes[lanes], lane)
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
         rows, src, dst, lane, step, (gone - octets - first) / whole, (gone - first) / whole,
-        (flows.start_ns[rows] - began).astype(np.float64), (flows.end_ns[rows] - began).astype(np.float64), octets,
-        view.busy[rows].astype(np.float64), lanes, kinds, begin, steps,
+        (flows.start_ns[rows] - began).astype(np.float64), flows.end_ns[rows] - began + queued, octets,
+        view.busy[rows] + queued, lanes, kinds, begin, steps,
     )  # fmt: skip
+
+
+def queue_delays(view: Steps, rows: NDArray[np.intp], lanes: Ints, lane: Codes) -> Floats:
+    """Excess delay of the last packet of each record between switches, ns; 0 where no two switches saw it.
+
+    A buffer accepts a burst at full rate, so that its record, seen before the buffer, ends long before it arrives. Delays of
+    the packets of a burst grow from 0 to that of the last one while a queue grows, and are equal in one that stands: so it is
+    twice the mean, and at most the maximum. Clocks may disagree: the usual delay of a hop is subtracted.
+    """
+    out, t = np.zeros(len(rows)), view.transits
+    known = np.flatnonzero(t.packets > 0)
+    if not len(known) or t.bin_ns <= 0:
+        return out
+    ends = view.flows.end_ns[rows]
+    excess = {}
+    for hop in np.unique(np.stack([t.sender[known], t.receiver[known]], axis=1), axis=0):
+        own = known[(t.sender[known] == hop[0]) & (t.receiver[known] == hop[1])]
+        own = own[np.argsort(t.start_ns[own])]
+        usual = np.median(t.delay_ns[own])
+        last = np.minimum(2 * (t.delay_ns[own] - usual), t.max_delay_ns[own] - usual)
+        excess[t.exporters[hop[0]], t.exporters[hop[1]]] = t.start_ns[own], np.maximum(last, 0.0)
+    begins = np.searchsorted(lane, np.arange(len(lanes) + 1))
+    for (a, b), own in zip(lanes.tolist(), map(slice, begins[:-1].tolist(), begins[1:].tolist()), strict=True):
+        for start, delay in (excess[hop] for hop in pairwise(view.paths.get((a, b), ())) if hop in excess):
+            at = np.searchsorted(start, ends[own], "right") - 1
+            out[own] += np.where((at >= 0) & (ends[own] - start[at] < t.bin_ns), delay[at], 0.0)
+    return out
 
 
 def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:

@@ -42,6 +42,35 @@ class Delays:
     slower: Floats
     events: Events
 
+    @cached_property
+    def awaited(self) -> Ints:
+        """The transfer that each transfer waited for: itself, or one of its collective that is not as far along.
+
+        Members of a collective that stood still go on together once the last of them takes part: the one that has moved least.
+        """
+        t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        out, soon = np.arange(len(t.rows)), self.events.dependencies.soon[0]
+        late = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        if not len(late):
+            return out
+        group, at, whole = (circle * t.steps + t.step)[late], self.at[0, late], t.moved[t.lane[late], t.step[late]]
+        order = np.lexsort((at, group))
+        late, group, at, whole = late[order], group[order], at[order], whole[order]
+        part = np.cumsum((np.diff(group, prepend=group[0]) > 0) | (np.diff(at, prepend=at[0]) > soon))
+        by = np.lexsort((t.low[late], part))
+        first = by[np.flatnonzero(np.diff(part[by], prepend=-1))][part]
+        behind = t.low[late] > t.low[late[first]] + c.TRIFLE
+        behind &= np.abs(np.log(whole / whole[first])) <= c.ALIKE
+        out[late[behind]] = late[first][behind]
+        return out
+
+    @cached_property
+    def own(self) -> Floats:
+        """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
+        waits = self.awaited != np.arange(len(self.awaited))
+        late, new = self.late[0], np.nan_to_num(self.new[0])
+        return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
+
     @property
     def at(self) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]."""
@@ -183,9 +212,11 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     if not len(steps):
         return None
     t, alike = transfers, _alike(view, transfers)
+    moved = transfers.moved[:, steps]
+    even = moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE)  # else equal shares of a step are not the same operations
     group, place = _groups(alike)
     count = np.bincount(group)
-    inside = np.flatnonzero(np.isin(t.step, steps) & (count[group[t.lane]] >= c.PEERS))
+    inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] >= c.PEERS))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())

@@ -102,6 +102,7 @@ WEIGHTS = {
     "uses_ep": -1.23,
     "uses_edp": -0.82,
     "unforeseen": -2.85,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
+    "sharded": 2.4,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 2.15,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "in_levels": -1.9,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
     "stages_in_host": -1.57,
@@ -115,6 +116,7 @@ WEIGHTS = {
 }
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
+SHARD_MOVES = 2, 3  # times that sharded parameters move per step: gathered, gathered again if freed, and gradients scattered
 USUAL_HOST = 8  # ranks
 AT_ONCE = 0.1  # durations of a message from its end to its rest, at most; experts' gradients follow others after 0.16 or more
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2

@@ -96,7 +96,10 @@ def _of_most_steps(pace: Floats, bins: float) -> float:
 
 
 def _channels(clock: Clock, period: Period, each: int) -> Floats:
-    """Compute the traffic of each class, and the pace, per `each` bins: smoothed, mean 0, variance 1."""
+    """Compute the traffic of each class, and the pace, per `each` bins: smoothed, mean 0.
+
+    Their variance is how well each repeats after a step: even traffic varies by chance only.
+    """
     parts = clock.parts // each
     pace = np.minimum(period.pace, _of_most_steps(period.pace, period.bins))
     raw = np.concatenate([clock.density, pace[None]])
@@ -105,7 +108,10 @@ def _channels(clock: Clock, period: Period, each: int) -> Floats:
     size = fft.next_fast_len(2 * parts, real=True)
     turn = 2 * np.pi * np.arange(size // 2 + 1) / size * max(1.0, period.bins / 64 / each)
     out = fft.irfft(fft.rfft(raw, size) * np.exp(-0.5 * turn**2), size)[:, :parts]
-    return np.asarray(out / np.maximum(out.std(1, keepdims=True), 1e-12))
+    out /= np.maximum(out.std(1, keepdims=True), 1e-12)
+    lag = min(round(period.bins / each), parts // 2)
+    repeats = (out[:, lag:] * out[:, :-lag]).mean(1)
+    return np.asarray(out * np.sqrt(np.maximum(repeats, c.LEAST_WEIGHT))[:, None])
 
 
 def _longest_idle_place(pace: Floats, bins: float) -> float:

@@ -41,6 +41,7 @@ LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
 WHOLE_JOB = 0.3  # weight of the whole job's idle time, relative to that of one class: it decides between equal classes only
 IN_MOST_STEPS = 0.25  # share of the busiest phase: phases with less are those of a few steps
 BRIEF = 1 / 16  # share of a step: largest duration of a scalar reduction
+AT_ONE_PLACE = 0.5  # length of the mean direction of places in a step, 0-1: nearly 1 of a reduction, 1/√n of chance in n steps
 SIGNALS_OF_A_STEP = 3  # scalar reductions of a step: loss, gradient norm, overflow check
 DURING_PAYLOAD = 0.1  # share of the payload that moves in the phases of a scalar reduction; more is no pause of the payload
 NEAR_HALF = 0.08  # share of the reduced octets: largest distance of the gather's begin from one half (ZeRO-1)

@@ -127,12 +127,19 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
 
 
 def _periodic_signals(sequences: Sequences, times: Floats) -> Mask:
-    """Select signals that are equally frequent in most steps: scalar reductions. Those of a monitor vary."""
+    """Select signals that are equally frequent in most steps, the last of them at one place: scalar reductions.
+
+    Those of a monitor vary, and those that a library sends every second come at any place.
+    """
     n = len(times) - 1
     found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     usual = np.median(moved, axis=1)
-    return np.asarray(sequences.signals & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+    last = np.full(moved.shape, -1.0)
+    np.maximum.at(last, (sequences.of, found), sequences.start)
+    turn = np.exp(2j * np.pi * (last - times[:-1]) / np.diff(times))
+    together = np.abs(np.where(last >= 0, turn, 0).sum(1)) > c.AT_ONE_PLACE * (last >= 0).sum(1)
+    return np.asarray(sequences.signals & together & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 
 def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:

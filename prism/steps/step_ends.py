@@ -158,11 +158,15 @@ def end_of(mean: Mean) -> tuple[float, bool]:
 
 
 def _backward(spent: Floats) -> Floats:
-    """Time of the half step of traffic before each phase less that of the half after it: backward passes take longer."""
+    """Time of the half step of traffic before each phase less that of the half after it: backward passes take longer.
+
+    It counts less the fewer idle times make up the step: of two, one is always in the longer half.
+    """
     half = len(spent) // 2
     total = np.concatenate([[0.0], np.cumsum(np.tile(spent, 3))])
     at = np.arange(len(spent), 2 * len(spent))
-    return np.asarray(2 * total[at] - total[at - half] + spent - total[at + 1 + half])
+    longer = 2 * total[at] - total[at - half] + spent - total[at + 1 + half]
+    return np.asarray(longer * (1 - np.square(spent).sum()))
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:

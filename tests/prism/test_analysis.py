@@ -16,6 +16,7 @@ from prism.recordings.file_analysis import replay
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.topology import Endpoint, Topology
+from tests.prism.evidence.made import Wire as Made
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
 from tests.prism.recordings.test_file_analysis import PCAPS, inputs
 from tests.prism.traffic import MS, T0, Wire, address, claims, placed, shifted, source, told, training
@@ -165,6 +166,19 @@ def test_browsing_is_no_training(topology):
     found = told(browsing(), topology)
     assert (found.jobs, found.findings) == ((), ())
     assert "no training job: the 800 flow records between 8 endpoints" in found.unexplained[0]
+
+
+@pytest.mark.parametrize(("idle_ms", "jobs"), [(0, 0), (5, 1)])
+def test_collectives_back_to_back_are_no_training(idle_ms, jobs):
+    """A benchmark repeats three reductions; with some time to compute between, they may be those of a job."""
+    wire, at = Made([address(i) for i in range(8)]), 0.0
+    for _ in range(12):
+        for octets in (1_000_000, 4_000_000, 2_000_000):
+            wire.ring(list(range(8)), at, octets, long=octets / 1e6)
+            at += 14 * 1.1 * octets / 1e6
+        at += idle_ms
+    flows = wire.flows()
+    assert len(diagnose(flows, source(flows)).jobs) == jobs
 
 
 def test_nothing_is_said_of_nothing():

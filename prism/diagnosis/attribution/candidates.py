@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
+from prism.graph.new_delays import Delays
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes
 from prism.model import SubjectType
@@ -43,12 +44,12 @@ class Candidate:
         """How much larger the candidate is than one rank or one NIC: 0 these, 1 a host, link or switch."""
         return int(self.subject != "endpoint")
 
-    def gone(self, transfers: Transfers, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def gone(self, delays: Delays, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
-        inside = np.zeros(len(transfers.lanes), np.bool_)
+        t, inside = delays.transfers, np.zeros(len(delays.transfers.lanes), np.bool_)
         inside[self.lanes] = True
-        own = inside[transfers.lane] & steps[transfers.step]
-        return np.stack([own, own if self.cause == "network" else np.zeros_like(own)])
+        own = inside[t.lane] & steps[t.step]
+        return np.stack([own | own[delays.awaited], own if self.cause == "network" else np.zeros_like(own)])
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:

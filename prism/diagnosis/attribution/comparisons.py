@@ -64,7 +64,7 @@ class Comparison:
         if not during.any():
             return np.zeros(len(self.which))
         out: Floats = np.median(self.share[:, during], axis=1)
-        if during.sum() > 2 and not self.always:  # of two steps the median is the mean
+        if during.sum() > 2:  # of two steps the median is the mean
             out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
         return out
 
@@ -80,7 +80,7 @@ class Comparison:
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in self.best(shares):
             one = self.which[k]
-            saved = float(self.saved(one.gone(self.delays.transfers, during), during).sum()) / max(more, 1.0)
+            saved = float(self.saved(one.gone(self.delays, during), during).sum()) / max(more, 1.0)
             out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
@@ -104,7 +104,7 @@ class Comparison:
         more = np.maximum(self.delays.more[during], 0.0)
         if not work:
             return float(np.median(more) * len(more))
-        saved = self.saved(one.gone(self.delays.transfers, during), during)
+        saved = self.saved(one.gone(self.delays, during), during)
         saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
         return float(more.sum() * np.clip(saved.sum() / max(self.saved_by_all(during).sum(), 1.0), 0.0, 1.0))
 

@@ -70,7 +70,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
     """
     t = delays.transfers
-    before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
+    before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
     since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay

@@ -17,18 +17,19 @@ from prism.loops.detection.transfer_delays import Codes, Floats
 
 
 def rate_fit(comparison: Comparison, during: Mask) -> Floats:
-    """Harmonic mean of two shares for each candidate: of the slow lanes that use it, and of its lanes that are slow.
+    """Harmonic mean of two shares for each candidate: of the octets of slow lanes that use it, and of its octets on slow lanes.
 
-    0 for candidates of own work, and if no lane is slow. Lanes that are neither slow nor as fast as usual do not count.
+    0 for candidates of own work, and if no lane is slow. Lanes that are neither slow nor as fast as usual do not count; nor do
+    those with few octets show how slow the slow ones are, because their time is that of waits.
     float64[candidates].
     """
-    rise = lost_rate(comparison, during)
-    most = float(np.nanmax(rise, initial=0.0))
+    rise, moved = lost_rate(comparison, during), comparison.delays.transfers.moved.sum(axis=1)
+    most = float(np.nanmax(rise[moved >= moved.mean()], initial=0.0))
     slow, fast = rise >= max(c.SLOW_LANE, most / 2), rise < c.SLOW_LANE / 2
     known = slow | fast
     if not slow.any() or slow.sum() > fast.sum():
         return np.zeros(len(comparison.which))
-    return np.array([_fit(one, slow, known) for one in comparison.which])
+    return np.array([_fit(one, slow * moved, known * moved) for one in comparison.which])
 
 
 def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
@@ -62,9 +63,9 @@ def _union_by(ranks: Codes, n: int, at: Floats) -> Floats:
     return np.asarray(np.bincount(ranks[order], np.maximum(last - np.maximum(first, before), 0.0), n), np.float64)
 
 
-def _fit(one: Candidate, slow: Mask, known: Mask) -> float:
-    own = one.lanes[known[one.lanes]] if one.cause == "network" else one.lanes[:0]
-    return 2 * float(slow[own].sum()) / max(float(slow.sum()) + len(own), 1.0)
+def _fit(one: Candidate, slow: Floats, known: Floats) -> float:
+    own = one.lanes if one.cause == "network" else one.lanes[:0]
+    return 2 * float(slow[own].sum()) / max(float(slow.sum() + known[own].sum()), 1.0)
 
 
 def lost_rate(comparison: Comparison, during: Mask) -> Floats:

@@ -214,7 +214,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= c.ALWAYS
     return [found] if clear else []
 
 
@@ -270,7 +270,7 @@ def _pair(
 
     None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
-    both = _joined(view, one, other, comparison.always)
+    both = _joined(view, one, other)
     if both is None:
         return None
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
@@ -319,11 +319,10 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(longest, c.ALWAYS))
 
 
-def _joined(view: View, one: Candidate, other: Candidate, always: bool) -> Candidate | None:
+def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a path and the only host behind its end, whose lanes are the same: the path then ends at the host. Not two ranks
-    against peers (`always`): both may only have another place than their peers.
+    So are a path and the only host behind its end, whose lanes are the same: the path then ends at the host.
     """
     if one.cause != other.cause:
         return None
@@ -332,7 +331,7 @@ def _joined(view: View, one: Candidate, other: Candidate, always: bool) -> Candi
         ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
         return replace(one, subject="link", ids=tuple(sorted(ids)))
     alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
-    if not alike or (always and one.cause == "work") or one.subject not in ("endpoint", "host", "switch"):
+    if not alike or one.subject not in ("endpoint", "host", "switch"):
         return None
     sends, receives = np.union1d(one.sends, other.sends), np.union1d(one.receives, other.receives)
     return Candidate(one.cause, "link", tuple(sorted(ids)), sends, receives)

@@ -18,7 +18,7 @@ from prism.loops.arrays.intervals import Ints
 
 def guilty_twin(view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> int | None:
     """Return 0 or 1 for the candidate that moves less with others in the steps `during`, None if the records do not show it."""
-    if one.cause != "work" or comparison.always:
+    if one.cause != "work":
         return None
     t = comparison.delays.transfers
     shared = np.isin(t.lane, np.intersect1d(one.lanes, other.lanes)) & during[t.step]

@@ -48,7 +48,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     chance = 1 / len(view.ends) if one.stall else 0.5 ** (one.stop - one.start + 1)
     work = one.candidate.cause == "work"
     texts, numbers = _stall(view, one) if one.stall else _work(view, one) if work else _network(view, one)
-    subject, ids, queued = (*_unseen(view, one.candidate), {}) if work else _queued(view, one)
+    subject, ids, queued = (*_unseen(view, one), {}) if work else _queued(view, one)
     severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
     likely = one.probability
     if queued:
@@ -59,7 +59,8 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     rough = c.LESS if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
-    weak = one.slowdown < 1 + c.WORTH and one.rate_fit < c.ALWAYS
+    halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
+    weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
     lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
     ranks = len(view.job.endpoints)
     return Finding(
@@ -92,11 +93,16 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     )
 
 
-def _unseen(view: View, one: Candidate) -> tuple[SubjectType, tuple[str, ...]]:
-    """Subject of a verdict on own work: ranks that may wait for others inside their host, invisibly, become the host."""
+def _unseen(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...]]:
+    """Subject of a verdict on own work: ranks that may wait for others inside their host, invisibly, become the host.
+
+    These are also the ranks of hosts some of whose ranks exchange nothing that is seen.
+    """
+    who, names = one.candidate, view.job.endpoints
     among = {member for members in view.parallelism.unseen for member in members}
-    ids = tuple(view.host(name) if name in among else name for name in one.ids)
-    return "host" if one.subject == "endpoint" and ids != one.ids else one.subject, ids
+    silent = {view.host(names[i]) for i in set(range(len(names))) - set(one.comparison.delays.transfers.lanes.ravel().tolist())}
+    ids = tuple(view.host(name) if name in among or view.host(name) in silent else name for name in who.ids)
+    return "host" if who.subject == "endpoint" and ids != who.ids else who.subject, ids
 
 
 def _queued(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...], Mapping[Hop, float]]:

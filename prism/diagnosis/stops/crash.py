@@ -65,7 +65,7 @@ def _interrupted(view: View, left: Left, stop: Stop, like: Ints, moved: Floats) 
         return True
     whole = view.volumes.sum(axis=0)[1:-1]
     steady = whole.max(initial=0.0) <= (2 - c.ALL_MOVED) * np.median(whole)
-    return bool(np.mean(begun) > 0.5 and _alone(left) and steady)
+    return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left) and steady)
 
 
 class Left(NamedTuple):

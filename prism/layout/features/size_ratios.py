@@ -33,6 +33,18 @@ def mixed(reducing: Sequence[Family]) -> bool:
     return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
 
 
+def shards(one: Family, other: Family) -> bool:
+    """Check whether one family moves shards of a model, and the other reduces each shard among its replicas.
+
+    Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
+    then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank.
+    """
+    s, r = (max(len(each.members) for each in family) for family in (one, other))
+    a, b = (family.octets / sum(len(each.members) for each in family) for family in (one, other))
+    times = a / (s - 1) * 2 * (r - 1) / (b * r)
+    return c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= c.SHARD_MOVES[1] * (1 + c.FEW_OCTETS)
+
+
 def _whole(one: float, other: float) -> bool:
     ratio = max(one, other) / min(one, other)
     return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio

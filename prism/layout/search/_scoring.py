@@ -18,7 +18,7 @@ from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, together_fit
-from prism.layout.features.size_ratios import may_halve, mixed
+from prism.layout.features.size_ratios import may_halve, mixed, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -262,6 +262,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, self.problem.per_host)
         yield "unforeseen", self._unforeseen()
+        yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -274,8 +275,15 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
+                parts += self._in_shards(own) if "dp" in kinds else []
                 out += self.division.known(partial(self._left, own, parts), "left", own, *map(id, parts))
         return out
+
+    def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
+        """Divisions by two families that move shards and reduce their replicas; none if they do neither."""
+        both = [self.found[i] for i in places]
+        found = len(both) == 2 and not {"cp", "ep", "edp"} & set(self.kinds) and (shards(*both) or shards(*both[::-1]))
+        return [self._parts((i,), 0) for i in places] if found else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]

@@ -32,9 +32,9 @@ def usual(
     octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
     sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
     at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
-    before the end: records may be cut differently. If both turns have the same number of transfers, the k-th is compared with
+    before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
     the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier,
-    say, that only some lanes have.
+    say, that only some lanes have; and where usually a transfer is underway, its ends are not idle.
     """
     low, high = share
     start, end = time
@@ -46,6 +46,7 @@ def usual(
         base = begin[cell]
         many = begin[cell + 1] - base
         at[0] = at[1] = begin[lane * turns + model]
+        same_number = numbers_alike(begin, lane * turns, turn, model)
         for k in range(base, base + many):
             n = 0
             shown[:] = 0
@@ -54,7 +55,7 @@ def usual(
                 first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
                 if other == turn or first == after:
                     continue
-                alike = after - first == many
+                alike = same_number and after - first == many
                 for side in range(2):
                     known_at = first + k - base, at[side, i]
                     same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
@@ -62,7 +63,10 @@ def usual(
                     if meets:
                         known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
                         shown[side] += 1
-                known[2, n], known[3, n] = idle_for[0, at[0, i]], idle_for[1, at[0, i]]
+                same = at[0, i]
+                within = not alike and low[k] > low[same] + near * (high[same] - low[same])
+                for side in range(2):
+                    known[2 + side, n] = 0.0 if within else idle_for[side, same]
                 n += 1
             for side in range(2):
                 if shown[side]:
@@ -70,6 +74,17 @@ def usual(
                     late[side, k] = place - middle(known[side], shown[side])
                 rested[side, k] = middle(known[2 + side], n) if n else 0.0
     return late, rested
+
+
+@compiled
+def numbers_alike(begin: Ints, lane: int, turn: int, model: Ints) -> bool:
+    """Whether most other turns of a lane, which starts at cell `lane`, have as many transfers as one: messages, not bursts."""
+    many, known, same = begin[lane + turn + 1] - begin[lane + turn], 0, 0
+    for other in model:
+        number = begin[lane + other + 1] - begin[lane + other]
+        known += other != turn and number > 0
+        same += other != turn and number == many
+    return 2 * same > known
 
 
 @compiled
@@ -125,9 +140,12 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
 def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
     """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
-    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place.
+    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place. A transfer of one packet is
+    never underway: its end comes before its begin.
     """
     first, last = underway[0, rank], underway[1, rank]
+    if begins and at[1, k] <= at[0, k]:
+        return
     if begins and first < 0:
         underway[0, rank] = k
     elif begins and (last < 0 or at[1, k] > at[1, last]):

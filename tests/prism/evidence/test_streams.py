@@ -50,6 +50,15 @@ def test_connections_of_alike_bursts_are_one_conversation():
     assert sorted(len(s.rows) for s in found) == [10, 10]
 
 
+def test_channels_of_one_collective_are_one_conversation_however_tcp_splits_them():
+    wire = Wire(["a", "b"])
+    for step in range(10):
+        wire.send(0, 1, step * 100, 4_000_000, port=1000)
+        for part in range(4):
+            wire.send(0, 1, step * 100 + part, 1_000_000, port=2000)
+    assert [len(s.rows) for s in streams(wire)] == [50]
+
+
 def test_control_messages_and_strangers_are_left_out():
     wire = Wire(["a", "b", "c"])
     for step in range(10):

@@ -1,7 +1,10 @@
 """Test transfers by lane and step, and their positions in a lane's octets."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from collectors.columns.record import Transits
 from prism.graph.job_transfers import _steps, transfers_of
 from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, placed, seen, training
@@ -53,3 +56,35 @@ def test_lanes_whose_steps_differ_are_divided_by_time_though_their_sum_is_whole(
     late = np.concatenate([step[1:], [5]]).astype(np.int32)  # the last record of each step counts as one of the next
     assert (_steps(lane, octets, late, 1, 6) == late).all()
     assert (_steps(lane, np.full(60, 1000.0), late, 1, 6) == step).all()
+
+
+def test_connections_of_a_pair_are_lanes_of_their_own():
+    """Octets of one TCP connection come in order; those of several channels do not."""
+    wire = Wire(tcp=True)
+    for step in range(8):
+        for rank in range(4):
+            for channel in range(2):
+                wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + step * 100 * MS, src_port=1000 + channel)
+    found = transfers_of(seen(wire.flows(), placed(4)))
+    assert len(found.lanes) == 8
+    assert len(np.unique(found.lanes, axis=0)) == 4
+
+
+def test_a_transfer_ends_when_its_last_packet_has_left_the_queue():
+    """Packets wait 10 ms on average between leaf0 and spine0 in step 3, so the last one waits 20 ms."""
+    view = case("nothing")
+    until = view.ends
+    bins = np.arange(view.begins[0], until[-1], MS, dtype=np.int64)
+    slow = (bins >= view.begins[3]) & (bins < until[3])
+    delay = np.where(slow, 10 * MS, 5000)
+    given = Transits(
+        bins, np.zeros(len(bins), np.int32), np.ones(len(bins), np.int32), np.ones(len(bins), np.int64), delay, 2 * delay,
+        ("leaf0", "spine0"), MS,
+    )  # fmt: skip
+    before, found = transfers_of(view), transfers_of(replace(view, transits=given))
+    later = found.end - before.end
+    crosses = {i for i, (a, b) in enumerate(found.lanes.tolist()) if view.paths[a, b][:2] == ("leaf0", "spine0")}
+    assert crosses
+    crossing = np.isin(found.lane, list(crosses))
+    assert np.all(later[~(crossing & (found.step == 3))] < MS / 10)
+    assert np.median(later[crossing & (found.step == 3)]) == 20 * MS - 10_000

@@ -58,6 +58,19 @@ def test_a_ready_receivers_message_says_who_of_the_two_was_late():
     assert np.isnan(silent.called).all()
 
 
+def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
+    _, delays = delays_of("nothing")
+    t, circle = delays.transfers, delays.events.dependencies.circle
+    least = np.flatnonzero((t.step == 5) & (t.low == 0) & (circle[t.lane] >= 0))[0]
+    mates = (circle[t.lane] == circle[t.lane[least]]) & (t.lane != t.lane[least])
+    other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & mates)[0]
+    late, at = np.zeros_like(delays.late), delays.at.copy()
+    late[0, least], late[0, other], at[0, other] = 9e6, 10e6, at[0, least]
+    stood = replace(delays, late=late, new=late, events=delays.events._replace(at=at))
+    assert stood.awaited[[least, other]].tolist() == [least, least]
+    assert stood.own[[least, other]].tolist() == [9e6, 1e6]
+
+
 def test_nothing_new_is_born_in_a_healthy_job_but_noise():
     view, delays = delays_of("nothing")
     assert np.median(born(delays, 0).max(axis=0)) < 0.1 * view.period / 1e6

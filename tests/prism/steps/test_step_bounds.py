@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from collectors.columns.record import TCP
+from prism.steps.record_sequences import sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
 from tests.prism.steps.made import MS, buckets, sequences
 
@@ -30,3 +34,15 @@ def test_equal_buckets_are_no_steps():
     wire, ends = buckets(signal=False)
     found = sequences(wire)
     assert all(len(own) == len(ends) for own in rank_steps(found, steps_of(found), 4))
+
+
+def test_what_a_library_sends_every_second_is_no_end_of_a_step():
+    """Ranks also tell rank 0 that they live, every 138 ms, wherever the step of 100 ms is."""
+    wire, ends = buckets(steps=12, signal=False)
+    for k in range(8):
+        for rank in range(1, 4):
+            wire.send(rank, 0, 3 + 138 * k, 120, port=2000)
+    flows = wire.flows()
+    found = sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows)))
+    steps = rank_steps(found, steps_of(found), 4)
+    assert all(len(own) == len(ends) and np.abs(own[:-1, 1] - ends[:-1]).max() <= 5 * MS for own in steps)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from prism.steps._step_program import period_of
@@ -55,3 +57,15 @@ def test_of_equal_idle_times_that_after_the_longer_half_ends_a_step():
     }
     every = [phase for phase in range(32) if phase not in idle]
     assert int(end_of(made(idle | {0: 0.1}, every, every))[0] * 32) == 0
+
+
+def test_of_two_idle_times_the_longer_one_ends_a_step_though_it_precedes_little_of_the_traffic():
+    """Gradients in two buckets, the first small: the forward pass moves nothing, so no half of the traffic is that pass."""
+    idle = {6: 4.0, 31: 5.5}
+    every = [phase for phase in range(32) if phase not in idle]
+    for turn in range(0, 32, 5):
+        turned = {(phase + turn) % 32: spent for phase, spent in idle.items()}
+        own = [(phase + turn) % 32 for phase in every]
+        mean = made(turned, own, own)
+        alone = replace(mean, moved=mean.moved[:1], kind=mean.kind[:1], small=mean.small[:1])
+        assert int(end_of(alone)[0] * 32) == (31 + turn) % 32

@@ -1,9 +1,9 @@
 import numpy as np
 
-from prism.steps._step_program import period_of
+from prism.steps._step_program import Period, period_of
 from prism.steps._step_tracking import tracked
 from prism.steps.record_sequences import chosen
-from prism.steps.traffic_clock import clock_of
+from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
 
 
@@ -14,3 +14,14 @@ def test_every_step_has_a_place_and_they_are_even():
     places = tracked(clock, period)
     assert 11 <= len(places) <= 13
     assert np.abs(np.diff(places) - clock.parts / 12).max() < clock.parts / 12 * 0.1
+
+
+def test_traffic_that_does_not_repeat_hides_no_restart_inside_a_step():
+    """Only idle times show where steps end; after 6 steps the job restarts 40 % of a step later on the clock."""
+    rng, usual = np.random.default_rng(0), 128
+    idle = np.concatenate([usual * np.arange(1, 7), usual * 6.4 + usual * np.arange(1, 11)]).astype(np.int64)
+    spent = np.ones(idle[-1] + usual)
+    spent[idle] = 100
+    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), rng.standard_normal((8, len(spent))), bursts=True)
+    places = tracked(clock, Period(usual, 1.0, clock.pace(2.0)))
+    assert np.abs(idle[:, None] - places[None]).min(1).max() <= usual / 16

@@ -4,6 +4,7 @@ import numpy as np
 
 from prism.diagnosis.attribution.candidates import candidates
 from prism.graph.job_transfers import transfers_of
+from prism.graph.new_delays import against_steps
 from tests.prism.faults import RANKS, case
 from tests.prism.traffic import address, placed, seen, training
 
@@ -38,9 +39,10 @@ def test_a_host_of_several_ranks_is_a_candidate_too():
 
 def test_work_delays_what_begins_and_the_network_what_lasts():
     transfers, found = made()
+    delays = against_steps(case("nothing"), transfers)
     steps = np.ones(transfers.steps, bool)
     work = next(one for one in found if one.cause == "work")
     network = next(one for one in found if one.cause == "network" and one.ids == work.ids)
-    assert work.gone(transfers, steps).any(axis=1).tolist() == [True, False]
-    assert network.gone(transfers, steps).any(axis=1).tolist() == [True, True]
-    assert not work.gone(transfers, ~steps).any()
+    assert work.gone(delays, steps).any(axis=1).tolist() == [True, False]
+    assert network.gone(delays, steps).any(axis=1).tolist() == [True, True]
+    assert not work.gone(delays, ~steps).any()

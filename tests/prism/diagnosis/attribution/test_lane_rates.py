@@ -1,5 +1,7 @@
 """Test which parts match the lanes that lost rate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,17 @@ def test_paces_are_times_per_octet():
     t = comparison.delays.transfers
     mine = (t.lane == 0) & (t.step == 2)
     assert t.pace[0, 2] == pytest.approx(np.log(t.busy[mine].sum() / t.octets[mine].sum()))
+
+
+def test_lanes_with_few_octets_do_not_hide_the_slow_nic():
+    """Their time is that of waits: one appears slower than the lanes of the slow NIC."""
+    comparison, during = compared("slow NIC")
+    t = comparison.delays.transfers
+    far = int(np.flatnonzero(~(t.lanes == NIC).any(axis=1))[0])
+    few = t.lane == far
+    octets, busy = np.where(few, t.octets / 50, t.octets), np.where(few & during[t.step], 40 * t.busy / 50, t.busy)
+    busy = np.where(few & ~during[t.step], t.busy / 50, busy)
+    noisy = replace(comparison, delays=replace(comparison.delays, transfers=replace(t, octets=octets, busy=busy)))
+    assert np.nanargmax(lost_rate(noisy, during)) == far
+    fit = rate_fit(noisy, during)
+    assert noisy.which[int(np.argmax(fit))].ids == (address(NIC),)

@@ -39,6 +39,22 @@ def test_where_records_are_cut_differently_the_same_place_is_compared():
     assert late[:, 1:].ravel().tolist() == pytest.approx([1.0] * 4)
 
 
+def test_bursts_that_are_as_many_by_chance_are_compared_by_place():
+    """The third turn has as many bursts as the first, cut elsewhere; the second has more."""
+    turns = [[(0, 2, 20), (2, 10, 80)], [(0, 1, 10), (1, 5, 40), (5, 10, 50)], [(0, 9, 90), (9, 10, 10)]]
+    begin, share, time = laid([turns])
+    late, _ = usual(begin, 3, np.array([0, 1]), share, time, np.zeros((2, len(time[0]))), 0.1)
+    assert np.abs(late[:, 5:]).max() < 0.5
+
+
+def test_nobody_rests_where_a_transfer_is_usually_underway():
+    """The last burst begins where the only one of other turns had moved half of its octets."""
+    begin, share, time = laid([[[(8, 10, 10)], [(8, 10, 10)], [(8, 9, 5), (12, 13, 5)]]])
+    idle_for = np.array([[8.0, 8.0, 8.0, 3.0]] * 2)
+    _, rested = usual(begin, 3, np.array([0, 1]), share, time, idle_for, 0.1)
+    assert rested[:, 2:].tolist() == [[8.0, 0.0]] * 2
+
+
 def test_a_barrier_that_only_one_turn_has_is_compared_with_nothing():
     """It begins long after the last transfer of the other turn, but moves nothing that this moved."""
     begin, share, time = laid([[[(0, 10, 100), (10, 20, 100)], [(0, 10, 100), (10, 20, 100), (90, 91, 1)]]])
@@ -113,6 +129,15 @@ def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     assert underway[:, 0].tolist() == [2, -1]
     note(2, 0, underway, at, False)
     assert underway[:, 0].tolist() == [-1, -1]
+
+
+def test_a_transfer_of_one_packet_is_never_underway():
+    """Its end comes before its begin, so that nothing would take it away."""
+    underway, at = np.full((2, 1), -1), np.array([[3.0, 4.0], [3.0, 9.0]])
+    note(0, 0, underway, at, False)
+    for k in range(2):
+        note(k, 0, underway, at, True)
+    assert underway[:, 0].tolist() == [1, -1]
 
 
 def test_a_gain_is_never_gone():
