@@ -34,10 +34,10 @@ def apart(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> floa
     A stage computes between an activation and its gradient, even if both directions are active. In an exchange the k-th
     messages begin together. Steps of a pair begin after its longest pauses, wherever those of the job do.
     """
-    starts = [_joined(own, "start") for own in (forth, back)]
-    start = np.sort(np.concatenate(starts))
+    a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
+    start = np.sort(np.concatenate([a, b]))
     longest = np.argsort(np.diff(start))[-max(round(steps.count), 1) :]
-    a, b = _paired(*map(np.sort, starts), start[1 + np.sort(longest)])
+    a, b = _paired(a, b, start[1 + np.sort(longest)])
     return float(np.median(np.abs(b - a))) / steps.period if len(a) else 0.0
 
 
