@@ -64,7 +64,7 @@ class Comparison:
         if not during.any():
             return np.zeros(len(self.which))
         out: Floats = np.median(self.share[:, during], axis=1)
-        if during.sum() > 2:  # of two steps the median is the mean
+        if during.sum() > 2 and not self.always:  # of two steps the median is the mean
             out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
         return out
 

@@ -23,8 +23,9 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
     afterwards (at the end of a capture the silence need not be visible). If the first rank has closed all of its connections,
     the others may continue for as long before.
 
-    A teardown interrupts a step if work was due (see `_interrupted`), or if the job starts again on the same endpoints. Else a
-    step may have been detected as part of one: the finding is information if the first rank did not close alone.
+    A teardown interrupts a step if work was due (see `_interrupted`), if the others waited for the rank that left (see
+    `_survived`), or if the job starts again on the same endpoints. Else a step may have been detected as part of one: the
+    finding is information if the first rank did not close alone.
     """
     flows, period = view.flows, view.period
     closing, calm = closings(flows), usual_steps(view)
@@ -45,7 +46,7 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         since = np.array([each[step - 1, 1] for each in own])
         stop, back = Stop(until, until, False, True, step, since, since), _came_back(view, last)
         moved = progress(view, stop, near(calm, step))[0]
-        if back or _interrupted(view, left, stop, near(calm, step), moved):
+        if back or _survived(left, period) or _interrupted(view, left, stop, near(calm, step), moved):
             out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=back or _alone(left)))
     return out
 
@@ -100,6 +101,13 @@ def _alone(left: Left) -> bool:
     """Whether one rank left first and all others only followed: `AHEAD_OF_OTHERS` times their mean distance later."""
     others = sorted(left.others.values())
     return not others or others[0] - left.at > c.AHEAD_OF_OTHERS * (others[-1] - others[0]) / max(len(others) - 1, 1)
+
+
+def _survived(left: Left, period: float) -> bool:
+    """Whether one rank left for good, and all others waited for a step or longer before they closed together: none of them had
+    come to its end.
+    """
+    return left.gone and _alone(left) and min(left.others.values(), default=left.at) - left.at >= period
 
 
 def _came_back(view: View, after: int) -> bool:

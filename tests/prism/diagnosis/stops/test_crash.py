@@ -41,6 +41,14 @@ def test_a_restart_between_steps_is_no_crash():
     assert crash(seen(wire.flows(), placed(8))) == []
 
 
+@pytest.mark.parametrize(("steps", "who"), [(2.0, [(address(2),)]), (0.4, [])])
+def test_who_left_between_steps_while_all_others_waited_for_a_step_or_longer_crashed(steps, who):
+    """NCCL tells the others nothing: they wait until a launcher ends them."""
+    period = seen(training(dp=8, wire=Wire(tcp=True)).flows(), placed(8)).period / MS
+    wire = closed(training(dp=8, wire=Wire(tcp=True)), range(8), first=2, lead_ms=steps * period)
+    assert named(crash(seen(wire.flows(), placed(8)))) == who
+
+
 def test_a_connection_closed_while_training_goes_on_is_no_crash():
     wire = training(dp=8, wire=Wire(tcp=True))
     middle = sorted(row["start_ns"] for row in wire.rows)[len(wire.rows) // 2]
