@@ -1,9 +1,9 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 2: last to 504 jobs. `in_levels`, `hidden_context` and `unseen_experts` keep values of earlier fits to more origins:
-one simulator draws hidden context and experts more often than others do. `benchmarks/sensitivity.py` shows how far each number
-can move before results change.
+penalty of 2: last to 504 jobs; `unreduced` and `unforeseen` to 376 jobs and parts of recordings. `in_levels`, `hidden_context`
+and `unseen_experts` keep values of earlier fits to more origins: one simulator draws hidden context and experts more often than
+others do. `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 
 DIMENSIONS: tuple[Kind, ...] = ("dp", "tp", "cp", "ep")  # dimensions whose groups may issue several collectives
 
-# Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression, fitted by
-# `python -m benchmarks.kinds` to 1,376 families of known kind, of 16 origins; each origin counts as the root of its number,
-# all kinds alike. Where true groups lie inside one another, recorded message sizes told the kind.
+# Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression as in
+# `python -m benchmarks.kinds`, fitted to 1,332 families of known kind, of 9 origins, in recordings and in parts of 5 to 12
+# steps; each origin counts as the root of its number, all kinds alike. Where true groups lie inside one another, recorded
+# message sizes told the kind. Where in a step something moves is no evidence: bounds of steps may lie anywhere.
 SCORED: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "tied")
 KIND_SCORES: dict[str, tuple[float, ...]] = {
     "one cycle": (-0.27, -0.96, -1.49, 0.89, 1.23, 0.59),
@@ -94,7 +95,7 @@ WEIGHTS = {
     "misplaced": -7.02,  # share of octets between members at different places of the host's division
     "product": -18.03,  # |ln(product of the dimensions / members)|; e^-6: one in 400
     "not_nested": -9.11,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "unreduced": -3.85,  # context parallel or experts, but nothing reduces gradients
+    "unreduced": -3.85,  # context or experts between hosts, but nothing reduces their gradients over the replicas
     # Features of unusual layouts.
     "uses_tp": -1.6,
     "uses_tied": -0.8,
