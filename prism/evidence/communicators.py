@@ -22,7 +22,7 @@ from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
 from prism.evidence.streams import Stream
-from prism.evidence.turn_taking import lead, overlap
+from prism.evidence.turn_taking import apart, overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         both = both or [pair for pair in pairs if pair in communicator.edges and pair[::-1] in communicator.edges]
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
-        ahead = median([abs(lead(by[p], by[p[::-1]], steps)) for p in sample])
+        ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
     shape = shape_of(communicator.edges, pairs, communicator.members, communicator.way, hosts)
     hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None

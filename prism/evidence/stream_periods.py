@@ -20,9 +20,8 @@ class Rhythm(NamedTuple):
     """Rhythm of one stream.
 
     `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
-    the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `early` and `late`: share of
-    its octets in the first and in the last third of the step; `idle`: share of the step of its longest pause; `octets`: those
-    of a usual step in which it moves.
+    the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `octets`: those of a usual
+    step in which it moves.
     """
 
     messages: float
@@ -30,9 +29,6 @@ class Rhythm(NamedTuple):
     runs: float
     spread: float
     varies: float
-    early: float
-    late: float
-    idle: float
     octets: float
 
 
@@ -62,10 +58,8 @@ def _rhythms(size: Ints, start: Floats, end: Floats, octets: Floats, steps: Step
     varies = np.sqrt((np.where(moved, octets_of_steps - mean[:, None], 0.0) ** 2).sum(1) / moved.sum(1)) / mean
     in_bin = _table(of, (place % 1 * c.BINS_OF_SPREAD).astype(np.int64), n, c.BINS_OF_SPREAD, octets)
     spread = (in_bin > c.BUSY * in_bin.max(1, keepdims=True)).mean(1)
-    third, whole = c.BINS_OF_SPREAD // 3, in_bin.sum(1)
-    early, late = in_bin[:, :third].sum(1) / whole, in_bin[:, -third:].sum(1) / whole
     runs = _runs(of, start, end, c.NEW_RUN_GAP * steps.period) / max(steps.count, 1)
-    columns = (messages, sure, runs, spread, varies, early, late, _longest_pause(in_bin > 0), _usual(octets_of_steps))
+    columns = (messages, sure, runs, spread, varies, _usual(octets_of_steps))
     return [Rhythm(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
 
 
@@ -95,13 +89,3 @@ def _runs(of: Ints, start: Floats, end: Floats, gap: float) -> Ints:
     ended = np.maximum.accumulate(end.astype(np.int64) + offset) - offset  # a later stream's offset exceeds all ends before
     begins = (start[1:] - ended[:-1] > gap) & (of[1:] == of[:-1])
     return np.bincount(of[1:], begins, int(of[-1]) + 1).astype(np.int64) + 1
-
-
-def _longest_pause(busy: NDArray[np.bool_]) -> Floats:
-    """Longest run of bins of each row that are not busy, across the end of the step; as a share of all bins."""
-    rows, place = np.nonzero(busy)
-    last = np.append(rows[1:] != rows[:-1], True)
-    begins = np.searchsorted(rows, np.arange(len(busy)))
-    following = np.append(place[1:], 0)
-    following[last] = place[begins] + busy.shape[1]
-    return np.asarray((np.maximum.reduceat(following - place, begins) - 1) / busy.shape[1])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.evidence import constants as c
 from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
 from prism.loops.arrays.edges import Edge
@@ -35,23 +36,40 @@ def _overlapped(start: Floats, end: Floats, octets: Floats, begins: Floats, ends
     return float(octets[(at >= 0) & (last[at] >= start)].sum() / octets.sum())
 
 
+def apart(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
+    """Median time between the k-th messages of both directions, as a share of the step.
+
+    A stage computes between an activation and its gradient, even if both directions are active. In an exchange the k-th
+    messages begin together. Steps of a pair begin after its longest pauses, wherever those of the job do.
+    """
+    a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
+    start = np.sort(np.concatenate([a, b]))
+    longest = np.argsort(np.diff(start))[-max(round(steps.count), 1) :]
+    a, b = _paired(a, b, start[1 + np.sort(longest)])
+    return float(np.median(np.abs(b - a))) / steps.period if len(a) else 0.0
+
+
 def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float:
     """Median lead of the k-th message of one direction over the k-th of the other, as a share of the step.
 
-    Negative if `back` leads. A stage computes between an activation and its gradient, even if both directions are active. In an
-    exchange the k-th messages begin together. If records are missing, only steps with equal numbers of messages count.
+    Negative if `back` leads. If records are missing, only steps with equal numbers of messages count. A step of a pair begins
+    in its longest pause near the bound of the job's step: the last messages of a step may follow it.
     """
     a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
     if len(a) != len(b):
-        a, b = _paired(a, b, steps)
-    ahead = np.sort(b - a)
-    return float(ahead[(len(a) - 1) // 2] + ahead[len(a) // 2]) / 2 / steps.period if len(a) else 0.0
+        start = np.sort(np.concatenate([a, b]))
+        place = steps.places(start)
+        bound = np.round((place[1:] + place[:-1]) / 2)
+        near = np.flatnonzero(np.maximum(place[:-1] - bound, bound - place[1:]) < c.AROUND)
+        near = near[np.lexsort((np.diff(place)[near], bound[near]))]
+        a, b = _paired(a, b, start[1 + near[np.append(np.diff(bound[near]) > 0, True)[: len(near)]]])
+    return float(np.median(b - a)) / steps.period if len(a) else 0.0
 
 
-def _paired(a: Floats, b: Floats, steps: Steps) -> tuple[Floats, Floats]:
-    """Select the times in steps in which both have the same number of messages."""
-    number = [np.floor(steps.places(own)).astype(np.int64) for own in (a, b)]
-    counts = [np.bincount(own, minlength=len(steps.bounds)) for own in number]
+def _paired(a: Floats, b: Floats, begins: Floats) -> tuple[Floats, Floats]:
+    """Select the times in parts with the same number of both; `begins`: of the parts but the first."""
+    number = [np.searchsorted(begins, own, "right") for own in (a, b)]
+    counts = [np.bincount(own, minlength=len(begins) + 1) for own in number]
     alike = counts[0] == counts[1]
     return a[alike[number[0]]], b[alike[number[1]]]
 

@@ -13,7 +13,7 @@ def example(origin, kind, **traits):
 
 
 def test_the_table_tells_kinds_apart_by_what_differs():
-    known = [example(o, kind, runs=runs) for o in "ab" for kind, runs in (("dp", 0.0), ("tp", 3.0)) for _ in range(4)]
+    known = [example(o, kind, messages=many) for o in "ab" for kind, many in (("dp", 0.0), ("tp", 3.0)) for _ in range(4)]
     right, log = row(known, fitted(known, 0.1))
     assert right == 1
     assert log > -0.2

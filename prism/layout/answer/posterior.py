@@ -14,7 +14,7 @@ from prism.layout.search.hypotheses import hypotheses
 from prism.layout.search.problem import Problem
 
 STRUCTURE = (
-    "uneven", "product", "misplaced", "not_nested", "context_alone", "unjoined",
+    "uneven", "product", "misplaced", "not_nested", "unreduced", "unjoined",
 )  # fmt: skip
 
 

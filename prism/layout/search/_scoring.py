@@ -102,7 +102,7 @@ class Scored:
         }
         self.features |= self.division.known(lambda: dict(self._paces()), "paces")
         sub = self._nested(dp)
-        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp) if value}
+        self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
@@ -229,9 +229,12 @@ class Scored:
             add["not_nested"] += not self._exchanges(sub["ep"])
             if "edp" in self.kinds:  # ranks that hold the same experts exchange no tokens
                 add["uneven"] += self.division.shared(experts, replicas)
+            else:
+                same = self.division.replicas(self.plane, experts)
+                add["unreduced"] += any(len({self.placing.hosts[m] for m in own}) > 1 for _, own in same)
             if "cp" in self.kinds:  # frameworks divide contexts among experts, or experts among contexts
                 add["not_nested"] += not self.division.nested(experts, contexts)
-        add["context_alone"] += "cp" in self.kinds and "dp" not in self.kinds
+        add["unreduced"] += "dp" not in self.kinds and ("cp" in self.kinds or ("ep" in self.kinds and "edp" not in self.kinds))
         return sub
 
     def _exchanges(self, experts: int) -> bool:

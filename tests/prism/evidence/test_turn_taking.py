@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prism.evidence.turn_taking import lead, overlap
@@ -36,3 +37,19 @@ def test_a_pipeline_leads_wherever_steps_are_cut():
     there, back = both_ways(streams, (0, 1))
     moved = replace(steps, bounds=steps.bounds + steps.period / 2)
     assert lead(there, back, moved) == pytest.approx(lead(there, back, steps))
+
+
+def test_a_bound_between_the_last_messages_of_a_step_does_not_pair_them_with_the_next():
+    """A recording that ends within a step, and bounds that come before the last gradient of each step."""
+    wire = Wire(["a", "b"])
+    for step in range(8):
+        for k in range(3 + (step < 7)):
+            wire.send(0, 1, step * 400 + 70 * k, 1_000_000)
+            if step < 7:
+                wire.send(1, 0, step * 400 + 70 * k + 60, 1_000_000)
+    streams, steps, _, _ = evidence(wire)
+    there, back = both_ways(streams, (0, 1))
+    assert len(there[0].rows) > len(back[0].rows)
+    last = float(np.sort(back[0].start)[3])
+    moved = replace(steps, bounds=last - 1e6 + np.arange(-1, 8) * steps.period)
+    assert lead(there, back, moved) == pytest.approx(60 / 400, rel=0.05)
