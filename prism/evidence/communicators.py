@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median, weighted_medians
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
@@ -142,11 +142,10 @@ def communicators(
 
 def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
     edges: dict[Pair, float] = defaultdict(float)
-    for s, _ in moving:
-        edges[s.pair] += s.volume
     streams, rhythms = zip(*moving, strict=True)
-    weights = [s.volume for s in streams]
-    rhythm = Rhythm(*(weighted_median(column, weights) for column in zip(*rhythms, strict=True)))
+    for s in streams:
+        edges[s.pair] += s.volume
+    rhythm = Rhythm(*weighted_medians(np.array(rhythms), [s.volume for s in streams])) if len(rhythms) > 1 else rhythms[0]
     return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm)
 
 
@@ -154,14 +153,9 @@ def _merged(found: list[Communicator]) -> list[Communicator]:
     """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
-    usual = _usual_runs(found)
-
-    def alike(one: Communicator, other: Communicator) -> bool:
-        return _are_alike(one, other, *(usual.get(_counted(each), each.rhythm.runs) for each in (one, other)))
-
     for one in found:
         near = Counter(i for pair in one.pairs for i in at[pair])
-        same = next((i for i in sorted(near) if near[i] == len(one.pairs) and alike(one, out[i])), None)
+        same = next((i for i in sorted(near) if near[i] == len(one.pairs) and _are_alike(one, out[i])), None)
         if same is not None:
             out[same] = _of([*out[same].moving, *one.moving])
         else:
@@ -171,26 +165,12 @@ def _merged(found: list[Communicator]) -> list[Communicator]:
     return out
 
 
-def _counted(one: Communicator) -> tuple[int, int] | None:
-    """Size class and number of the messages per step; None if the number varies."""
-    known = one.equal and one.rhythm.sure >= 1
-    return (round(float(np.log(one.size)) / c.ONE_CLASS_SIZE), round(one.rhythm.messages)) if known else None
-
-
-def _usual_runs(found: list[Communicator]) -> dict[tuple[int, int] | None, float]:
-    """Median runs per step of communicators with equal message size and count, so that all of them merge or none."""
-    by: dict[tuple[int, int] | None, list[float]] = defaultdict(list)
-    for one in found:
-        by[_counted(one)].append(one.rhythm.runs)
-    by.pop(None, None)
-    return {key: float(np.median(runs)) for key, runs in by.items()}
-
-
-def _are_alike(one: Communicator, other: Communicator, *runs: float) -> bool:
-    """Check whether communicators, one of which has all pairs of the other, are one ring or have similar `runs` per step."""
+def _are_alike(one: Communicator, other: Communicator) -> bool:
+    """Check whether communicators, one of which has all pairs of the other, are one ring or have similar runs per step."""
     if len(one.pairs) != len(other.pairs):
         return False
     ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
+    runs = one.rhythm.runs, other.rhythm.runs
     return ring or max(runs) <= 3 * min(runs) + 2 or one.octets < c.HARDLY_ANY * other.octets
 
 

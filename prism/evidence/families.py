@@ -76,7 +76,7 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
         by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [part for family in out for part in _apart(family)]
-    out = [part for family in out for part in _disjoint(family, steps, hosts)]
+    out = [_joined_parts(family, steps, hosts) for family in out]
     return sorted(_rounds_joined(out, steps, hosts), key=lambda family: -family.octets)
 
 
@@ -103,25 +103,6 @@ def _apart(family: Family) -> list[Family]:
     for one in family:
         by[round(float(np.log(one.size)) / ONE_SIZE)].append(one)
     return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
-
-
-def _disjoint(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Split a family whose groups share members: those are rounds of larger groups, or groups of several dimensions.
-
-    Such groups differ in form, or in number or size of messages.
-    """
-    whole = _joined_parts(family, steps, hosts)
-    if family[0].way == "one" or not _shares_members(whole):
-        return [whole]
-    messages, sizes = _classes([one.rhythm.messages for one in family]), _classes([one.size for one in family])
-    for keys in ([one.shape for one in family], messages, sizes):
-        by: dict[object, list[Communicator]] = defaultdict(list)
-        for one, key in zip(family, keys, strict=True):
-            by[key].append(one)
-        parts = [_joined_parts(Family(own), steps, hosts) for own in by.values()]
-        if len(parts) > 1 and not any(map(_shares_members, parts)):
-            return parts
-    return [whole]
 
 
 def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
@@ -182,15 +163,6 @@ def _gap(stream: Stream, others: Sequence[Stream]) -> float:
 
 def _shares_members(family: Family) -> bool:
     return max(Counter(member for one in family for member in one.members).values()) > 1
-
-
-def _classes(values: Sequence[float]) -> list[int]:
-    """Number the class of each value; about equal values share a class."""
-    logarithms = np.log(values)
-    order = np.argsort(logarithms)
-    number = np.empty(len(values), np.int64)
-    number[order] = np.concatenate([[0], np.cumsum(np.diff(logarithms[order]) > c.EQUAL_VOLUME)])
-    return number.tolist()
 
 
 def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:

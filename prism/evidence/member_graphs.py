@@ -49,9 +49,13 @@ def unjoined(parts: Ints, pairs: Ints, hosts: Ints) -> float:
 
 def weighted_median(values: Sequence[float], weights: Sequence[float]) -> float:
     """Return the value at which half of the weight is reached."""
-    if len(values) == 1:
-        return float(values[0])
-    known = np.asarray(values)
-    order = known.argsort()
-    reached = np.asarray(weights)[order].cumsum()
-    return float(known[order[reached.searchsorted(reached[-1] / 2)]])
+    return float(values[0]) if len(values) == 1 else weighted_medians(np.array(values)[:, None], weights)[0]
+
+
+def weighted_medians(columns: NDArray[np.float64], weights: Sequence[float]) -> list[float]:
+    """Return the value of each column, float64[n, columns], at which half of the weight of its rows is reached."""
+    order = columns.argsort(axis=0)
+    reached = np.asarray(weights)[order].cumsum(axis=0)
+    at = (reached < reached[-1] / 2).sum(axis=0)
+    every = np.arange(columns.shape[1])
+    return list(columns[order[at, every], every].tolist())

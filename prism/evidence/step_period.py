@@ -5,13 +5,12 @@ No labels are known yet, also not which operations reduce gradients. So a bound 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.evidence.streams import Stream
+from prism.evidence.streams import Streams
 from prism.loops.arrays.group_sums import by_group
 from prism.steps import step_bounds as bounds
 from prism.steps.constants import ONE_SIZE, ONE_VOLUME
@@ -40,7 +39,7 @@ class Steps:
         return np.interp(times, self.bounds, np.arange(len(self.bounds)))
 
 
-def steps_of(streams: Sequence[Stream]) -> Steps | None:
+def steps_of(streams: Streams) -> Steps | None:
     """Find the steps of streams of one job; None if nothing repeats."""
     sequences = sequences_of(streams)
     found = bounds.steps_of(sequences)
@@ -60,7 +59,7 @@ def _begun(bounds: Floats, sequences: Sequences) -> Floats:
     return np.where((after < len(start)) & (begun < np.append(bounds[1:], np.inf)), begun, bounds).astype(np.float64)
 
 
-def sequences_of(streams: Sequence[Stream]) -> Sequences:
+def sequences_of(streams: Streams) -> Sequences:
     """Convert streams to sequences of a job; times in ns. Messages of one class between two endpoints are one sequence."""
     bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > sum(len(s.rows) for s in streams)
     varied = [s.octets for s in streams if not (bursts or s.equal)]  # sizes of experts' messages: one class
@@ -68,16 +67,15 @@ def sequences_of(streams: Sequence[Stream]) -> Sequences:
     kinds = classes(sizes, ONE_VOLUME if bursts else ONE_SIZE)[: len(streams)]
     keys = [(*s.pair, kind, i * bursts) for i, (s, kind) in enumerate(zip(streams, kinds.tolist(), strict=True))]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    of = np.repeat([number[key] for key in keys], [len(s.rows) for s in streams])
-    columns = [np.concatenate([getattr(s, name) for s in streams]) for name in ("rows", "start", "end", "octets")]
+    of = np.repeat([number[key] for key in keys], np.diff(streams.begins))
+    rows, start, end, octets = streams.records
     if len(number) < len(keys):
-        order = by_group(of, len(number), columns[1].astype(np.int64))[0]
-        of, columns = of[order], [column[order] for column in columns]
-    rows, start, end, octets = columns
+        order = by_group(of, len(number), start.astype(np.int64))[0]
+        of, rows, start, end, octets = of[order], rows[order], start[order], end[order], octets[order]
     begins = np.searchsorted(of, np.arange(len(number) + 1))
     src, dst, kind = np.array(list(number), np.int64).T[:3]
     none = np.zeros(len(number), np.bool_)
     weight = octets if bursts else np.ones(len(octets))
     origin = min(int(start.min(initial=0)), 0)  # a message may begin before the window and end in it
-    start, end = start.astype(np.int64) - origin, end.astype(np.int64) - origin
-    return Sequences(rows, of, begins, start, end, weight, octets, src, dst, kind, none, bursts, none, False, origin)
+    began, ended = start.astype(np.int64) - origin, end.astype(np.int64) - origin
+    return Sequences(rows, of, begins, began, ended, weight, octets, src, dst, kind, none, bursts, none, False, origin)

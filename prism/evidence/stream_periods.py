@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.step_period import Steps
-from prism.evidence.streams import Stream
+from prism.evidence.streams import Streams
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,16 +39,20 @@ class Rhythm(NamedTuple):
 Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 
 
-def rhythms_of(streams: Sequence[Stream], steps: Steps) -> Rhythms:
+def rhythms_of(streams: Streams, steps: Steps) -> Rhythms:
     """Compute the rhythm of each stream of a job whose steps are known; all at once, in parts that fit into memory."""
-    parts = [streams[i : i + c.STREAMS_AT_ONCE] for i in range(0, len(streams), c.STREAMS_AT_ONCE)]
-    return {id(s): own for part in parts for s, own in zip(part, _rhythms(part, steps), strict=True)}
+    out: dict[int, Rhythm] = {}
+    for i in range(0, len(streams), c.STREAMS_AT_ONCE):
+        begins = streams.begins[i : i + c.STREAMS_AT_ONCE + 1]
+        start, end, octets = (column[begins[0] : begins[-1]] for column in streams.records[1:])
+        found = _rhythms(np.diff(begins), start, end, octets, steps)
+        out |= {id(s): own for s, own in zip(streams[i : i + len(found)], found, strict=True)}
+    return out
 
 
-def _rhythms(streams: Sequence[Stream], steps: Steps) -> list[Rhythm]:
-    n, size = len(streams), np.array([len(s.rows) for s in streams])
-    start, end, octets = (np.concatenate([getattr(s, name) for s in streams]) for name in ("start", "end", "octets"))
-    of = np.repeat(np.arange(n), size)
+def _rhythms(size: Ints, start: Floats, end: Floats, octets: Floats, steps: Steps) -> list[Rhythm]:
+    """Rhythms of streams of so many records, which are on end in the columns."""
+    n, of = len(size), np.repeat(np.arange(len(size)), size)
     place = steps.places(start)
     step = np.floor(place).astype(np.int64)
     messages, sure = _messages(_table(of, step, n, len(steps.bounds)), size, max(round(steps.count), 1))

@@ -58,6 +58,21 @@ class Stream:
     size: float = 0.0  # size of the message with the median octet
 
 
+class Streams(tuple[Stream, ...]):
+    """Streams of a job."""
+
+    @cached_property
+    def records(self) -> tuple[Rows, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Rows, start, end and octets of the records of all streams, stream by stream."""
+        rows, *times, octets = (np.concatenate([getattr(s, name) for s in self]) for name in ("rows", "start", "end", "octets"))
+        return rows, times[0], times[1], octets
+
+    @cached_property
+    def begins(self) -> Ints:
+        """First record of each stream, and the end of the last; int64[streams + 1]."""
+        return np.cumsum([0, *(len(s.rows) for s in self)])
+
+
 @dataclass(frozen=True, eq=False)
 class _Table:
     """Payload records between members, in order of pair, then of time."""
@@ -71,7 +86,7 @@ class _Table:
     rows: Rows
 
 
-def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[Stream]:
+def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> Streams:
     """Find all streams with payload between members; times count from `origin`, ns."""
     table = _table(flows, members, origin)
     out: list[Stream] = []
@@ -89,7 +104,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> list[S
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
-    return _separated(out)
+    return Streams(_separated(out))
 
 
 def _separated(streams: list[Stream]) -> list[Stream]:

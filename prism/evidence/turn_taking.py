@@ -16,14 +16,22 @@ Floats = NDArray[np.float64]
 
 def overlap(forth: Sequence[Stream | Edge], back: Sequence[Stream | Edge]) -> float:
     """Share of the octets of either direction of a pair that move while the other direction moves; the smaller share, 0 … 1."""
-    one, other = (tuple(_joined(own, name) for name in ("start", "end", "octets")) for own in (forth, back))
+    one, other = (_in_time(own) for own in (forth, back))
     return min(_overlapped(*one, *other[:2]), _overlapped(*other, *one[:2]))
 
 
+def _in_time(own: Sequence[Stream | Edge]) -> tuple[Floats, Floats, Floats]:
+    """Start, end and octets of the records of streams, in order of start."""
+    start, end, octets = (_joined(own, name) for name in ("start", "end", "octets"))
+    if len(own) == 1:
+        return start, end, octets
+    order = start.argsort()
+    return start[order], end[order], octets[order]
+
+
 def _overlapped(start: Floats, end: Floats, octets: Floats, begins: Floats, ends: Floats) -> float:
-    order = begins.argsort()
-    last = np.maximum.accumulate(ends[order])  # end of all that begin before
-    at = begins[order].searchsorted(end, "right") - 1
+    last = np.maximum.accumulate(ends)  # end of all that begin before
+    at = begins.searchsorted(end, "right") - 1
     return float(octets[(at >= 0) & (last[at] >= start)].sum() / octets.sum())
 
 

@@ -62,8 +62,9 @@ class Transfers:
 
     def by_step(self, values: Floats) -> Floats:
         """Sum of some values of the transfers by lane and step; float64[lanes, steps]."""
-        cell = self.lane.astype(np.int64) * self.steps + self.step
-        return np.asarray(np.bincount(cell, values, len(self.lanes) * self.steps), np.float64).reshape(-1, self.steps)
+        out, known = np.zeros(len(self.lanes) * self.steps), np.flatnonzero(np.diff(self.begin))
+        out[known] = np.add.reduceat(values, self.begin[known]) if len(known) else 0.0
+        return out.reshape(-1, self.steps)
 
     def at(self, begins: Floats) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""
@@ -81,35 +82,34 @@ def transfers_of(view: Steps) -> Transfers:
     rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(~flows.control() & (flows.octets > 0))
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
-    known = (src >= 0) & (dst >= 0)
-    rows, src, dst = rows[known], src[known], dst[known]
+    if not (known := (src >= 0) & (dst >= 0)).all():
+        rows, src, dst = rows[known], src[known], dst[known]
     tcp = flows.protocol[rows] == TCP  # octets of one connection come in order, those of several of a pair do not
     connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
     pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, connection, 1 << 32)
     pairs >>= 32
-    whole = np.bincount(lane, flows.octets[rows])
-    large = whole >= c.TRIFLE * whole.max(initial=0.0)
-    most = np.zeros(len(pairs))
-    np.maximum.at(most, lane, flows.octets[rows])
-    known = large[lane] & (flows.octets[rows] >= c.TRIFLE * most[lane])
-    rows, src, dst, lane, pairs = rows[known], src[known], dst[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
-    order, _ = by_group(lane.astype(np.int32), len(pairs), flows.start_ns[rows])
-    rows, src, dst, lane = rows[order], src[order], dst[order], lane[order].astype(np.int32)
-    step = _steps(lane, flows.octets[rows].astype(np.float64), view.step_at(rows), len(pairs), steps)
-    known = step < steps
-    rows, src, dst, lane, step = rows[known], src[known], dst[known], lane[known], step[known]
-    cell = lane.astype(np.int64) * steps + step
-    order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
-    rows, cell, src, dst, lane, step = rows[order], cell[order], src[order], dst[order], lane[order], step[order]
+    order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
+    rows, lane = rows[order], lane[order]
     octets = flows.octets[rows].astype(np.float64)
+    whole, most = (at.reduceat(octets, begin[:-1]) if len(rows) else np.zeros(0) for at in (np.add, np.maximum))
+    large = whole >= c.TRIFLE * whole.max(initial=0.0)
+    if not (known := large[lane] & (octets >= (c.TRIFLE * most)[lane])).all():
+        rows, octets, lane, pairs = rows[known], octets[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
+    step = _steps(lane, octets, view.step_at(rows), len(pairs), steps)
+    if not (known := step < steps).all():
+        rows, octets, lane, step = rows[known], octets[known], lane[known], step[known]
+    cell = lane * steps + step
+    order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
+    rows, octets, cell = rows[order], octets[order], cell[order]
+    at_lane, at_step = (part.astype(np.int32) for part in np.divmod(cell, steps))
     gone = np.cumsum(octets)
     first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
     whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
-    began, lanes = view.begins[step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
-    queued = queue_delays(view, rows, view.codes[lanes], lane)
+    began, lanes = view.begins[at_step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
+    queued = queue_delays(view, rows, view.codes[lanes], at_lane)
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
-        rows, src, dst, lane, step, (gone - octets - first) / whole, (gone - first) / whole,
+        rows, lanes[at_lane, 0], lanes[at_lane, 1], at_lane, at_step, (gone - octets - first) / whole, (gone - first) / whole,
         (flows.start_ns[rows] - began).astype(np.float64), flows.end_ns[rows] - began + queued, octets,
         view.busy[rows] + queued, lanes, kinds, begin, steps,
     )  # fmt: skip
@@ -142,12 +142,12 @@ def queue_delays(view: Steps, rows: NDArray[np.intp], lanes: Ints, lane: Codes) 
     return out
 
 
-def _steps(lane: Codes, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
+def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
     """Step of each record: by octets if its lane moves equal octets in every step, else by time.
 
     In a lane with equal steps few records lie on both sides of a whole number of steps.
     """
-    moved = np.bincount(lane.astype(np.int64) * (steps + 1) + step, octets, lanes * (steps + 1)).reshape(lanes, steps + 1)
+    moved = np.bincount(lane * (steps + 1) + step, octets, lanes * (steps + 1)).reshape(lanes, steps + 1)
     each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     begins = np.searchsorted(lane, np.arange(lanes))

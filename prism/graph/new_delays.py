@@ -263,7 +263,9 @@ def _alike(view: Steps, t: Transfers) -> Codes:
 
 def _numbered(keys: Ints) -> Codes:
     """Number each row; equal rows get equal numbers."""
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    order, number = np.lexsort(keys.T[::-1]), np.zeros(len(keys), np.int32)
+    number[order[1:]] = np.cumsum((keys[order[1:]] != keys[order[:-1]]).any(axis=1))
+    return number
 
 
 def _groups(alike: Codes) -> tuple[Ints, Ints]:

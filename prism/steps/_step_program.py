@@ -89,8 +89,9 @@ def _lags(spectra: Floats, scale: int, clock: Clock) -> Floats:
     if varied.min() <= 0:
         return np.zeros((4, 0))
     weight = float(np.clip(varied[0] / varied.sum(), c.LEAST_WEIGHT, c.MOST_WEIGHT))
-    lags = np.arange(parts // every // 2) * every
-    sequences, rests = fft.irfft(smooth)[:, : len(lags)] / (1 - lags / parts) / varied[:, None] / every
+    first = max(int(low) // every - 1, 0)
+    lags = np.arange(first, min(int(high) // every + 2, parts // every // 2)) * every
+    sequences, rests = fft.irfft(smooth)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None] / every
     common = weight * sequences + (1 - weight) * rests
     at = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     at = at[(lags[at] >= low) & (lags[at] < high)]

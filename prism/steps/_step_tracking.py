@@ -42,9 +42,10 @@ def sharpened(places: Ints, pace: Floats) -> Ints:
     half, near = int(bins / 2), int(np.ceil(c.NEAR * bins))
     for _ in range(2):
         around = np.clip(places[:, None] + np.arange(-half - near, half + near + 1), 0, len(pace) - 1)
-        window = np.lib.stride_tricks.sliding_window_view(pace[around], 2 * half + 1, axis=1)
-        pattern = window[:, near].mean(0)
-        places = places + (window @ (pattern - pattern.mean())).argmax(1) - near
+        window = pace[around]
+        moved = [window[:, k : k + 2 * half + 1] for k in range(2 * near + 1)]
+        pattern = moved[near].mean(0)
+        places = places + np.stack([own @ (pattern - pattern.mean()) for own in moved]).argmax(0) - near
     return np.unique(places[(places > near) & (places < len(pace) - near)])  # at an edge half a step is seen
 
 
@@ -128,4 +129,4 @@ def _best_path(similarity: Floats, bins: float) -> Ints:
     low, high = max(int((1 - c.STRETCH) * bins), 1), int((1 + c.STRETCH) * bins) + 1
     apart = np.arange(low, high + 1)
     cost = ((apart / bins - 1) / (c.STRETCH / 4)) ** 2
-    return best_sequence(similarity, apart, cost, 1.0)
+    return best_sequence(similarity, low, cost, 1.0)

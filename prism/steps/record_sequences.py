@@ -128,15 +128,20 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
 
 
 def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload."""
+    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload, and of two
+    ranks without any by RDMA, whose credits go the other way than the payload.
+    """
     payload = ~flows.control()[rows]
-    small = ~payload & (flows.octets[rows] > 0) & (flows.protocol[rows] == TCP)
+    small = ~payload & (flows.octets[rows] > 0)
     if not small.any():
         return payload
-    ends = [(side[rows].astype(np.int64) << 16) | port[rows] for side, port in
+    tcp = flows.protocol[rows] == TCP
+    ends = [(side[rows].astype(np.int64) << 16) | np.where(tcp, port[rows], 0) for side, port in
             ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
     line = numbered(np.minimum(*ends), np.maximum(*ends))[0]
-    return np.asarray(payload | (small & (np.bincount(line, payload) < c.SERVED)[line]))
+    alone = small & (np.bincount(line, payload) < c.SERVED)[line]
+    alike = np.isin(flows.octets[rows], np.unique(flows.octets[rows[alone & ~tcp]]))  # those of the same reduction elsewhere
+    return np.asarray(payload | alone | (small & ~tcp & alike))
 
 
 def classes(sizes: Floats, max_distance: float) -> Ints:

@@ -51,7 +51,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
-        steady = _periodic_signals(sequences, times) & _final_signals(sequences, idle, cut=mean.begins < 0)
+        steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=mean.begins < 0)
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
     short = len(times) > c.LEAST_PLACES and at[-1] - at[-2] < (1 - c.WHOLE) * usual
@@ -126,10 +126,9 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
     return bounds, whole
 
 
-def _periodic_signals(sequences: Sequences, times: Floats) -> Mask:
-    """Select signals that are equally frequent in most steps, the last of them at one place: scalar reductions.
-
-    Those of a monitor vary, and those that a library sends every second come at any place.
+def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask:
+    """Select signals that are equally frequent in most steps, the last of them at one distance from the last payload: scalar
+    reductions. Those of a monitor vary, and those that a library sends every second come at any place.
     """
     n = len(times) - 1
     found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
@@ -137,7 +136,7 @@ def _periodic_signals(sequences: Sequences, times: Floats) -> Mask:
     usual = np.median(moved, axis=1)
     last = np.full(moved.shape, -1.0)
     np.maximum.at(last, (sequences.of, found), sequences.start)
-    turn = np.exp(2j * np.pi * (last - times[:-1]) / np.diff(times))
+    turn = np.exp(2j * np.pi * (last - idle[1:, 0]) / np.median(np.diff(times)))
     together = np.abs(np.where(last >= 0, turn, 0).sum(1)) > c.AT_ONE_PLACE * (last >= 0).sum(1)
     return np.asarray(sequences.signals & together & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
@@ -151,7 +150,9 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     place = np.maximum(np.searchsorted(idle[:, 0], sequences.start, "right") - 1, 0)
     begin, end = idle[place].T
     inside = (sequences.start > begin) & (sequences.end < end)
-    many = 2 * np.bincount(sequences.of, inside, len(sequences)) > sequences.count
+    cells = sequences.of * len(idle) + place  # a reduction's first round may overlap the payload of another rank
+    ends, steps = (np.bincount(np.unique(own) // len(idle), minlength=len(sequences)) for own in (cells[inside], cells))
+    many = 2 * ends > steps
     early = sequences.start - begin < end - sequences.end
     near = 2 * np.bincount(sequences.of, inside & early, len(sequences)) > np.bincount(sequences.of, inside, len(sequences))
     first = sequences.start[sequences.begins[:-1]]
@@ -254,11 +255,9 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     latest = np.maximum.reduceat(np.where(steps.ending, sequences.end, -1), first)
     for side in (sequences.src, sequences.dst):
         np.maximum.at(last, (side[of], segment), latest)
+    whole = (last >= 0) & steps.complete
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
-    out = []
-    for own in last:
-        whole = np.flatnonzero((own >= 0) & steps.complete)
-        since = np.maximum(steps.times[whole], 0).astype(np.int64)
-        begins = np.where((whole > 0) & (own[whole - 1] >= 0), own[whole - 1], since)
-        out.append(np.stack([np.minimum(begins, own[whole]), own[whole]], axis=1) + sequences.origin)
-    return out
+    before = np.concatenate([np.full((ends, 1), -1), last[:, :-1]], axis=1)
+    begins = np.where(before >= 0, before, np.maximum(steps.times[:-1], 0).astype(np.int64))
+    both = np.stack([np.minimum(begins, last), last], axis=2) + sequences.origin
+    return [own[known] for own, known in zip(both, whole, strict=True)]

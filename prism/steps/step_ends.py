@@ -117,7 +117,8 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
 
 def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Mean:
     """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
-    fold, some = _Fold(clock, places), slice(None, None, len(sequences.of) // c.RECORDS | 1)
+    fold, some = _Fold(clock, places), sequences.in_time  # times nearly in order are found faster
+    some = some[some % (len(some) // c.RECORDS | 1) == 0]
     of = sequences.of[some]
     step, phase = fold.of_times(sequences.end[some])
     own = ~sequences.small[of] & (step > 0) & (step < len(places))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.loops.arrays.orders import in_order
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats, Ints, Sequences
 
@@ -87,7 +88,7 @@ def ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Ints, Floats, Flo
     """
     rows, of, share = records_of(sequences, picked)
     at = sequences.end[rows]
-    order = np.argsort(at, kind="stable")
+    order = in_order(at)
     weight = np.sqrt(sequences.count[picked])
     of, share = of[order], share[order]
     return at[order].astype(np.float64), of, share, share * (weight / weight.sum())[of]
@@ -114,7 +115,7 @@ def _bursts(sequences: Sequences, picked: Ints, own: Ints, parts: int) -> tuple[
     first = np.flatnonzero(np.diff(of, prepend=-1))
     lasts = (np.maximum.reduceat(end, first) - begin[first]).astype(np.float64)
     at = np.concatenate([begin, end])
-    order = np.argsort(at, kind="stable")
+    order = in_order(at)
     at, starts = at[order].astype(np.float64), order < len(begin)
     rate = share / (end - begin)
     change = np.concatenate([rate, -rate])[order]

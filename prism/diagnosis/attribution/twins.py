@@ -50,7 +50,7 @@ def _more_active(comparison: Comparison, both: Ints, lanes: list[Ints], *, alone
     inside &= circle[t.lane] == circle[t.lane[last]]
     moved = np.bincount(t.lane[inside], t.octets[inside], len(t.lanes))
     sums = [float(moved[own].sum()) for own in lanes]
-    if abs(sums[0] - sums[1]) < t.octets[last] / 2:
+    if abs(sums[0] - sums[1]) < t.octets[last] / 2 or (circle[t.lane[last]] < 0 and not alone):
         return 0.0
     more = lanes[int(sums[1] > sums[0])]
     others = np.delete(moved, more).max(initial=0.0) if circle[t.lane[last]] >= 0 and not alone else np.inf

@@ -31,7 +31,7 @@ def entry_times(view: View, transfers: Transfers) -> Floats:
     out = np.full((transfers.steps, len(ends)), np.inf)
     if any(len(own) != transfers.steps for own in ends):
         return out[:0]
-    np.minimum.at(out, (transfers.step, transfers.src), transfers.start)
+    np.minimum.at(out.reshape(-1), transfers.step * np.int64(len(ends)) + transfers.src, transfers.start)
     last = np.stack(ends).max(axis=0)[:-1] - view.begins[1:]
     return np.asarray(np.where(np.isfinite(out), out, np.nan)[1:] - last[:, None], np.float64)
 

@@ -58,8 +58,8 @@ def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence
     kinds: list[PairKind] = ["unknown", *ORDER]
     kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
     payload, known, number = _payload_pairs(flows)
-    moved = np.zeros((len(known), len(kinds)), np.int64)
-    np.add.at(moved.reshape(-1), number * len(kinds) + kind_of[of[payload]], flows.octets[payload])
+    cell = number * len(kinds) + kind_of[of[payload]]
+    moved = np.bincount(cell, flows.octets[payload], len(known) * len(kinds)).astype(np.int64).reshape(-1, len(kinds))
     main, octets = moved.argmax(axis=1).tolist(), moved.sum(axis=1).tolist()
     for code, kind, own in zip(known.tolist(), main, octets, strict=True):
         src, dst = divmod(code, len(flows.endpoints))
@@ -151,19 +151,22 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
                 if pair[::-1] in by and pair[0] < pair[1]:
                     ahead[pair] = lead(by[pair], by[pair[::-1]], problem.steps)
     out: dict[str, int] = {}
-    for of, members in one.groups:
-        if of == "pp":
-            for stage, member in enumerate(_chain(sorted(members), ahead, moved)):
-                out[problem.members[member]] = stage
+    pipelines = [sorted(members) for kind, members in one.groups if kind == "pp"]
+    number = {member: i for i, members in enumerate(pipelines) for member in members}
+    leads = [dict[tuple[int, int], float]() for _ in pipelines]
+    for pair, own in ahead.items():
+        if pair[0] in number and number[pair[0]] == number.get(pair[1]):
+            leads[number[pair[0]]][pair] = own
+    for members, within in zip(pipelines, leads, strict=True):
+        out |= {problem.members[member]: stage for stage, member in enumerate(_chain(members, within, moved))}
     return out
 
 
-def _chain(members: list[int], ahead: dict[tuple[int, int], float], moved: Mapping[tuple[int, int], float]) -> list[int]:
+def _chain(members: list[int], own: dict[tuple[int, int], float], moved: Mapping[tuple[int, int], float]) -> list[int]:
     """Order members from stage to stage. If the pairs form no chain, order them by how far each leads the others.
 
     Interleaved stages form a ring: its link from the last to the first stage is used once less, and moves the least.
     """
-    own = {pair: lead for pair, lead in ahead.items() if pair[0] in members and pair[1] in members}
     if len(own) == len(members) > 2 and set(Counter(m for pair in own for m in pair).values()) == {2}:
         del own[min(own, key=lambda pair: moved[pair])]
     graph: nx.Graph[int] = nx.Graph(list(own))

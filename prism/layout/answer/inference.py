@@ -111,7 +111,7 @@ def _resolved(flows: Flows, problem: Problem) -> float:
 
     A record of one message, and one that was busy throughout, are exact. Others may be sums over the time that was not busy.
     """
-    rows = np.concatenate([stream.rows for stream in problem.streams])
+    rows = problem.streams.records[0]
     idle = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows] - flows.busy_ns[rows])
     mean = float(np.average(np.maximum(idle, 0), weights=flows.octets[rows]))
     return min(1.0, problem.steps.period / max(2 * mean, 1.0))

@@ -41,14 +41,19 @@ class Exchanged:
             every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
             near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
             for one, other in (*pairings(order.shape[1], int(near)), *every):
-                a, b = order[:, one].ravel(), order[:, other].ravel()
-                apart = self.hosts[a] != self.hosts[b]
-                pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[apart]
-                at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
-                if np.array_equal(self.codes[at], pairs):
+                at = self._exchanged(order[:1], one, other)
+                at = at if at is None else self._exchanged(order, one, other)
+                if at is not None:
                     whole = (self.shares[:, at] > 0).all(axis=1)
                     known[np.ix_(whole if whole.any() else np.ones_like(whole), at)] = True
         return float(self.shares[~known].sum())
+
+    def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
+        """Numbers of the pairs between hosts of two places in each group; None if not all of them exchange messages."""
+        a, b = order[:, one].ravel(), order[:, other].ravel()
+        pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[self.hosts[a] != self.hosts[b]]
+        at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
+        return at if np.array_equal(self.codes[at], pairs) else None
 
 
 def ranked(groups: Sequence[Sequence[int]]) -> Ints:

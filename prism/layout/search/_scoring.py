@@ -23,6 +23,7 @@ from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
+from prism.loops.arrays.group_sums import distinct
 
 USED = frozenset(kind for kind in KINDS if f"uses_{kind}" in c.WEIGHTS)
 
@@ -130,7 +131,7 @@ class Scored:
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
         """Number of pairs that hand over in some families, and the members of these pairs."""
         low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
-        return len(np.unique(low * self.n + high)), np.unique([low, high])
+        return len(distinct(low * self.n + high)), distinct(np.concatenate([low, high]))
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -296,8 +297,8 @@ class Scored:
 
     def _ways(self, family: Family) -> float:
         place = self.placing.alike((0, 1, 3))
-        distinct = np.unique(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
-        return len(family.ends) / len(distinct)
+        ways = distinct(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
+        return len(family.ends) / len(ways)
 
     def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[Groups]:
         """Yield the groups of each dimension; members that share a group are in order."""

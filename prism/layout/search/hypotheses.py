@@ -52,7 +52,8 @@ def _placings(problem: Problem) -> Iterator[Placing]:
             yield place(problem.hosts, problem.rails, cut, stages_first)
     if several:
         yield scattered(len(problem.hosts))
-        ends, octets = (np.concatenate([getattr(family, name) for family in problem.families]) for name in ("ends", "weights"))
+        octets = np.concatenate([family.weights for family in problem.families])
+        ends = np.concatenate([family.ends.T for family in problem.families], axis=1)
         number = np.repeat(np.arange(len(problem.families)), [len(family.weights) for family in problem.families])
         yield from in_order(problem.hosts, lambda at: _along_axes(ends, octets, number, at))
 
@@ -60,9 +61,9 @@ def _placings(problem: Problem) -> Iterator[Placing]:
 def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: NDArray[np.intp], at: NDArray[np.int64]) -> bool:
     """Check whether nearly all octets of edges move along one axis of their family (`number`) or another.
 
-    `at`: coordinates of the members, int[3, members].
+    `ends`: both ends of each edge, int[2, edges]. `at`: coordinates of the members, int[3, members].
     """
-    tensor, data, stage = (column.take(ends[:, 0]) != column.take(ends[:, 1]) for column in at)
+    tensor, data, stage = (column.take(ends[0]) != column.take(ends[1]) for column in at)
     one = np.flatnonzero(tensor.view(np.int8) + data + stage == 1)
     moved = np.bincount(3 * number[one] + data[one] + 2 * stage[one], octets[one], 3 * (int(number[-1]) + 1))
     return float(moved.reshape(-1, 3).max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())

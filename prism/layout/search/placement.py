@@ -13,6 +13,8 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.loops.arrays.group_sums import distinct
+
 Cut = tuple[int, int, int]
 
 
@@ -109,10 +111,10 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
                 left, at[1 + axis] = np.divmod(left, sizes[axis])
             if at.tobytes() in known or not suits(at[1:]):
                 continue
-            distinct = _distinct(at[1:], number)
-            if not _cut_alike(distinct, members):
+            held = _held(at[1:], number)
+            if not _cut_alike(held, members):
                 known.add(at.tobytes())
-                tensor, data, stages = distinct.max(axis=1).tolist()
+                tensor, data, stages = held.max(axis=1).tolist()
                 yield Placing((tensor, data, stages), np.ascontiguousarray(at.T), host, regular=False)
 
 
@@ -127,16 +129,16 @@ def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
     return rank
 
 
-def _distinct(at: NDArray[np.int64], hosts: NDArray[np.intp]) -> NDArray[np.int64]:
+def _held(at: NDArray[np.int64], hosts: NDArray[np.intp]) -> NDArray[np.int64]:
     """Count the distinct coordinates of each host on each axis; `hosts`: number of each member's host; int64[3, hosts]."""
     n, count = at.shape[1], int(hosts.max()) + 1
-    return np.stack([np.bincount(np.unique(hosts * n + column) // n, minlength=count) for column in at])
+    return np.stack([np.bincount(distinct(hosts * n + column) // n, minlength=count) for column in at])
 
 
-def _cut_alike(distinct: NDArray[np.int64], members: NDArray[np.intp]) -> bool:
+def _cut_alike(held: NDArray[np.int64], members: NDArray[np.intp]) -> bool:
     """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others.
 
     `members`: number of each host.
     """
-    complete = np.all(distinct.prod(axis=0) == members)
-    return bool(complete and np.all(distinct == distinct[:, :1]))
+    complete = np.all(held.prod(axis=0) == members)
+    return bool(complete and np.all(held == held[:, :1]))

@@ -17,7 +17,7 @@ from prism.evidence.families import Family, families
 from prism.evidence.host_lockstep import Lockstep, lockstep_of
 from prism.evidence.step_period import Steps, steps_of
 from prism.evidence.stream_periods import Rhythms, rhythms_of
-from prism.evidence.streams import Stream, streams_of
+from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.likelihood import fit
@@ -32,7 +32,7 @@ class Problem:
     members: tuple[str, ...]
     hosts: tuple[int, ...]
     rails: tuple[int, ...]
-    streams: Sequence[Stream]
+    streams: Streams
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
@@ -168,14 +168,14 @@ def _natural(name: str) -> tuple[object, ...]:
     return tuple((len(part), part) if i % 2 else part for i, part in enumerate(parts))
 
 
-def _recurring(streams: list[Stream]) -> list[Stream]:
+def _recurring(streams: Streams) -> Streams:
     """Keep recurrent streams, as in training. Broadcasts at the start and bulk copies are dropped."""
     if not streams:
-        return []
-    start, octets = (np.concatenate([getattr(s, name) for s in streams]) for name in ("start", "octets"))
+        return streams
+    _, start, _, octets = streams.records
     low, high = start.min(), start.max() + 1
     part = ((start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64)
-    of, size = np.repeat(np.arange(len(streams)), [len(s.rows) for s in streams]), len(streams) * c.PARTS_OF_LIFE
+    of, size = np.repeat(np.arange(len(streams)), np.diff(streams.begins)), len(streams) * c.PARTS_OF_LIFE
     moved = np.bincount(of * c.PARTS_OF_LIFE + part, octets, size).reshape(-1, c.PARTS_OF_LIFE)
     recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) < c.ONE_PART * moved.sum(1))
-    return [s for s, own in zip(streams, recurs.tolist(), strict=True) if own]
+    return streams if recurs.all() else Streams(s for s, own in zip(streams, recurs.tolist(), strict=True) if own)

@@ -6,7 +6,7 @@ import pytest
 from prism.evidence._stream_classes import stream_classes
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import rhythms_of
-from prism.evidence.streams import Stream
+from prism.evidence.streams import Stream, Streams
 
 STEPS = Steps(np.arange(21) * 1e9, 1e9, 20.0, 0.9)
 
@@ -20,9 +20,8 @@ def bursts(src, dst, sizes, *, per_step=1):
 
 def classes(*streams, spread=None):
     spreads = spread or [0.1] * len(streams)
-    rhythms = {
-        i: known._replace(spread=own) for (i, known), own in zip(rhythms_of(streams, STEPS).items(), spreads, strict=True)
-    }
+    known = rhythms_of(Streams(streams), STEPS)
+    rhythms = {i: known[i]._replace(spread=own) for i, own in zip(known, spreads, strict=True)}
     return sorted(sorted(s.pair for s in one) for one in stream_classes(streams, rhythms))
 
 

@@ -38,3 +38,20 @@ def test_connections_close_after_the_last_payload_or_not():
     wire = training(dp=4, wire=Records(tcp=True))
     before, after = (wire.flows(), closed(wire, range(4), first=0).flows())
     assert [sequences_of(one, np.arange(len(one))).closed for one in (before, after)] == [False, True]
+
+
+def test_scalars_between_ranks_without_payload_are_signals_everywhere_and_credits_are_not():
+    """By RDMA: gradients 0 ↔ 1 and 2 ↔ 3 with credits of 64 octets, then 68 octets around all four ranks."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(6):
+        at = 100.0 * step
+        for a, b in ((0, 1), (1, 0), (2, 3), (3, 2)):
+            wire.send(b, a, at + 10, 64)
+            wire.send(a, b, at + 11, 4_000_000)
+        for a in range(4):
+            wire.send(a, (a + 1) % 4, at + 20, 68)
+    flows = wire.flows()
+    found = sequences_of(flows, np.arange(len(flows)))
+    small = {(int(found.src[k]), int(found.dst[k])) for k in np.flatnonzero(found.signals)}
+    assert small == {(0, 1), (1, 2), (2, 3), (3, 0)}
+    assert set(found.octets[found.signals[found.of]].tolist()) == {68.0}

@@ -6,6 +6,7 @@ import pytest
 from collectors.columns.record import TCP
 from prism.steps.record_sequences import sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
+from tests.prism.evidence.made import Wire
 from tests.prism.steps.made import MS, buckets, sequences
 
 
@@ -46,3 +47,21 @@ def test_what_a_library_sends_every_second_is_no_end_of_a_step():
     found = sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows)))
     steps = rank_steps(found, steps_of(found), 4)
     assert all(len(own) == len(ends) and np.abs(own[:-1, 1] - ends[:-1]).max() <= 5 * MS for own in steps)
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_a_step_ends_with_its_scalars_though_their_first_round_overlaps_the_payload_of_others(overlaps):
+    wire, at = Wire([f"a{i}" for i in range(4)]), 0.0
+    for _ in range(10):
+        for pair in ((0, 1), (1, 0)):
+            wire.send(*pair, at + 40, 4_000_000, long=20.0)
+        for pair in ((2, 3), (3, 2)):
+            wire.send(*pair, at + 20, 4_000_000, long=20.0)
+        for turn in range(2):
+            for a in range(4):
+                wire.send(a, (a + 1) % 4, at + (59.9 if overlaps else 61) + turn, 68, long=0.01)
+        at += 100
+    found = sequences(wire)
+    for own in rank_steps(found, steps_of(found), 4)[2:]:
+        assert np.all(np.abs(own[1:-1, 1] / MS % 100 - own[1, 1] / MS % 100) < 1)
+        assert own[1, 1] - wire.rows[0][0] > 120 * MS

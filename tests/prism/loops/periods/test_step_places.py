@@ -30,7 +30,7 @@ def test_the_best_sequence_is_as_a_plain_search_finds_it(bins, hole):
     like[150 : 150 + hole] = -0.5
     apart = np.arange(max(int(0.6 * bins), 1), int(1.4 * bins) + 2)
     cost = ((apart / bins - 1) / 0.1) ** 2
-    found = best_sequence(like, apart, cost, 1.0)
+    found = best_sequence(like, int(apart[0]), cost, 1.0)
     assert found.tolist() == plainly_followed(like, apart, cost, 1.0)
     inside = np.diff(found)[(found[1:] < 150) | (found[:-1] >= 150 + hole)]
     assert np.mean(np.abs(inside - bins) <= 0.2 * bins + 1) > 0.9
