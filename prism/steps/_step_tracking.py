@@ -78,7 +78,7 @@ def grouped(places: Ints, clock: Clock) -> Ints:
 def _repeated(idle_times: Floats) -> int:
     """Smallest number of operations after which unequal idle times repeat; 0 if none. Only a trend repeats after one."""
     ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
-    ratio = np.nan_to_num(np.clip(ratio - np.nanmedian(ratio), -np.log(c.LONGEST_REST), np.log(c.LONGEST_REST)))
+    ratio = np.nan_to_num(ratio - np.nanmedian(ratio))
     ratio -= ratio.mean()
     change = np.diff(ratio)  # a slow rank lengthens the idle times of some steps
     like = np.array([np.mean(change[k:] * change[:-k]) for k in range(1, len(ratio) // c.GROUPS + 1)])
@@ -117,7 +117,7 @@ def _channels(clock: Clock, period: Period, each: int) -> Floats:
 
 def _longest_idle_place(pace: Floats, bins: float) -> float:
     """Find the first place at which the job is usually idle longest, in bins."""
-    phases = min(c.PHASES, max(int(bins), c.LEAST_PHASES))
+    phases = min(c.PHASES, int(bins))
     place = ((np.arange(len(pace)) + 0.5) / bins) % 1
     phase = np.minimum((place * phases).astype(np.int64), phases - 1)
     usual = np.bincount(phase, pace, phases) / np.maximum(np.bincount(phase, minlength=phases), 1)

@@ -23,9 +23,6 @@ POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets of recorded and simulated jobs: 1.9-15.
 LONGER = 1.5
-LONGEST_REST = (
-    20.0  # ratio to the usual idle time from which longer ones count as equal: a slow rank lengthens others five times
-)
 # Smallest number of steps in which idle times of layers repeat; in fewer, three or four random values look as similar.
 GROUPS = 6
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps
@@ -36,7 +33,6 @@ NEGLIGIBLE = 1000  # ratio of octets, busiest connection over another: the other
 ONE_VOLUME = 0.3  # as ONE_SIZE, for octets of whole connections: TCP retransmits, and a connection may begin or end in a step
 SERVED = 3  # records of payload on a connection: with fewer, its small records are scalar reductions and no replies
 CLASS_CELLS = 3  # cells of a class's relative distance in which sizes are sorted; adjacent classes are this many cells apart
-LEAST_PHASES = 8  # parts of the mean step at least: fewer show no idle time inside a step
 LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
 WHOLE_JOB = 0.3  # weight of the whole job's idle time, relative to that of one class: it decides between equal classes only
 IN_MOST_STEPS = 0.25  # share of the busiest phase: phases with less are those of a few steps

@@ -47,7 +47,7 @@ class _Fold:
     @property
     def phases(self) -> int:
         """Number of phases."""
-        return min(c.PHASES, max(int(self.apart), c.LEAST_PHASES))
+        return min(c.PHASES, int(self.apart))
 
     @cached_property
     def apart(self) -> float:
