@@ -1,9 +1,8 @@
-"""Detect exchanges without a reduction: halo exchange between neighbours of a grid, transposition between all, broadcasts.
+"""Detect exchanges without a reduction: halo exchange between neighbours of a grid, or transposition between all.
 
 In each step of training, results of one rank reach all others through sums. If every pair exchanges only one message in a step,
 they cannot: a border reaches only the neighbour, and a sum over a clique takes two messages, one to reduce and one to gather.
-Halving, doubling and trees also exchange one message per pair, but one after the other, so that results reach all. Broadcasts
-reach all, too, but from one endpoint, which receives nothing: another one is the next sender.
+Halving, doubling and trees also exchange one message per pair, but one after the other, so that results reach all.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm
-from prism.jobs.clusters import Members, cluster_numbers
-from prism.loops.arrays.edges import Rows, sending
+from prism.jobs.clusters import Members
+from prism.loops.arrays.edges import sending
 from prism.loops.arrays.intervals import Ints
-from prism.loops.arrays.orders import in_order
 from prism.loops.arrays.pair_volumes import Carried
 
 
@@ -27,33 +25,12 @@ def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[
     """Check whether the clusters of one candidate exchange messages and never sum them."""
     largest = max(range(len(clusters)), key=lambda i: len(clusters[i]))
     rhythm, members = rhythms[largest], clusters[largest]
-    if len(members) <= c.MIN_STEPS + 1:
+    if len(members) <= c.MIN_STEPS + 1 or not _exchanges_once(rhythm):
         return False
-    inside = cluster_numbers([members], len(flows.endpoints)) == 0
-    rows = np.flatnonzero(inside[flows.src] & inside[flows.dst] & ~flows.control())
-    rows = rows[in_order(sending(flows)[rows])]
-    if _broadcasts(flows, rows[: c.MIN_STEPS**2 * len(members)], len(members)):
-        return True
-    partners_of = _partners(steady, members) if _exchanges_once(rhythm) else None
+    partners_of = _partners(steady, members)
     if partners_of is None:
         return False
-    return _triangles(partners_of) or _reached(flows, rows, partners_of, rhythm.marks) < 1 - c.CONSTANT
-
-
-def _broadcasts(flows: Flows, rows: Rows, members: int) -> bool:
-    """Check whether most octets move in broadcasts of several endpoints in turn: each endpoint passes on what it has received,
-    once. A pipeline passes on from its two ends only.
-    """
-    known, roots, moved, total = dict[int, tuple[int, int]](), set[int](), 0, 0  # who has the data: from whom, since when
-    columns = (column[rows].tolist() for column in (flows.src, flows.dst, sending(flows), flows.end_ns, flows.octets))
-    for src, dst, begin, end, octets in zip(*columns, strict=True):
-        if known.get(src, (src, begin + 1))[1] > begin or known.get(dst, (src, end))[0] != src:
-            if len(known) == members:
-                roots.add(next(iter(known)))
-                moved += total
-            known, total = {src: (src, begin)}, 0
-        known[dst], total = (src, end), total + octets
-    return len(roots) >= c.MIN_STEPS and 2 * moved > int(flows.octets[rows].sum())
+    return _triangles(partners_of) or _reached(flows, members, partners_of, rhythm.marks) < 1 - c.CONSTANT
 
 
 def _exchanges_once(rhythm: ClusterRhythm) -> bool:
@@ -91,20 +68,23 @@ def _triangles(partners_of: dict[int, set[int]]) -> bool:
     return 2 * closed > len(partners_of)
 
 
-def _reached(flows: Flows, rows: Rows, partners_of: dict[int, set[int]], marks: Ints) -> float:
+def _reached(flows: Flows, members: Members, partners_of: dict[int, set[int]], marks: Ints) -> float:
     """Largest share of members that results of one member reach in one step, over three steps."""
-    sent, best = sending(flows), 0.0
-    begins = np.searchsorted(sent[rows], marks)
+    sent = sending(flows)
+    inside = np.zeros(len(flows.endpoints), np.bool_)
+    inside[list(members)] = True
+    best = 0.0
     for k in {len(marks) // 4, len(marks) // 2, 3 * len(marks) // 4}:
         if k + 1 < len(marks):
-            own = rows[begins[k] : begins[k + 1]]
-            if len(own) > c.FOLLOWED_RECORDS:
+            rows = np.flatnonzero((sent >= marks[k]) & (sent < marks[k + 1]) & inside[flows.src] & inside[flows.dst])
+            rows = rows[~flows.control()[rows]]
+            if len(rows) > c.FOLLOWED_RECORDS:
                 return 1.0
-            best = max(best, _spread(flows, sent, own, partners_of))
+            best = max(best, _spread(flows, sent, rows, partners_of))
     return best
 
 
-def _spread(flows: Flows, sent: Ints, rows: Rows, partners_of: dict[int, set[int]]) -> float:
+def _spread(flows: Flows, sent: Ints, rows: Ints, partners_of: dict[int, set[int]]) -> float:
     """Share of members that results of one member reach in one step. A record carries what its sender had when it began."""
     moments = np.concatenate([flows.end_ns[rows], sent[rows]])
     order = np.lexsort((np.arange(len(moments)), moments))  # arrivals before departures at the same time

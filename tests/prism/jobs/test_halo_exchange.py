@@ -60,27 +60,3 @@ def test_a_ring_adds_up():
 
 def test_few_members_give_no_result():
     assert not judged(swaps([lambda r: r ^ 1, lambda r: r ^ 2], ranks=4), 4)
-
-
-def broadcasts(roots, *, ranks=8, steps=24):
-    """Broadcasts along a tree from some endpoints in turn."""
-    wire = Wire()
-    for step in range(steps):
-        root, at = roots[step % len(roots)], T0 + step * 100 * MS
-        for k in range(3):
-            for rank in range(1 << k):
-                wire.send((root + rank) % ranks, (root + rank + (1 << k)) % ranks, 1_000_000, at + 10 * k * MS)
-    return wire
-
-
-def test_broadcasts_from_each_endpoint_in_turn_add_nothing_up():
-    assert judged(broadcasts(range(8)), 8)
-
-
-def test_a_pipeline_passes_on_from_its_ends_only():
-    wire = Wire()
-    for step in range(20):
-        for k in range(7):
-            wire.send(k, k + 1, 1_000_000, T0 + (step * 200 + 10 * k) * MS)
-            wire.send(7 - k, 6 - k, 1_000_000, T0 + (step * 200 + 100 + 10 * k) * MS)
-    assert not judged(wire, 8)
