@@ -281,10 +281,12 @@ class Scored:
         return out
 
     def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
-        """Divisions by two families that move shards and reduce their replicas; none if they do neither."""
-        both = [self.found[i] for i in places]
-        found = len(both) == 2 and not {"cp", "ep", "edp"} & set(self.kinds) and (shards(*both) or shards(*both[::-1]))
-        return [self._parts((i,), 0) for i in places] if found else []
+        """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
+        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
+            return []
+        parts, (one, other) = [self._parts((i,), 0) for i in places], [self.found[i] for i in places]
+        whole = int(np.prod([self.division.sized(part)[0] for part in parts])) == self.division.sized(self.plane)[0]
+        return parts if whole and (shards(one, other) or shards(other, one)) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
