@@ -1,8 +1,8 @@
 """Compare one step of the culprit with the same step of a healthy peer: transfers, times and speeds.
 
 The step is the one of the finding with the most typical duration (nearest to the median). The culprit is the endpoint that
-sends most slowly over the blamed part. The peer is an endpoint that does not use that part, of the same pipeline stage if
-possible, with the most similar octets.
+sends most slowly over the blamed part; one behind a blamed link or switch, if any sends over it. The peer is an endpoint that
+does not use that part, of the same pipeline stage if possible, with the most similar octets.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def one_step(flows: Flows, job: JobDiagnosis, finding: Finding, step: Step, topo
     uses_blamed = np.unique(flows.src[suspect])
     if not len(uses_blamed):
         return None
-    speed = {int(code): _speed(flows, suspect & (flows.src == code)) for code in uses_blamed}
+    behind = [code for code in uses_blamed if topology and topology.leaf(flows.endpoints[code]) in finding.ids]
+    speed = {int(code): _speed(flows, suspect & (flows.src == code)) for code in behind or uses_blamed}
     culprit = min(speed, key=lambda code: (speed[code], code))
     others = _peers(flows, job, sent, culprit, uses_blamed)
     lanes = [_lane(flows, job, step, culprit, suspect, topology)]
