@@ -171,14 +171,20 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
     findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
-    if _only_transfers(worked, len(job.endpoints)):
+    if _only_transfers(records, worked, len(job.endpoints)):
         return CandidateAnalysis(job)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return CandidateAnalysis(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
 
 
-def _only_transfers(worked: Phases, ranks: int) -> bool:
-    """Whether the ranks hardly ever rest from their transfers: a benchmark of collectives, and no training."""
+def _only_transfers(records: Flows, worked: Phases, ranks: int) -> bool:
+    """Whether the ranks hardly ever rest from their transfers: a benchmark of collectives, and no training.
+
+    Only records of one message, or that were busy for most of their time, show that: a sum over a second hides rests within it.
+    """
+    busy = (records.messages == 1) | (2 * records.busy_ns >= records.end_ns - records.start_ns)
+    if 2 * float(records.octets[busy].sum()) < float(records.octets.sum()):
+        return False
     part = shares(worked.by_rank(ranks).sum(axis=0))
     moving = sum(part.get(phase, 0.0) for phase in ("pp", "dp", "tp", "ep", "cp", "unknown"))
     return moving > 1 - LEAST_COMPUTE

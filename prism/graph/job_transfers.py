@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import TCP
+from collectors.columns.record import TCP, Flows
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs
@@ -84,10 +84,7 @@ def transfers_of(view: Steps) -> Transfers:
     src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
     if not (known := (src >= 0) & (dst >= 0)).all():
         rows, src, dst = rows[known], src[known], dst[known]
-    tcp = flows.protocol[rows] == TCP  # octets of one connection come in order, those of several of a pair do not
-    connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
-    pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, connection, 1 << 32)
-    pairs >>= 32
+    pairs, lane = _channels(flows, rows, src.astype(np.int64) * n + dst)
     order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
     rows, lane = rows[order], lane[order]
     octets = flows.octets[rows].astype(np.float64)
@@ -113,6 +110,30 @@ def transfers_of(view: Steps) -> Transfers:
         (flows.start_ns[rows] - began).astype(np.float64), flows.end_ns[rows] - began + queued, octets,
         view.busy[rows] + queued, lanes, kinds, begin, steps,
     )  # fmt: skip
+
+
+def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, NDArray[np.intp]]:
+    """Pair of each channel, ascending, and the channel of each record.
+
+    Octets of one TCP connection come in order, those of several of a pair do not. A connection that opens after another of its
+    pair has ended continues its channel, as after a restart.
+    """
+    tcp = flows.protocol[rows] == TCP
+    connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
+    known, number = numbered_pairs(pair, connection, 1 << 32)
+    first, last = np.full(len(known), np.iinfo(np.int64).max), np.zeros(len(known), np.int64)
+    np.minimum.at(first, number, flows.start_ns[rows])
+    np.maximum.at(last, number, flows.end_ns[rows])
+    known >>= 32
+    channel, ended = np.zeros(len(known), np.int64), list[int]()
+    order = np.lexsort((first, known))
+    for k, new in zip(order.tolist(), np.diff(known[order], prepend=-1).tolist(), strict=True):
+        ended = [] if new else ended
+        free = next((i for i, end in enumerate(ended) if end <= first[k]), len(ended))
+        ended[free : free + 1] = [int(last[k])]
+        channel[k] = free
+    pairs, lane = numbered_pairs(known[number], channel[number], 1 << 32)
+    return pairs >> 32, lane
 
 
 def queue_delays(view: Steps, rows: NDArray[np.intp], lanes: Ints, lane: Codes) -> Floats:

@@ -179,6 +179,8 @@ def test_collectives_back_to_back_are_no_training(idle_ms, jobs):
         at += idle_ms
     flows = wire.flows()
     assert len(diagnose(flows, source(flows)).jobs) == jobs
+    summed = replace(flows, messages=np.full(len(flows), 2))  # rests within records are not known
+    assert len(diagnose(summed, source(summed)).jobs) == 1
 
 
 def test_nothing_is_said_of_nothing():

@@ -70,6 +70,18 @@ def test_connections_of_a_pair_are_lanes_of_their_own():
     assert len(np.unique(found.lanes, axis=0)) == 4
 
 
+def test_a_connection_that_is_renewed_continues_its_channel():
+    """After a restart all ports are new; steps before and after it are compared all the same."""
+    wire = Wire(tcp=True)
+    for step in range(8):
+        for rank in range(4):
+            for channel in range(2):
+                wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + step * 100 * MS, src_port=1000 + channel + 10 * (step > 3))
+    found = transfers_of(seen(wire.flows(), placed(4)))
+    assert len(found.lanes) == 8
+    assert np.all(found.moved > 0)
+
+
 def test_a_transfer_ends_when_its_last_packet_has_left_the_queue():
     """Packets wait 10 ms on average between leaf0 and spine0 in step 3, so the last one waits 20 ms."""
     view = case("nothing")
