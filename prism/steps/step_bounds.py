@@ -127,8 +127,8 @@ def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tup
 
 
 def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask:
-    """Select signals that are equally frequent in most steps, the last of them at one distance from the last payload: scalar
-    reductions. Those of a monitor vary, and those that a library sends every second come at any place.
+    """Select signals that are equally frequent in most steps, the last at one distance from the last payload, and none in half
+    of the step: scalar reductions. Those of a monitor vary; those that a library sends every second come at any place.
     """
     n = len(times) - 1
     found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
@@ -138,6 +138,11 @@ def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask
     np.maximum.at(last, (sequences.of, found), sequences.start)
     turn = np.exp(2j * np.pi * (last - idle[1:, 0]) / np.median(np.diff(times)))
     together = np.abs(np.where(last >= 0, turn, 0).sum(1)) > c.AT_ONE_PLACE * (last >= 0).sum(1)
+    parts = round(1 / c.BRIEF)
+    place = (sequences.start - idle[found + 1, 0]) / np.median(np.diff(times)) % 1
+    filled = np.unique(sequences.of * parts + (place * parts).astype(np.int64)) // parts
+    anywhere = np.bincount(filled, minlength=len(sequences))
+    together &= 2 * anywhere <= parts
     return np.asarray(sequences.signals & together & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
 
 

@@ -37,12 +37,13 @@ def test_equal_buckets_are_no_steps():
     assert all(len(own) == len(ends) for own in rank_steps(found, steps_of(found), 4))
 
 
-def test_what_a_library_sends_every_second_is_no_end_of_a_step():
-    """Ranks also tell rank 0 that they live, every 138 ms, wherever the step of 100 ms is."""
+@pytest.mark.parametrize("every", [138, 5])
+def test_what_a_library_sends_every_second_is_no_end_of_a_step(every):
+    """Ranks also tell rank 0 that they live, every 138 or 5 ms, wherever the step of 100 ms is."""
     wire, ends = buckets(steps=12, signal=False)
-    for k in range(8):
+    for k in range(1150 // every):
         for rank in range(1, 4):
-            wire.send(rank, 0, 3 + 138 * k, 120, port=2000)
+            wire.send(rank, 0, 3 + every * k, 120, port=2000)
     flows = wire.flows()
     found = sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows)))
     steps = rank_steps(found, steps_of(found), 4)
