@@ -58,7 +58,7 @@ def table(case: Case, origin: str) -> Table | None:
     """List the hypotheses of a job; None without any."""
     problem = evidence(case)
     found = sorted(hypotheses(problem), key=lambda one: -one.score)[:MOST] if problem is not None else []
-    found += [other for one in found[:EXPANDED] for other in one.hidden()]
+    found += [other for one in found[:EXPANDED] for other in one.hidden(problem)]
     best: dict[tuple[object, ...], Hypothesis] = {}
     for one in sorted(found, key=lambda one: -one.score):
         best.setdefault((*one.layout.items(), one.groups), one)

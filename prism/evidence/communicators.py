@@ -7,7 +7,7 @@ collectives separate. The pairs of a pipeline carry equal volumes, too.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
@@ -119,18 +119,21 @@ def _is_double(one: Stream, other: Stream) -> bool:
 
 
 def communicators(
-    streams: Sequence[Stream], rhythms: Rhythms, steps: Steps, hosts: Sequence[int], links: Sequence[Pair] = ()
+    streams: Sequence[Stream],
+    rhythms: Rhythms,
+    steps: Steps,
+    hosts: Sequence[int],
+    links: Callable[[NDArray[np.int64]], NDArray[np.int64]] | None = None,
 ) -> list[Communicator]:
     """Find communicators: the connected components of each class of equal streams, largest first.
 
-    `rhythms` maps the identity of a stream to its rhythm. `hosts` is the number of each member's host. `links` are pairs of
-    members of one host that continue each other's communicators inside the host.
+    `rhythms` maps the identity of a stream to its rhythm. `hosts` is the number of each member's host. `links` returns the pairs
+    of members of one host that continue inside the host what streams between pairs carry; both int64[n, 2].
     """
     found = []
     for own in stream_classes(streams, rhythms):
-        touched = {end for s in own for end in s.pair}
-        inside = [pair for pair in links if pair[0] in touched and pair[1] in touched]
-        part = connected(len(hosts), [*(s.pair for s in own), *inside])
+        ends = np.array([s.pair for s in own], np.int64)
+        part = connected(len(hosts), ends if links is None else np.concatenate([ends, links(ends)]))
         by: dict[int, list[Stream]] = defaultdict(list)
         for s in own:
             by[int(part[s.src])].append(s)

@@ -48,7 +48,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
     hopeless = c.HOPELESS if prior is None else np.inf
     seen = _best(map(hinted, hypotheses(problem, hopeless)))[: c.MOST_LAYOUTS]
-    ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden())])
+    ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden(problem))])
     if not ranked:
         return []
     odds = np.exp([one.score - ranked[0].score for one in ranked])

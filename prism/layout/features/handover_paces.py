@@ -6,36 +6,29 @@ host as between hosts. How far apart they are differs from job to job, so that o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
-from prism.loops.constants import MAD_TO_SIGMA
 
 Floats = NDArray[np.float64]
 
 
-def paces(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64], hosts: NDArray[np.int64]) -> Iterator[tuple[str, float]]:
-    """Yield how much closer twins hand over than replicas do, and replicas of one host than those of several.
+def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> float:
+    """Compute how much closer in time twins of a host hand over than replicas do, in deviations; 0 without twins or replicas.
 
     Parameters
     ----------
     inside, beyond : Lockstep
-        Hand-overs of the members of one host, and of members that reduce gradients together.
+        Hand-overs of the members of one host, and of replicas in several hosts.
     at : int[members, 4]
-        Coordinates of a placing: host, tensor, data, pipeline.
-    hosts : int[members]
-        Number of each member's host.
+        Coordinates of a placing: host, tensor, data, pipeline. Twins have the last two in common.
     """
     stage, replica = (at[inside.first, axis] != at[inside.second, axis] for axis in (3, 2))
     apart = _apart(inside)
     twins, replicas = apart[~stage & ~replica], apart[~stage & replica]
-    others = _apart(beyond)[hosts[beyond.first] != hosts[beyond.second]]
-    if len(twins):
-        yield "twins_closer", _contrast(twins, np.concatenate([replicas, others]))
+    return _contrast(twins, np.concatenate([replicas, _apart(beyond)]))
 
 
 def _apart(seen: Lockstep) -> Floats:
@@ -44,9 +37,8 @@ def _apart(seen: Lockstep) -> Floats:
 
 
 def _contrast(near: Floats, far: Floats) -> float:
-    """Difference of the medians over the deviation inside the two; 0 if one is empty."""
+    """Difference of the means over the deviation inside the two; 0 if one is empty."""
     if not len(near) or not len(far):
         return 0.0
-    middle = np.median(near), np.median(far)
-    within = MAD_TO_SIGMA * np.median(np.abs(np.concatenate([near - middle[0], far - middle[1]])))
-    return float(np.clip((middle[1] - middle[0]) / (within + c.LEAST_DEVIATION), -c.MOST_CONTRAST, c.MOST_CONTRAST))
+    within = float(np.concatenate([near - near.mean(), far - far.mean()]).std())
+    return float(np.clip((far.mean() - near.mean()) / (within + c.LEAST_DEVIATION), -c.MOST_CONTRAST, c.MOST_CONTRAST))

@@ -16,7 +16,6 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged, ranked
-from prism.layout.features.handover_paces import paces
 from prism.layout.features.likelihood import lockstep_fit, together_fit
 from prism.layout.features.size_ratios import may_halve, mixed, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
@@ -73,13 +72,13 @@ class Scored:
         """Join members by the families of some kinds, and along a host's axis if it is above 0."""
         return self._parts(self._of(*kinds), axis)
 
-    def _parts(self, places: tuple[int, ...], axis: int) -> Parts:
+    def _parts(self, places: tuple[int, ...], axis: int, apart: int = 1) -> Parts:
         def find() -> Parts:
             pairs = [self.found[i].joins for i in places]
-            inside = [self.division.known(partial(self.placing.links, axis), "links", axis)] if axis else []
+            inside = [self.division.known(partial(self.placing.links, axis, apart), "links", axis, apart)] if axis else []
             return connected(self.n, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
 
-        return self.division.known(find, "parts", places, axis)
+        return self.division.known(find, "parts", places, axis, apart)
 
     def hypothesis(self, least: float = -np.inf) -> Hypothesis | None:
         """Compute the layout and all features; None if its score is below `least` already with part of them.
@@ -100,7 +99,9 @@ class Scored:
             "lockstep": self.division.known(self._lockstep, "lockstep", *place),
             "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
         }
-        self.features |= self.division.known(lambda: dict(self._paces()), "paces")
+        if not self.scattered and max(self.placing.cut[:2]) > 1:
+            closer = partial(self.problem.twins_closer, self.found, self.placing.at)
+            self.features["twins_closer"] = self.division.known(closer, "closer")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -189,18 +190,6 @@ class Scored:
         tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
         return np.select([stage, data & tensor, data], [c.STAGE, 4, c.REPLICAS], 1)
 
-    def _paces(self) -> Iterator[tuple[str, float]]:
-        """Yield the features of `handover_paces`. All hypotheses compare what looks like hand-overs and reductions."""
-        if self.scattered or max(self.placing.cut[:2]) < 2:
-            return
-        likeliest = self.division.known(lambda: [self.problem.likeliest(family) for family in self.found], "likeliest")
-        handed = [family for family, kind in zip(self.found, likeliest, strict=True) if kind == "pp"]
-        reducing = tuple(i for i, kind in enumerate(likeliest) if kind == ("dp" if "dp" in likeliest else "tied"))
-        if handed:
-            parts = self.problem.hosts, tuple(self._parts(reducing, 0).tolist())
-            inside, beyond = (self.problem.compared(handed, own) for own in parts)
-            yield from paces(inside, beyond, self.placing.at, np.asarray(parts[0]))
-
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
         sub, add = dict[Kind, int](), self.features
@@ -213,19 +202,19 @@ class Scored:
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
-                size, uneven = self.division.sized(self._joined((kind,), self._going_on(kind)))
+                size, uneven = self.division.sized(self._inner(kind))
                 sub[kind] = size
                 add["uneven"] += uneven
                 add["not_nested"] += dp % size > 0
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
-            reduced = self._joined(("edp",), self._going_on("edp"))
+            reduced = self._inner("edp")
             place = self.division.neighbours(self.plane, sub["ep"])[1]
             alike = np.bincount(reduced * self.n + place, minlength=self.n**2).reshape(self.n, -1).max(axis=1).sum()
             add["uneven"] += 1 - float(alike) / self.n + (sub["ep"] < 2)  # the same experts have the same place
             add["not_nested"] += self.placing.cut[1] % sub["ep"] > 0
         if "ep" in self.kinds:
-            experts, replicas, contexts = (self._joined((kind,), self._going_on(kind)) for kind in ("ep", "edp", "cp"))
+            experts, replicas, contexts = (self._inner(kind) for kind in ("ep", "edp", "cp"))
             add["not_nested"] += not self._exchanges(sub["ep"])
             if "edp" in self.kinds:  # ranks that hold the same experts exchange no tokens
                 add["uneven"] += self.division.shared(experts, replicas)
@@ -241,6 +230,13 @@ class Scored:
         """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
         own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
         return any(self.division.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
+
+    def _inner(self, kind: Kind) -> Parts:
+        """Join members by the families of a dimension inside the data-parallel plane."""
+        places, axis = self._of(kind), self._going_on(kind)
+        if kind != "edp" or not axis:
+            return self._parts(places, axis)
+        return self._parts(places, axis, self.placing.distance(np.vstack([self.found[i].ends for i in places])))
 
     def _going_on(self, kind: Kind) -> int:
         """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
@@ -271,7 +267,7 @@ class Scored:
 
         Experts exchange with those that tokens choose.
         """
-        inner = {kind: self._joined((kind,), self._going_on(kind)) for kind in ("edp", "cp") if kind in self.kinds}
+        inner = {kind: self._inner(kind) for kind in ("edp", "cp") if kind in self.kinds}
         out = 0.0
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
@@ -312,11 +308,12 @@ class Scored:
         if not apart:
             yield self.division.sets("dp", self.plane)
         if sub["cp"] > 1:
-            yield self.division.sets("cp", self._joined(("cp",), self._going_on("cp")))
+            yield self.division.sets("cp", self._inner("cp"))
         if sub["ep"] > 1:
-            if "edp" in self.kinds:
-                yield self.division.within(self.plane, self._joined(("edp",), self._going_on("edp")))
-            elif "ep" in self.kinds:
-                yield self.division.replicas(self.plane, self._joined(("ep",), self._going_on("ep")))
+            seen, reduced = "ep" in self.kinds, "edp" in self.kinds
+            experts = self._inner("ep") if seen else self.division.neighbours(self.plane, sub["ep"])[0]
+            yield self.division.sets("ep", experts)
+            if reduced and sub["ep"] * sub["edp"] == self.division.sized(self.plane)[0]:
+                yield self.division.within(self.plane, self._inner("edp"))
             else:
-                yield self.division.replicas(self.plane, self.division.neighbours(self.plane, sub["ep"])[0])
+                yield self.division.replicas(self.plane, experts)

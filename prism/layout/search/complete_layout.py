@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.search.placement import Cut, Placing
+from prism.layout.search.problem import Problem
 
 Members = frozenset[int]
 
@@ -35,7 +37,7 @@ class Hypothesis:
         """How each host's endpoints are divided: tensor × data × pipeline."""
         return self.placing.cut
 
-    def hidden(self) -> Iterator[Hypothesis]:
+    def hidden(self, problem: Problem) -> Iterator[Hypothesis]:
         """Yield variants in which ranks of a host are context parallel or share experts; that traffic stays inside hosts.
 
         They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
@@ -48,13 +50,15 @@ class Hypothesis:
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
             if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
+            closer = self._closer(problem, size)
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
-                yield self._with({"dp": data // size, "cp": size}, own, {"hidden_context": 1.0})
+                yield self._with({"dp": data // size, "cp": size}, own, {**closer, "hidden_context": 1.0})
             if self.layout["ep"] == 1:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
-                own = [("dp", frozenset(part)) for part in same]
-                features = {"unseen_experts": 1.0, "mixed_gradients": 0.0}
+                own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
+                own += [("dp", frozenset(part)) for part in same]
+                features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
                     exchanged, whole = Exchanged(reduced, hosts), ranked(planes)
@@ -63,6 +67,16 @@ class Hypothesis:
                 yield self._with({"ep": size}, own, features)
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
+
+    def _closer(self, problem: Problem, size: int) -> dict[str, float]:
+        """Compare hand-overs if `size` neighbours of a host work in lockstep: they exchange context or tokens in each layer."""
+        if "twins_closer" not in self.features:
+            return {}
+        known, at = self.placing.known, self.placing.at // [1, 1, size, 1]
+        key = "closer", size
+        if key not in known:
+            known[key] = problem.twins_closer(self.families, at)
+        return {"twins_closer": cast(float, known[key])}
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]

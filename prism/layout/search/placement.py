@@ -40,15 +40,27 @@ class Placing:
     regular: bool = True
     known: dict[tuple[object, ...], object] = field(default_factory=dict)  # cache of values computed from it
 
-    def links(self, axis: int) -> NDArray[np.int64]:
+    def links(self, axis: int, apart: int = 1, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Return neighbours in a host along one axis (1 tensor, 2 data, 3 pipeline), int64[n, 2]. Their traffic is not on the
         wire.
+
+        Neighbours are a multiple of `apart` places apart. `among`: the members that have neighbours, by default all.
         """
-        others = np.column_stack([self.hosts, *(self.at[:, i] for i in range(4) if i != axis)])
-        order = np.lexsort((self.at[:, axis], *others.T))
+        among = np.arange(len(self.at)) if among is None else among
+        at, column = self.at[among], self.at[among, axis]
+        others = np.column_stack([self.hosts[among], *(at[:, i] for i in range(4) if i != axis), column % apart])
+        order = np.lexsort((column, *others.T))
         own = others[order]
         same = np.all(own[1:] == own[:-1], axis=1)
-        return np.stack([order[:-1][same], order[1:][same]], axis=1)
+        return np.stack([among[order[:-1][same]], among[order[1:][same]]], axis=1)
+
+    def distance(self, ends: NDArray[np.int64]) -> int:
+        """Compute how many places apart the data-parallel ranks of a host are that a reduction joins; `ends`: int64[edges, 2].
+
+        It enters and leaves hosts at places that differ by a multiple of that.
+        """
+        apart = np.diff(self.at[ends, 2], axis=1)
+        return int(np.gcd.reduce([self.cut[1], *apart.ravel().tolist()]))
 
     def neighbours(self, parts: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Number the groups of `size` neighbours of one part in one host: number and place of each member."""

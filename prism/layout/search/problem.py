@@ -15,11 +15,13 @@ from collectors.columns.record import Flows
 from prism.evidence.communicators import Communicator, communicators
 from prism.evidence.families import Family, families
 from prism.evidence.host_lockstep import Lockstep, lockstep_of
+from prism.evidence.member_graphs import connected
 from prism.evidence.step_period import Steps, steps_of
 from prism.evidence.stream_periods import Rhythms, rhythms_of
 from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
+from prism.layout.features.handover_paces import twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.search.placement import Placing
 from prism.topology import Topology
@@ -95,6 +97,25 @@ class Problem:
             self._kept.extend(found)
         return self._compared[key]
 
+    def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> float:
+        """How much closer in time twins of the placing `at` hand over than replicas do (`handover_paces`); 0 without hand-overs.
+
+        All hypotheses compare what looks like hand-overs and reductions.
+        """
+        likeliest = [self.likeliest(family) for family in found]
+        handed = [family for family, kind in zip(found, likeliest, strict=True) if kind == "pp"]
+        if not handed:
+            return 0.0
+        reduce: Kind = "dp" if "dp" in likeliest else "tied"
+        reduced = [family for family, kind in zip(found, likeliest, strict=True) if kind == reduce]
+        pipeline, replicas = (
+            connected(len(self.members), np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in own)]))
+            for own in (handed, reduced)
+        )
+        inside, beyond = (self.compared(handed, own) for own in (self.hosts, tuple(replicas.tolist())))
+        apart = np.all([part[beyond.first] != part[beyond.second] for part in (pipeline, np.array(self.hosts))], axis=0)
+        return twins_closer(inside, Lockstep(*(column[apart] for column in beyond)), at)
+
     @cached_property
     def octets(self) -> float:
         """Octets of all communicators."""
@@ -116,9 +137,11 @@ class Problem:
             return self.families
         closed = [one for one in self.found if not one.opened]
         open_streams = [s for one in self.found if one.opened for s in one.streams]
-        speaking = {member for s in self.streams for member in s.pair}
-        links = [(a, b) for a, b in placing.links(2).tolist() if {a, b} <= speaking]
-        joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, links)
+
+        def inside(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+            return placing.links(2, placing.distance(ends), np.unique(ends))
+
+        joined = communicators(open_streams, self.rhythms, self.steps, self.hosts, inside)
         return self._weighty(families([*closed, *joined], self.steps, self.hosts))
 
     def _weighty(self, found: list[Family]) -> list[Family]:
