@@ -33,7 +33,7 @@ class Exchanged:
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
-        Where one family has all of the pairs, others that have part of them are something else. `orders`: members of groups of
+        Where one family has all of the pairs, others that together have part of them are something else. `orders`: members of groups of
         one size in order of rank, int64[groups, members]; several partitions.
         """
         known = np.zeros_like(self.shares, np.bool_)
@@ -44,8 +44,11 @@ class Exchanged:
                 at = self._exchanged(order[:1], one, other)
                 at = at if at is None else self._exchanged(order, one, other)
                 if at is not None:
-                    whole = (self.shares[:, at] > 0).all(axis=1)
-                    known[np.ix_(whole if whole.any() else np.ones_like(whole), at)] = True
+                    used = self.shares[:, at] > 0
+                    whole = used.all(axis=1)
+                    known[np.ix_(whole, at)] = True
+                    if used[~whole].any(axis=0).all():  # together
+                        known[np.ix_(~whole, at)] = True
         return float(self.shares[~known].sum())
 
     def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
@@ -68,7 +71,7 @@ def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
 
     Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. Halving
     takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
-    one of the first.
+    one of the first. Doubling goes on without those that have no partner.
     """
     places = np.arange(members, dtype=np.int64)
     steps = [(places, (places + step) % members) for step in (near, *(1 << np.arange(max(members - 1, 1).bit_length())))]
@@ -81,7 +84,9 @@ def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
         goes_on = np.concatenate([places[first:merged:2], places[merged:]])
         cubes.append(_cube(goes_on, places[:merged:2], places[1:merged:2]))
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
-    return (*steps[:2], *turned, bruck, *cubes[: 3 if merged else 1])
+    doubled = np.concatenate([np.stack([places, places ^ bit], axis=1) for bit in 1 << np.arange(half.bit_length())])
+    doubled = doubled[doubled[:, 1] < members]
+    return (*steps[:2], *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
 
 
 @lru_cache
