@@ -32,7 +32,7 @@ from prism.layout.features.size_ratios import may_halve
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
-RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.HALVING: "halving replicas"}
+RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.RAILS: "rails", c.HALVING: "halving replicas"}
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, two sigmas apart
 
 
@@ -60,9 +60,13 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
     hosts = np.unique(np.stack([plane, problem.hosts]), axis=1)[0]
     of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
-    halves = any(may_halve(family, of_plane) for family in problem.families if problem.likeliest(family) == "dp")
-    values = [0, 3, 1, c.HALVING if halves else c.REPLICAS]
-    return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, replica], values, 4)
+    reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
+    halves = any(may_halve(family, of_plane) for family in reducing)
+    joined = connected(len(place), np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in reducing)]))
+    rails = replica & (joined[seen.first] != joined[seen.second])
+    apart, replicas = (c.HALVING, c.HALVING) if halves else (c.RAILS, c.REPLICAS)
+    values = [0, c.STAGE, 1, apart, replicas]
+    return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, rails, replica], values, 4)
 
 
 def _links(groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -65,8 +65,8 @@ def _median(family: Family, name: str) -> float:
 def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
 
-    `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 0 if they share no group. Densities are
-    over decades. Pairs that start together count in `together_fit`.
+    `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 5 replicas that only their host joins (one
+    reduction by several rails), 0 if they share no group. Densities are over decades. Pairs that start together count in `together_fit`.
     """
     offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
     ratio = np.maximum(jitter - offset, c.STEADIEST)
@@ -87,7 +87,7 @@ def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dime
     """Log-likelihood of which members of one host start to reduce gradients at one instant: an operation inside the host joins
     them, in most jobs all pairs of a relation or none.
 
-    `relation`: as in `lockstep_fit`, and 5 of replicas that reduce by halving. If steps are not `uneven`, all members may start
+    `relation`: as in `lockstep_fit`, and 6 of replicas that reduce by halving. If steps are not `uneven`, all members may start
     together, only stages do not.
     """
     bound, total = seen.together >= c.TOGETHER, 0.0

@@ -94,7 +94,7 @@ class Scored:
         self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
-        place = (self._of("tp"), self._of("pp"), self._of("dp", "edp", "ep", "cp")) if self.scattered else ()
+        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()))
         self.features |= {
             "lockstep": self.division.known(self._lockstep, "lockstep", *place),
             "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
@@ -179,7 +179,7 @@ class Scored:
         reduced = max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
-        relation[(relation == c.REPLICAS) & self._halves] = c.HALVING
+        relation[np.isin(relation, (c.REPLICAS, c.RAILS)) & self._halves] = c.HALVING
         return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
 
     def _relation(self, seen: Lockstep) -> Parts:
@@ -188,7 +188,9 @@ class Scored:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
             return np.select(alike, [1, c.REPLICAS, c.STAGE], 0)
         tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
-        return np.select([stage, data & tensor, data], [c.STAGE, 4, c.REPLICAS], 1)
+        reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
+        rails = data & (reducing[seen.first] != reducing[seen.second])
+        return np.select([stage, data & tensor, rails, data], [c.STAGE, 4, c.RAILS, c.REPLICAS], 1)
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""

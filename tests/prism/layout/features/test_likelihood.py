@@ -42,11 +42,18 @@ def together(relation, seen, uneven=True):
 
 def test_members_that_start_at_one_instant_reduce_by_halving_unless_nothing_varies():
     bound, apart = offsets(0.0, 0.0, together=0.5), offsets(1e-3, 1e-3)
-    assert together(5, bound) > together(2, bound) > together(1, bound) > together(3, bound)
-    assert together(1, apart) > together(2, apart) > together(5, apart)
-    assert together(5, bound, uneven=False) == together(1, bound, uneven=False) > together(3, bound, uneven=False)
+    assert together(6, bound) > together(2, bound) > together(1, bound) > together(3, bound)
+    assert together(1, apart) > together(2, apart) > together(6, apart)
+    assert together(6, bound, uneven=False) == together(1, bound, uneven=False) > together(3, bound, uneven=False)
 
 
 def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():
     assert fitting_best(offsets(0.08, 0.001)) == 3
     assert fitting_best(offsets(1e-4, 2e-4)) == 1
+
+
+def test_rails_of_one_reduction_are_offset_as_tensor_twins_are():
+    close, apart = offsets(1e-4, 3e-4), offsets(0.08, 0.001)
+    twins, rails, stages = (lockstep_fit(np.full(4, relation), close, 2.0) for relation in (1, 5, 3))
+    assert abs(twins - rails) < 1 < twins - stages
+    assert lockstep_fit(np.full(4, 5), apart, 2.0) < lockstep_fit(np.full(4, 3), apart, 2.0)
