@@ -33,7 +33,7 @@ from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
 RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.RAILS: "rails", c.HALVING: "halving replicas"}
-ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, two sigmas apart
+ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, a sigma from the median
 
 
 class Pairs(NamedTuple):
@@ -87,13 +87,15 @@ def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[
 
 
 def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float, float]:
-    """Return median and sigma of values of several jobs, each of which counts as given, however many values it has."""
+    """Return median and sigma, the wider of both sides, of values of several jobs. Each job counts as given, however many values
+    it has.
+    """
     every = np.concatenate(values)
     weight = np.concatenate([np.full(len(own), count / len(own)) for own, count in zip(values, counts, strict=True)])
     order = np.argsort(every)
     share = np.cumsum(weight[order]) / weight.sum()
     low, middle, high = (float(every[order][np.searchsorted(share, part)]) for part in (ONE_SIGMA[0], 0.5, ONE_SIGMA[1]))
-    return middle, (high - low) / 2
+    return middle, max(high - middle, middle - low)
 
 
 class Fitted(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator
+from prism.evidence.step_period import Steps
 from prism.evidence.streams import Stream
 
 Floats = NDArray[np.float64]
@@ -25,8 +26,9 @@ Value = TypeVar("Value")
 class Lockstep(NamedTuple):
     """Pairs of members of one host that send equal numbers of messages of one size.
 
-    `offset`: median time between their k-th messages, in the part of the time in which it is least: a fault delays a member
-    later, a stage always. `jitter`: median deviation of all. Both are shares of the step; if a pair sends several sizes, the
+    `offset`: median time between their k-th messages of a step, in the part of the time in which it is least: a fault delays a
+    member later, a stage always. Of several messages per step it is the root mean square: stages are even where all ranks wait
+    for one another. `jitter`: mean of the median deviations. Both are shares of the step; if a pair sends several sizes, the
     largest value counts. `together`: share of the octets in messages that start at one instant.
     """
 
@@ -37,8 +39,8 @@ class Lockstep(NamedTuple):
     together: Floats
 
 
-def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], period: float) -> Lockstep:
-    """Compare the k-th messages of members of one host; `period` is the step duration, ns."""
+def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], steps: Steps) -> Lockstep:
+    """Compare the k-th messages of members of one host."""
     sent: dict[tuple[int, int, int], dict[int, list[Stream]]] = defaultdict(lambda: defaultdict(list))
     for one in communicators:
         for s in one.streams:
@@ -51,7 +53,7 @@ def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], per
             times = {member: np.sort(np.concatenate([s.start for s in streams])) for member, streams in sorted(own.items())}
             for a, b in combinations(list(times)[: c.TWINS_TRIED], 2):
                 if len(times[a]) == len(times[b]):
-                    offset, jitter, together = _apart(times[a], times[b], period)
+                    offset, jitter, together = _apart(times[a], times[b], steps)
                     octets = sum(s.volume for s in own[a])
                     far, deviating, joined, moved = furthest.get((a, b), (0.0, 0.0, 0.0, 0.0))
                     most = max((far, deviating), (offset, jitter))
@@ -65,9 +67,14 @@ def _some(values: list[Value], limit: int) -> list[Value]:
     return values[:: max(1, -(-len(values) // limit))]
 
 
-def _apart(a: Floats, b: Floats, period: float) -> tuple[float, float, float]:
+def _apart(a: Floats, b: Floats, steps: Steps) -> tuple[float, float, float]:
+    per_step = max(1, round(len(a) / steps.count))
+    if abs(np.log(len(a) / steps.count / per_step)) > c.EQUAL_VOLUME:  # not the same number in each step
+        per_step = 1
     offset = b - a
-    parts = offset[: len(offset) // c.PARTS_OF_LIFE * c.PARTS_OF_LIFE].reshape(c.PARTS_OF_LIFE, -1)
-    least = float(np.abs(np.median(parts, axis=1)).min())
-    jitter = float(np.median(np.abs(offset - np.median(offset))))
-    return least / period, jitter / period, float(np.mean(np.abs(offset) <= c.FINEST * period))
+    table = offset[: len(a) // per_step * per_step].reshape(-1, per_step)
+    parts = min(len(table), c.PARTS_OF_LIFE)
+    middle = np.median(table[: len(table) // parts * parts].reshape(parts, -1, per_step), axis=1)
+    least = float(np.sqrt((middle**2).mean(axis=1)).min())
+    jitter = float(np.median(np.abs(table - np.median(table, axis=0)), axis=0).mean())
+    return least / steps.period, jitter / steps.period, float(np.mean(np.abs(offset) <= c.FINEST * steps.period))

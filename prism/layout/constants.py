@@ -147,6 +147,9 @@ INCOMPLETE = 0.75
 # Highest confidence without hosts, because experts and context may move inside them: 42 of 44 layouts that were said with 0.9
 # or more are right; 0.86 is the lower bound of that share at 95 % (Wilson).
 HOSTS_UNKNOWN = 0.86
+# Share of its time that the busiest rank sends: jobs of which all but scalars stays inside hosts have 4e-5 ... 3e-4, others 9e-4
+# or more.
+LEAST_MOVING = 9e-4
 EVEN = 0.5  # probability that a layout explains the traffic; below, it is not reported as explained
 MOST_LAYOUTS, MOST_ALTERNATIVES, LEAST_SAID = 50, 3, 0.003  # ranked; reported; lowest probability of a reported alternative
 # The operator's hints (`hint_priors`): log-odds, weighted by `WEIGHTS["hints"]`.

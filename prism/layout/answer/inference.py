@@ -74,7 +74,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     if not ranked:
         return None
     first = ranked[0]
-    confidence = min(first.probability * first.explains * _resolved(flows, problem), _most(flows, job, topology))
+    shown = first.probability * first.explains * _resolved(flows, problem) * _moving(problem)
+    confidence = min(shown, _most(flows, job, topology))
     others = _alternatives(ranked)
     if first.explains < c.EVEN:
         others = tuple(replace(one, why=NOT_EXPLAINED) for one in others)
@@ -115,6 +116,14 @@ def _resolved(flows: Flows, problem: Problem) -> float:
     idle = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows] - flows.busy_ns[rows])
     mean = float(np.average(np.maximum(idle, 0), weights=flows.octets[rows]))
     return min(1.0, problem.steps.period / max(2 * mean, 1.0))
+
+
+def _moving(problem: Problem) -> float:
+    """Return how likely more than scalars is on the wire, 0 … 1: if it is less, gradients and activations stay inside hosts."""
+    _, start, end, _ = problem.streams.records
+    src = np.repeat([s.src for s in problem.streams], np.diff(problem.streams.begins))
+    most = float(np.bincount(src, end - start).max())
+    return min(1.0, most / (c.LEAST_MOVING * problem.steps.count * problem.steps.period))
 
 
 def _lockstep(problem: Problem, best: Hypothesis) -> float:

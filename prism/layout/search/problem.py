@@ -93,7 +93,7 @@ class Problem:
         """Offsets between members of one part in some families; `parts`: the number of each member's part, or its host."""
         key = (*map(id, found), parts)
         if key not in self._compared:
-            self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps.period)
+            self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps)
             self._kept.extend(found)
         return self._compared[key]
 

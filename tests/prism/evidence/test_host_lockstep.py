@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import lockstep_of
+from prism.evidence.step_period import Steps
 from tests.prism.evidence.made import Wire, evidence
 
 HOSTS = [0, 0, 0, 1, 1, 1]
@@ -15,7 +17,7 @@ def sent_by_three(offsets, jitters):
             for member in range(3):
                 wire.send(member, member + 3, step * 100 + 20 + 10 * k + late[member], 1_000_000)
     _, steps, found, _ = evidence(wire, HOSTS)
-    seen = lockstep_of(found, HOSTS, steps.period)
+    seen = lockstep_of(found, HOSTS, steps)
     return {(a, b): values for a, b, *values in zip(*(column.tolist() for column in seen), strict=True)}
 
 
@@ -36,5 +38,6 @@ def test_messages_that_start_at_one_instant_are_a_share_of_the_octets():
 
 
 def test_nothing_comparable_is_no_evidence():
-    seen = lockstep_of([], [0, 0], 1.0)
+    steps = Steps(np.array([0.0, 1.0]), 1.0, 1.0, 1.0)
+    seen = lockstep_of([], [0, 0], steps)
     assert not len(seen.first)
