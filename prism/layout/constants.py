@@ -65,13 +65,14 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 318 jobs of 14 origins.
+# the next are fitted by `python -m benchmarks.offsets` to 15 sets: 132 jobs with tensor twins, 83 with replicas that traffic
+# joins, 35 with stages, 50 with twins of replicas, and 109 with rails.
 OFFSETS = {
-    1: (-3.98, 0.93, 0.59, 0.60),
-    2: (-3.23, 1.42, -0.49, 1.43),
-    3: (-1.25, 1.68, -1.56, 1.94),
-    4: (-3.43, 1.12, 0.65, 0.52),
-    5: (-3.70, 1.16, 0.56, 0.76),
+    1: (-3.51, 0.83, 0.21, 0.54),
+    2: (-3.03, 0.95, -0.79, 1.21),
+    3: (-1.22, 0.39, -2.00, 0.46),
+    4: (-2.99, 1.06, 0.13, 0.66),
+    5: (-3.18, 1.09, 0.06, 0.89),
 }
 STEADIEST = -2.0  # decades: lowest ratio of jitter to offset that is told apart
 # Share of the octets in messages that start together: reductions by halving have rounds between hosts before and after those
