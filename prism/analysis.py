@@ -41,8 +41,8 @@ UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
-# Share of the time in which a rank, or all ranks, move nothing: jobs compute at least as long. A recorded job with a slow NIC has
-# 0.01, collectives back to back up to 0.002.
+# Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
+# NIC has 0.01, collectives back to back up to 0.002.
 LEAST_COMPUTE = 0.005
 
 
@@ -179,7 +179,7 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
 
 
 def _only_transfers(records: Flows, worked: Phases, ranks: Sequence[str]) -> bool:
-    """Whether the ranks, or all of them together, hardly ever rest from their transfers: a benchmark of collectives, no training.
+    """Whether each rank, or the whole job, hardly ever rests from its transfers: a benchmark of collectives, and no training.
 
     Only records of one message, or that were busy for most of their time, show that: a sum over a second hides rests within it.
     """

@@ -14,6 +14,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.evidence.constants import NEW_RUN_GAP
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import Members, components
@@ -46,16 +47,17 @@ def _exchanges_once(rhythm: ClusterRhythm) -> bool:
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
     duration = float(np.median(np.diff(rhythm.marks))) * len(rhythm.marks)
-    bursts = [float(np.median(np.diff(np.searchsorted(_heavy(e).activity()[0], rhythm.marks)))) for e in rhythm.edges]
+    bursts = [float(np.median(np.diff(np.searchsorted(_bursts(e, rhythm.period), rhythm.marks)))) for e in rhythm.edges]
     once = max(bursts) <= 2 and float(np.median(bursts)) <= 1
     return once and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
 
 
-def _heavy(edge: Edge) -> Edge:
-    """Select the messages of an edge without its smallest ones, which carry few of its octets."""
+def _bursts(edge: Edge, period: float) -> Ints:
+    """Start of each burst of an edge, ns, without its smallest messages, which carry few of its octets."""
     ascending = np.sort(edge.octets)
-    least = ascending[np.searchsorted(np.cumsum(ascending), c.EQUAL * edge.volume)]
-    return edge.only(edge.octets >= least)
+    heavy = edge.only(edge.octets >= ascending[np.searchsorted(np.cumsum(ascending), c.EQUAL * edge.volume)])
+    silent = heavy.start[1:] - np.maximum.accumulate(heavy.end)[:-1] > NEW_RUN_GAP * period
+    return heavy.start[np.concatenate([[True], silent])]
 
 
 def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:
@@ -86,14 +88,15 @@ def _reached(flows: Flows, steady: Carried, partners_of: dict[int, set[int]], ma
     A burst carries what its sender had when it began, and it arrives from its first octet on.
     """
     inside = np.isin(steady.src, list(partners_of)) & np.isin(steady.dst, list(partners_of))
-    edges = [_heavy(edge) for edge in edges_of(flows, steady.rows(inside)).values()]
-    edges = [edge for edge in edges if edge.dst in partners_of[edge.src]]
-    joined = components(*(np.array([getattr(edge, side) for edge in edges]) for side in ("src", "dst")), len(flows.endpoints))
+    edges = [edge for edge in edges_of(flows, steady.rows(inside)).values() if edge.dst in partners_of[edge.src]]
+    src, dst = np.array([edge.key for edge in edges], np.int64).T
+    joined = components(src, dst, len(flows.endpoints))
     most = sum(len(own) ** 2 for own in joined)
-    begins = [edge.activity()[0] for edge in edges]
+    period = float(np.median(np.diff(marks)))
+    begins = [_bursts(edge, period) for edge in edges]
     start, number = np.concatenate(begins), np.repeat(np.arange(len(edges)), list(map(len, begins)))
-    shares = list[float]()
-    for k in np.unique(np.linspace(0, len(marks) - 2, c.SAMPLED_PAIRS).astype(np.int64)).tolist():
+    shares, marks = list[float](), marks - int(c.TOGETHER * period)  # the first bursts of a step begin together
+    for k in np.unique(np.linspace(1, len(marks) - 3, c.SAMPLED_PAIRS).astype(np.int64)).tolist():
         own = np.flatnonzero((start >= marks[k]) & (start < marks[k + 1]))
         own = own[np.argsort(start[own], kind="stable")]
         if len(own) > c.FOLLOWED_RECORDS:

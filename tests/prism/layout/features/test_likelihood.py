@@ -2,7 +2,7 @@ import numpy as np
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout.constants import KIND_SCORES, SCORED
-from prism.layout.features.likelihood import fit, lockstep_fit, together_fit, traits
+from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, together_fit, traits
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
 
 
@@ -50,3 +50,10 @@ def test_members_that_start_at_one_instant_reduce_by_halving_unless_nothing_vari
 def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():
     assert fitting_best(offsets(0.08, 0.001)) == 3
     assert fitting_best(offsets(1e-4, 2e-4)) == 1
+
+
+def test_the_number_of_messages_shows_the_hops_that_hosts_hide():
+    assert rounds_fit(252, 8, 64) > rounds_fit(252, 8, 8) + 1  # 2 · 126 messages: two all-reduces among 64
+    assert rounds_fit(28, 8, 8) > rounds_fit(28, 8, 64) + 0.5
+    assert rounds_fit(28, 8, 8) > 0 > rounds_fit(29, 8, 8)
+    assert rounds_fit(1, 8, 8) == rounds_fit(1, 8, 64) == 0  # one record for all rounds
