@@ -57,7 +57,7 @@ def _bursts(edge: Edge, period: float) -> Ints:
     ascending = np.sort(edge.octets)
     heavy = edge.only(edge.octets >= ascending[np.searchsorted(np.cumsum(ascending), c.EQUAL * edge.volume)])
     silent = heavy.start[1:] - np.maximum.accumulate(heavy.end)[:-1] > NEW_RUN_GAP * period
-    return heavy.start[np.concatenate([[True], silent])]
+    return np.asarray(heavy.start[np.concatenate([[True], silent])], np.int64)
 
 
 def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:
