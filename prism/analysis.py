@@ -41,7 +41,8 @@ UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
-# Share of the ranks' time: jobs compute at least as long. A recorded job with a slow NIC has 0.01, collectives back to back 0.
+# Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
+# NIC has 0.01, collectives back to back up to 0.002.
 LEAST_COMPUTE = 0.005
 
 
@@ -171,23 +172,28 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
     findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
-    if _only_transfers(records, worked, len(job.endpoints)):
+    if _only_transfers(records, worked, job.endpoints):
         return CandidateAnalysis(job)
     timeline = replace(view.timeline, events=happened, phases=worked)
     return CandidateAnalysis(job, JobDiagnosis(job, _trusted(view.parallelism, seen), timeline), tuple(findings), steady)
 
 
-def _only_transfers(records: Flows, worked: Phases, ranks: int) -> bool:
-    """Whether the ranks hardly ever rest from their transfers: a benchmark of collectives, and no training.
+def _only_transfers(records: Flows, worked: Phases, ranks: Sequence[str]) -> bool:
+    """Whether each rank, or the whole job, hardly ever rests from its transfers: a benchmark of collectives, and no training.
 
     Only records of one message, or that were busy for most of their time, show that: a sum over a second hides rests within it.
     """
-    busy = (records.messages == 1) | (2 * records.busy_ns >= records.end_ns - records.start_ns)
+    busy = (records.messages <= 1) | (2 * records.busy_ns >= records.end_ns - records.start_ns)
     if 2 * float(records.octets[busy].sum()) < float(records.octets.sum()):
         return False
-    part = shares(worked.by_rank(ranks).sum(axis=0))
+    part = shares(worked.by_rank(len(ranks)).sum(axis=0))
     moving = sum(part.get(phase, 0.0) for phase in ("pp", "dp", "tp", "ep", "cp", "unknown"))
-    return moving > 1 - LEAST_COMPUTE
+    inside = records.among(ranks)
+    own = np.flatnonzero(inside[records.src] & inside[records.dst] & ~records.control())
+    own = own[np.argsort(records.start_ns[own])]
+    start, until = records.start_ns[own], np.maximum.accumulate(records.end_ns[own])
+    silent = float(np.maximum(start[1:] - until[:-1], 0).sum())
+    return moving > 1 - LEAST_COMPUTE or silent < LEAST_COMPUTE * float(until[-1] - start[0])
 
 
 def infer_job(

@@ -10,7 +10,7 @@ import numpy as np
 
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import connected
-from prism.evidence.stream_periods import Rhythms
+from prism.evidence.stream_periods import Rhythms, resolved_spread
 from prism.evidence.streams import Stream
 
 
@@ -19,7 +19,8 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
     for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
-        out += _chained(own, lambda s: s.volume, c.EQUAL_VOLUME)
+        for alike in _chained(own, lambda s: s.volume, c.EQUAL_VOLUME):
+            out += _chained(alike, lambda s: resolved_spread(rhythms[id(s)]), c.MAGNITUDE)
     loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
     if not bursts:
         return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)

@@ -80,6 +80,15 @@ class Communicator:
         return float(np.median([len(np.unique(np.concatenate(own))) for own in by.values()]))
 
     @cached_property
+    def rounds(self) -> int:
+        """Messages of most pairs per step; 0 if they vary, or if records are bursts. A ring has a multiple of its hops."""
+        moved: dict[Pair, float] = defaultdict(float)
+        for s, rhythm in self.moving:
+            moved[s.pair] += rhythm.messages if rhythm.sure and not s.bursts else np.nan
+        number = float(np.median(list(moved.values())))
+        return round(number) if number == round(number, 0) else 0
+
+    @cached_property
     def doubled(self) -> float:
         """Share of the edges with messages of one size and as many of twice that size: backward passes of ring attention.
 

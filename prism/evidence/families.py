@@ -14,7 +14,7 @@ from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
 from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.step_period import Steps
-from prism.evidence.stream_periods import Rhythm
+from prism.evidence.stream_periods import Rhythm, resolved_spread
 from prism.evidence.streams import Stream
 from prism.steps.constants import ONE_SIZE
 
@@ -84,12 +84,14 @@ def _alike(own: list[Communicator]) -> list[Family]:
     """Group communicators with similar messages (number and size) and alternation, or with equal messages."""
     messages = np.log([one.rhythm.messages for one in own])
     sizes = np.log([one.size for one in own])
+    spread = np.log([resolved_spread(one.rhythm) for one in own])
     turn = np.array([(one.overlap >= c.HALF) * (1 + (one.shape == "pair") * len(one.members)) for one in own])
     pairs: list[Pair] = []
     for i in range(1, len(own)):
         distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
         near = (distance < c.LIKE_MESSAGES) & (size_distance < c.MAGNITUDE) & (turn[:i] == turn[i])
         near |= (distance < c.EQUAL_VOLUME) & (size_distance < c.ONE_CLASS_SIZE)
+        near &= np.abs(spread[:i] - spread[i]) < c.MAGNITUDE
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]

@@ -32,6 +32,11 @@ class Rhythm(NamedTuple):
     octets: float
 
 
+def resolved_spread(rhythm: Rhythm) -> float:
+    """Spread over the step, plus one bin: brief bursts differ by a bin."""
+    return rhythm.spread + 1 / c.BINS_OF_SPREAD
+
+
 Rhythms = Mapping[int, Rhythm]  # by identity of the stream
 
 

@@ -1,49 +1,63 @@
 """Detect exchanges without a reduction: halo exchange between neighbours of a grid, or transposition between all.
 
-In each step of training, results of one rank reach all others through sums. If every pair exchanges only one message in a step,
-they cannot: a border reaches only the neighbour, and a sum over a clique takes two messages, one to reduce and one to gather.
-Halving, doubling and trees also exchange one message per pair, but one after the other, so that results reach all.
+In each step of training, results of one rank reach all others through sums. If every pair exchanges only one burst in a step,
+they cannot: a border reaches only the neighbour, and a sum over a clique takes two bursts, one to reduce and one to gather.
+Halving, doubling and trees also exchange one burst per pair, but one after the other, so that results reach all. Scalars, which
+solvers sum as well, do not count.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.evidence.constants import NEW_RUN_GAP
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm
-from prism.jobs.clusters import Members
-from prism.loops.arrays.edges import sending
+from prism.jobs.clusters import Members, components
+from prism.loops.arrays.edges import Edge, edges_of
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.pair_volumes import Carried
 
 
 def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], steady: Carried) -> bool:
-    """Check whether the clusters of one candidate exchange messages and never sum them."""
-    largest = max(range(len(clusters)), key=lambda i: len(clusters[i]))
-    rhythm, members = rhythms[largest], clusters[largest]
-    if len(members) <= c.MIN_STEPS + 1 or not _exchanges_once(rhythm):
-        return False
-    partners_of = _partners(steady, members)
+    """Check whether the clusters of one candidate exchange messages and never sum them: most octets of the largest clusters."""
+    largest = sorted(range(len(clusters)), key=lambda i: -len(clusters[i]))[: c.SAMPLED_PAIRS]
+    judged = exchanged = 0
+    for members, rhythm in ((clusters[i], rhythms[i]) for i in largest if len(clusters[i]) > c.SMALL_GROUP):
+        volume = sum(edge.volume for edge in rhythm.edges)
+        judged += volume
+        exchanged += volume * _exchanges(flows, members, rhythm, steady)
+    return 2 * exchanged > judged
+
+
+def _exchanges(flows: Flows, members: Members, rhythm: ClusterRhythm, steady: Carried) -> bool:
+    """Check whether one cluster exchanges messages and never sums them."""
+    partners_of = _partners(steady, members) if _exchanges_once(rhythm) else None
     if partners_of is None:
         return False
-    return _triangles(partners_of) or _reached(flows, members, partners_of, rhythm.marks) < 1 - c.CONSTANT
+    return _triangles(partners_of) or _reached(flows, steady, partners_of, rhythm.marks) < 1 - c.CONSTANT / 2
 
 
 def _exchanges_once(rhythm: ClusterRhythm) -> bool:
-    """Check whether steps follow each other without gaps and hold one message of most edges."""
+    """Check whether steps follow each other without gaps and hold one burst of most edges."""
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
-    counts = list[float]()
-    for edge in rhythm.edges:
-        counts.append(float(np.median(np.diff(np.searchsorted(edge.start, rhythm.marks)))))
-        if counts[-1] > 2:
-            return False
     duration = float(np.median(np.diff(rhythm.marks))) * len(rhythm.marks)
-    return float(np.median(counts)) <= 1 and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
+    bursts = [float(np.median(np.diff(np.searchsorted(_bursts(e, rhythm.period), rhythm.marks)))) for e in rhythm.edges]
+    once = max(bursts) <= 2 and float(np.median(bursts)) <= 1
+    return once and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
+
+
+def _bursts(edge: Edge, period: float) -> Ints:
+    """Start of each burst of an edge, ns, without its smallest messages, which carry few of its octets."""
+    ascending = np.sort(edge.octets)
+    heavy = edge.only(edge.octets >= ascending[np.searchsorted(np.cumsum(ascending), c.EQUAL * edge.volume)])
+    silent = heavy.start[1:] - np.maximum.accumulate(heavy.end)[:-1] > NEW_RUN_GAP * period
+    return np.asarray(heavy.start[np.concatenate([[True], silent])], np.int64)
 
 
 def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:
@@ -68,32 +82,38 @@ def _triangles(partners_of: dict[int, set[int]]) -> bool:
     return 2 * closed > len(partners_of)
 
 
-def _reached(flows: Flows, members: Members, partners_of: dict[int, set[int]], marks: Ints) -> float:
-    """Largest share of members that results of one member reach in one step, over three steps."""
-    sent = sending(flows)
-    inside = np.zeros(len(flows.endpoints), np.bool_)
-    inside[list(members)] = True
-    best = 0.0
-    for k in {len(marks) // 4, len(marks) // 2, 3 * len(marks) // 4}:
-        if k + 1 < len(marks):
-            rows = np.flatnonzero((sent >= marks[k]) & (sent < marks[k + 1]) & inside[flows.src] & inside[flows.dst])
-            rows = rows[~flows.control()[rows]]
-            if len(rows) > c.FOLLOWED_RECORDS:
-                return 1.0
-            best = max(best, _spread(flows, sent, rows, partners_of))
-    return best
+def _reached(flows: Flows, steady: Carried, partners_of: dict[int, set[int]], marks: Ints) -> float:
+    """Mean share of the members joined by payload that results of one member reach in one step, over some steps.
+
+    A burst carries what its sender had when it began, and it arrives from its first octet on.
+    """
+    inside = np.isin(steady.src, list(partners_of)) & np.isin(steady.dst, list(partners_of))
+    edges = [edge for edge in edges_of(flows, steady.rows(inside)).values() if edge.dst in partners_of[edge.src]]
+    src, dst = np.array([edge.key for edge in edges], np.int64).T
+    joined = components(src, dst, len(flows.endpoints))
+    most = sum(len(own) ** 2 for own in joined)
+    period = float(np.median(np.diff(marks)))
+    begins = [_bursts(edge, period) for edge in edges]
+    start, number = np.concatenate(begins), np.repeat(np.arange(len(edges)), list(map(len, begins)))
+    shares, marks = list[float](), marks - int(c.TOGETHER * period)  # the first bursts of a step begin together
+    for k in np.unique(np.linspace(1, len(marks) - 3, c.SAMPLED_PAIRS).astype(np.int64)).tolist():
+        own = np.flatnonzero((start >= marks[k]) & (start < marks[k + 1]))
+        own = own[np.argsort(start[own], kind="stable")]
+        if len(own) > c.FOLLOWED_RECORDS:
+            return 1.0
+        shares.append(_reaching([edges[i].key for i in number[own].tolist()], start[own], partners_of) / most)
+    return float(np.mean(shares))
 
 
-def _spread(flows: Flows, sent: Ints, rows: Ints, partners_of: dict[int, set[int]]) -> float:
-    """Share of members that results of one member reach in one step. A record carries what its sender had when it began."""
-    moments = np.concatenate([flows.end_ns[rows], sent[rows]])
-    order = np.lexsort((np.arange(len(moments)), moments))  # arrivals before departures at the same time
-    reached_by = {member: 1 << i for i, member in enumerate(partners_of)}
-    carries: dict[int, int] = {}
-    src, dst = flows.src[rows].tolist(), flows.dst[rows].tolist()
-    for event in order.tolist():
-        if event >= len(rows):
-            carries[event - len(rows)] = reached_by.get(src[event - len(rows)], 0)
-        elif event in carries and dst[event] in reached_by:
-            reached_by[dst[event]] |= carries[event]
-    return sum(own.bit_count() for own in reached_by.values()) / max(len(reached_by), 1) ** 2
+def _reaching(bursts: Sequence[tuple[int, int]], start: Ints, members: Collection[int]) -> int:
+    """Count the pairs of members of which results of one reach the other by bursts in order of start.
+
+    Bursts that start at once carry nothing new.
+    """
+    had = {member: 1 << i for i, member in enumerate(members)}
+    now, latest = dict(had), -1
+    for (src, dst), begin in zip(bursts, start.tolist(), strict=True):
+        if begin > latest:
+            had, latest = dict(now), begin
+        now[dst] |= had[src]
+    return sum(own.bit_count() for own in now.values())

@@ -108,6 +108,7 @@ WEIGHTS = {
     "unforeseen": -2.85,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
     "sharded": 2.4,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 2.15,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "rounds": 1.0,  # log-likelihood of the number of messages of rings that reduce gradients
     "in_levels": -0.7,  # one reduction by all rails: two in three that look so are tensor parallel inside hosts, reduced by rail
     "stages_in_host": -1.57,
     "no_tensor": -0.82,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
@@ -126,6 +127,11 @@ AT_ONCE = 0.1  # durations of a message from its end to its rest, at most; exper
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
+
+TRIANGLE = 3  # members of the smallest ring
+COUNTED = (
+    0.7  # share of rings whose records are messages, one of each round; in others, records hold parts of rounds or several
+)
 
 # Limits of the search.
 # Log-odds behind the best hypothesis so far at which one is dropped before all of its features are known: the first three

@@ -102,3 +102,15 @@ def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dime
 
 def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:
     return np.asarray(np.exp(-0.5 * ((x - middle) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi)))
+
+
+def rounds_fit(rounds: int, hops: int, members: int) -> float:
+    """Log-likelihood of the `rounds` of a ring with so many `hops` on the wire, of a group with so many members.
+
+    A ring of n sends a multiple of n − 1 messages over each hop. Its members are those on the wire, or the whole group if hosts
+    hide the other hops. Fewer messages than hops are sums.
+    """
+    if rounds < hops - 1 or min(hops, members) < c.TRIANGLE:
+        return 0.0
+    fits = [(size - 1) * (rounds % (size - 1) == 0) for size in (hops, members)]
+    return float(np.log(1 - c.COUNTED + c.COUNTED * sum(fits) / 2))

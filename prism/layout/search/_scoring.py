@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged, ranked
-from prism.layout.features.likelihood import lockstep_fit, together_fit
+from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import may_halve, mixed, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
@@ -256,7 +256,9 @@ class Scored:
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
-            yield "in_levels", data > 1 and self._ways_needed() > c.MORE_WAYS
+            flat, alone = self._rounds()
+            yield "rounds", flat
+            yield "in_levels", data > 1 and flat <= alone and self._ways_needed() > c.MORE_WAYS
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, self.problem.per_host)
@@ -292,6 +294,15 @@ class Scored:
             lambda: Exchanged([self.found[i] for i in places], np.array(self.problem.hosts)), "pairs", places
         )
         return exchanged.unforeseen(orders)
+
+    def _rounds(self) -> tuple[float, float]:
+        """Fit of the number of messages of the rings that reduce gradients, if hosts hide hops, and if they hide none."""
+        rings = [self.found[i] for i in self._of("dp") if self.found[i][0].form == "one cycle"]
+        largest = max(rings, key=lambda family: family.octets, default=None)
+        if largest is None:
+            return 0.0, 0.0
+        rounds, hops = largest[0].rounds, len(largest[0].edges)
+        return rounds_fit(rounds, hops, self.division.sized(self.plane)[0]), rounds_fit(rounds, hops, hops)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""

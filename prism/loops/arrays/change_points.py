@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
 
 from collectors.compilation.compiled import compiled
 from prism.loops import constants as c
@@ -78,7 +78,8 @@ def by_chance(levels: Floats, row: int, one: Shift) -> float:
     single, known = (np.array([count.sum(), count[row]]) for count in counts)
     share = single / np.maximum(known, 1)
     low = int(np.count_nonzero(levels[row, one.start : one.stop] < one.height / 2))
-    return float(np.max(np.array([levels.size, levels.shape[1]]) * comb(long, low) * share ** (long - low)))
+    orders = gammaln(long + 1) - gammaln(low + 1) - gammaln(long - low + 1)
+    return float(np.max(np.array([levels.size, levels.shape[1]]) * np.exp(orders + xlogy(long - low, share))))
 
 
 def spread(values: Floats, *, floor: float = c.NOISE) -> float:

@@ -101,3 +101,12 @@ def test_experts_send_many_sizes():
     _, _, (found,), _ = evidence(wire)
     assert found.sizes > 5
     assert found.doubled == 0
+
+
+def test_a_ring_sends_its_rounds_over_each_hop_of_several_sizes():
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        wire.ring([0, 1, 2, 3], step * 100, 4_000_000)
+        wire.ring([0, 1, 2, 3], step * 100 + 20, 3_000_000)
+    _, _, found, _ = evidence(wire)
+    assert [one.rounds for one in found] == [12]

@@ -49,3 +49,16 @@ def test_hand_overs_do_not_complete_the_cube_of_a_reduction():
             wire.send(member, member ^ 4, step * 100 + 65, 3_100_000, long=2.0)
     found = evidence(wire)[3]
     assert all(len(one.members) < 8 for family in found for one in family)
+
+
+def test_chunks_throughout_the_step_and_at_its_end_are_two_families():
+    """Tensor-parallel pairs and pairs of replicas exchange chunks of one size, as many in a step."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for k in range(24):
+            for a, b in ((0, 1), (2, 3), (1, 0), (3, 2)):
+                wire.send(a, b, step * 200 + 5 * k, 1_000_000)
+            for a, b in ((0, 2), (1, 3), (2, 0), (3, 1)):
+                wire.send(a, b, step * 200 + 130 + 0.5 * k, 1_000_000)
+    _, _, _, found = evidence(wire)
+    assert sorted(sorted(sorted(one.members) for one in family) for family in found) == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]

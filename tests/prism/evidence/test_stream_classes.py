@@ -56,3 +56,10 @@ def test_a_ring_stays_whole_where_a_slow_link_changes_its_bursts(both):
 def test_a_chain_is_no_ring():
     chain = [bursts(0, 1, [10] * 10), bursts(1, 2, [100]), bursts(2, 3, [25] * 4)]
     assert len(classes(*chain, spread=[0.5, 0.05, 0.2])) == 3
+
+
+def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collectives():
+    """Chunks of gradients and of activations have one size, and may have equal volumes by chance."""
+    one, other = (replace(bursts(*pair, [100]), equal=True, bursts=False) for pair in ((0, 1), (1, 2)))
+    assert classes(one, other, spread=[0.05, 0.6]) == [[(0, 1)], [(1, 2)]]
+    assert classes(one, other, spread=[0.025, 0.05]) == [[(0, 1), (1, 2)]]

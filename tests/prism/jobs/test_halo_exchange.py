@@ -43,6 +43,36 @@ def test_neighbours_that_swap_borders_only_exchange():
     assert judged(wire, 16)
 
 
+def solver(ranks, *, number=None):
+    """Neighbours of a ring swap borders of four messages; all then sum a scalar by doubling, among `number` ranks."""
+    wire = Wire()
+    for step in range(20):
+        late = wire.chance.permutation(ranks)
+        for rank in range(ranks):
+            for k in range(8):
+                other = (rank + (-1) ** (k % 2)) % ranks
+                wire.send(rank, other, 200_000, T0 + step * 100 * MS + int(late[rank]) * MS // 4 + k * MS // 4)
+        for k in range((number or 1).bit_length() - 1):
+            for rank in range(number):
+                wire.send(rank, rank ^ (1 << k), 16, T0 + (step * 100 + 40 + k) * MS)
+    return wire
+
+
+@pytest.mark.parametrize(("ranks", "number"), [(16, None), (16, 16)])
+def test_borders_in_several_messages_and_sums_of_scalars_are_no_reduction(ranks, number):
+    assert judged(solver(ranks, number=number), ranks)
+
+
+def test_a_tree_in_chunks_adds_up():
+    wire = Wire()
+    for step in range(20):
+        for rank in range(1, 16):
+            for k in range(4):
+                wire.send(rank, (rank - 1) // 2, 1_000_000, T0 + (step * 100 + 10 - 2 * rank.bit_length() + k) * MS)
+                wire.send((rank - 1) // 2, rank, 1_000_000, T0 + (step * 100 + 10 + 2 * rank.bit_length() + k) * MS)
+    assert not judged(wire, 16)
+
+
 def test_transposed_rows_and_columns_only_exchange():
     rows = [lambda r, k=k: r // 4 * 4 + (r + k) % 4 for k in (1, 2, 3)]
     columns = [lambda r, k=k: (r + 4 * k) % 16 for k in (1, 2, 3)]

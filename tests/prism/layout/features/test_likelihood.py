@@ -2,7 +2,7 @@ import numpy as np
 
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout.constants import KIND_SCORES, SCORED
-from prism.layout.features.likelihood import fit, lockstep_fit, together_fit, traits
+from prism.layout.features.likelihood import fit, lockstep_fit, rounds_fit, together_fit, traits
 from tests.prism.evidence.made import data_parallel, evidence, pipelined
 
 
@@ -57,3 +57,10 @@ def test_rails_of_one_reduction_are_offset_as_tensor_twins_are():
     twins, rails, stages = (lockstep_fit(np.full(4, relation), close, 2.0) for relation in (1, 5, 3))
     assert abs(twins - rails) < 1 < twins - stages
     assert lockstep_fit(np.full(4, 5), apart, 2.0) < lockstep_fit(np.full(4, 3), apart, 2.0)
+
+
+def test_the_number_of_messages_shows_the_hops_that_hosts_hide():
+    assert rounds_fit(252, 8, 64) > rounds_fit(252, 8, 8) + 1  # 2 · 126 messages: two all-reduces among 64
+    assert rounds_fit(28, 8, 8) > rounds_fit(28, 8, 64) + 0.5
+    assert rounds_fit(28, 8, 8) > 0 > rounds_fit(29, 8, 8)
+    assert rounds_fit(1, 8, 8) == rounds_fit(1, 8, 64) == 0  # one record for all rounds

@@ -161,6 +161,11 @@ def test_two_hiccups_on_end_are_chance_where_single_ones_are_many():
     assert by_chance(hiccups(8, 24, *pair, *alone), 2, two) == pytest.approx(192 * (9 / 160) ** 2)
 
 
+def test_long_shifts_have_a_chance_too():
+    levels = hiccups(2, 6000, *((0, step) for step in range(0, 4000, 2)), *((1, step) for step in range(5)))
+    assert 0 <= by_chance(levels, 0, Shift(0, 4000, 0.4, 9.0)) < RARE
+
+
 def test_more_hiccups_on_end_are_less_by_chance():
     alone = [(i % 8, 2 * i) for i in range(8)]
     levels = hiccups(8, 24, *alone, *((2, step) for step in range(18, 22)))
