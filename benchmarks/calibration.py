@@ -37,9 +37,9 @@ NAMES = tuple(name for name in WEIGHTS if name != "hints")
 PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
 MOST = 400  # most likely hypotheses per job; the others change no probability
 EXPANDED = 60  # of these, hypotheses expanded by hidden ranks of hosts
-# Factor on the fitted weights, because jobs of other draws differ: of three draws of 158 jobs, 45 of 45 answers at 0.9 or more
-# are right with it, 61 of 65 without.
-CAUTION = 0.85
+# Factor on the fitted weights, because jobs of other draws differ: of 443 jobs of SMPI, 154 of 159 answers at 0.9 or more are
+# right with it, 170 of 177 without.
+CAUTION = 0.95
 NEVER = 1e-6  # minimum probability of a true layout, for jobs without a true hypothesis
 SURE, SAID = 0.9, 4  # confidence to count; layouts in a report, with alternatives
 COLUMNS = ("jobs", "exact", f"in {SAID}", f"≥ {SURE}", "right", "log p")
@@ -57,7 +57,9 @@ class Table(NamedTuple):
 def table(case: Case, origin: str) -> Table | None:
     """List the hypotheses of a job; None without any."""
     problem = evidence(case)
-    found = sorted(hypotheses(problem), key=lambda one: -one.score)[:MOST] if problem is not None else []
+    if problem is None:
+        return None
+    found = sorted(hypotheses(problem), key=lambda one: -one.score)[:MOST]
     found += [other for one in found[:EXPANDED] for other in one.hidden(problem)]
     best: dict[tuple[object, ...], Hypothesis] = {}
     for one in sorted(found, key=lambda one: -one.score):

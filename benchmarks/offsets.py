@@ -87,8 +87,9 @@ def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[
 
 
 def quantiles(values: Sequence[Floats], counts: Sequence[float]) -> tuple[float, float]:
-    """Return median and sigma, the wider of both sides, of values of several jobs. Each job counts as given, however many values
-    it has.
+    """Return median and sigma, the wider of both sides, of values of several jobs.
+
+    Each job counts as given, however many values it has.
     """
     every = np.concatenate(values)
     weight = np.concatenate([np.full(len(own), count / len(own)) for own, count in zip(values, counts, strict=True)])

@@ -136,8 +136,8 @@ def communicators(
 ) -> list[Communicator]:
     """Find communicators: the connected components of each class of equal streams, largest first.
 
-    `rhythms` maps the identity of a stream to its rhythm. `hosts` is the number of each member's host. `links` returns the pairs
-    of members of one host that continue inside the host what streams between pairs carry; both int64[n, 2].
+    `rhythms` maps the identity of a stream to its rhythm. `hosts` is the number of each member's host. `links` maps the pairs
+    of equal streams to pairs of members of one host, inside which these streams continue; both int64[n, 2].
     """
     found = []
     for own in stream_classes(streams, rhythms):

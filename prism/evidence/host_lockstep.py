@@ -38,6 +38,10 @@ class Lockstep(NamedTuple):
     jitter: Floats
     together: Floats
 
+    def of(self, pairs: NDArray[np.bool_]) -> Lockstep:
+        """Keep some of the pairs."""
+        return Lockstep(self.first[pairs], self.second[pairs], self.offset[pairs], self.jitter[pairs], self.together[pairs])
+
 
 def lockstep_of(communicators: Sequence[Communicator], hosts: Sequence[int], steps: Steps) -> Lockstep:
     """Compare the k-th messages of members of one host."""

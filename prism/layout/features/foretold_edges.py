@@ -33,8 +33,8 @@ class Exchanged:
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
-        Where one family has all of the pairs, others that together have part of them are something else. `orders`: members of groups of
-        one size in order of rank, int64[groups, members]; several partitions.
+        Where one family has all of the pairs, others that together have part of them are something else. `orders`: members of
+        groups of one size in order of rank, int64[groups, members]; several partitions.
         """
         known = np.zeros_like(self.shares, np.bool_)
         for order in orders:

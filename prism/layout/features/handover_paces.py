@@ -15,8 +15,10 @@ from prism.layout import constants as c
 Floats = NDArray[np.float64]
 
 
-def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> float:
-    """Compute how much closer in time twins of a host hand over than replicas do, in deviations; 0 without twins or replicas.
+def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> dict[str, float]:
+    """Compute how much closer in time twins of a host hand over than replicas do, in deviations: "twins_closer".
+
+    "twins_compared" is 1: twins that are no closer are none. Both are left out without twins or replicas.
 
     Parameters
     ----------
@@ -28,7 +30,8 @@ def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> f
     stage, replica = (at[inside.first, axis] != at[inside.second, axis] for axis in (3, 2))
     apart = _apart(inside)
     twins, replicas = apart[~stage & ~replica], apart[~stage & replica]
-    return _contrast(twins, np.concatenate([replicas, _apart(beyond)]))
+    others = np.concatenate([replicas, _apart(beyond)])
+    return {"twins_closer": _contrast(twins, others), "twins_compared": 1.0} if len(twins) and len(others) else {}
 
 
 def _apart(seen: Lockstep) -> Floats:
@@ -37,8 +40,6 @@ def _apart(seen: Lockstep) -> Floats:
 
 
 def _contrast(near: Floats, far: Floats) -> float:
-    """Difference of the means over the deviation inside the two; 0 if one is empty."""
-    if not len(near) or not len(far):
-        return 0.0
+    """Difference of the means over the deviation inside the two."""
     within = float(np.concatenate([near - near.mean(), far - far.mean()]).std())
     return float(np.clip((far.mean() - near.mean()) / (within + c.LEAST_DEVIATION), -c.MOST_CONTRAST, c.MOST_CONTRAST))

@@ -101,7 +101,7 @@ class Scored:
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
             closer = partial(self.problem.twins_closer, self.found, self.placing.at)
-            self.features["twins_closer"] = self.division.known(closer, "closer")
+            self.features |= self.division.known(closer, "closer")
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -307,6 +307,9 @@ class Scored:
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
         reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
+        first = [self.found[i][0] for i in reduced]
+        if any(one.form == "two clique" and len(one.members) > self._hosts_of_plane for one in first):
+            return 1.0  # all exchange with all
         return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 
     def _ways(self, family: Family) -> float:

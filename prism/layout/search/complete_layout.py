@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
+
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
@@ -40,13 +42,14 @@ class Hypothesis:
     def hidden(self, problem: Problem) -> Iterator[Hypothesis]:
         """Yield variants in which ranks of a host are context parallel or share experts; that traffic stays inside hosts.
 
-        They are part of its data-parallel ranks. Or they are its tensor-parallel ranks, if no reduction tells them apart.
+        They are part of its data-parallel ranks, as a rule all of a host: the largest number comes first. Or they are its
+        tensor-parallel ranks, if no reduction tells them apart.
         """
         hosts = self.placing.hosts
         planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
         inside, data = self.placing.cut[1], self.layout["dp"]
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
-        for size in (size for size in range(2, min(among, data) + 1) if among % size == data % size == 0):
+        for size in (size for size in range(min(among, data), 1, -1) if among % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
             if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
@@ -70,13 +73,11 @@ class Hypothesis:
 
     def _closer(self, problem: Problem, size: int) -> dict[str, float]:
         """Compare hand-overs if `size` neighbours of a host work in lockstep: they exchange context or tokens in each layer."""
-        if "twins_closer" not in self.features:
-            return {}
-        known, at = self.placing.known, self.placing.at // [1, 1, size, 1]
+        known, at = self.placing.known, self.placing.at // np.array([1, 1, size, 1])
         key = "closer", size
         if key not in known:
             known[key] = problem.twins_closer(self.families, at)
-        return {"twins_closer": cast(float, known[key])}
+        return {"twins_closer": 0.0, "twins_compared": 0.0, **cast(dict[str, float], known[key])}
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]

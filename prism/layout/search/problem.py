@@ -97,15 +97,15 @@ class Problem:
             self._kept.extend(found)
         return self._compared[key]
 
-    def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> float:
-        """How much closer in time twins of the placing `at` hand over than replicas do (`handover_paces`); 0 without hand-overs.
+    def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> dict[str, float]:
+        """Features of how much closer in time twins of the placing `at` hand over than replicas do (`handover_paces`).
 
         All hypotheses compare what looks like hand-overs and reductions.
         """
         likeliest = [self.likeliest(family) for family in found]
         handed = [family for family, kind in zip(found, likeliest, strict=True) if kind == "pp"]
         if not handed:
-            return 0.0
+            return {}
         reduce: Kind = "dp" if "dp" in likeliest else "tied"
         reduced = [family for family, kind in zip(found, likeliest, strict=True) if kind == reduce]
         pipeline, replicas = (
@@ -114,7 +114,7 @@ class Problem:
         )
         inside, beyond = (self.compared(handed, own) for own in (self.hosts, tuple(replicas.tolist())))
         apart = np.all([part[beyond.first] != part[beyond.second] for part in (pipeline, np.array(self.hosts))], axis=0)
-        return twins_closer(inside, Lockstep(*(column[apart] for column in beyond)), at)
+        return twins_closer(inside, beyond.of(apart), at)
 
     @cached_property
     def octets(self) -> float:

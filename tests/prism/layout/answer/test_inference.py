@@ -10,7 +10,8 @@ from prism.layout.answer.posterior import answers
 from prism.layout.constants import INCOMPLETE
 from prism.model import Source
 from prism.report.json_report import to_json
-from tests.prism.layout.made import asked, data_parallel, job, pipelined, tensor_and_data, topology
+from tests.prism.evidence.made import Wire
+from tests.prism.layout.made import addresses, asked, data_parallel, job, pipelined, tensor_and_data, topology
 
 SOURCE = Source(files=(), packets=0, flows=0, skipped={}, start_ns=0, end_ns=0)
 
@@ -84,6 +85,15 @@ def test_sums_over_the_time_of_a_step_do_not_resolve_it(messages, busy, steps, e
     shown = {"messages": np.full(len(flows), messages, np.int64), "busy_ns": (busy * lasted).astype(np.int64)}
     flows = replace(flows, end_ns=flows.start_ns + lasted, **shown)
     assert inference._resolved(flows, problem) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("long", "sure"), [(0.5, True), (0.0005, False)])
+def test_if_only_scalars_are_on_the_wire_the_layout_is_not_sure(long, sure):
+    wire = Wire(addresses(8))
+    for step in range(10):
+        wire.ring(list(range(8)), step * 400 + 100, 1_000, long=long)
+    found = infer_layout(wire.flows(), job(wire), topology(wire.endpoints, 1))
+    assert (found.best.layout.confidence > 0.5) == sure
 
 
 def test_ranks_may_be_missing_where_hosts_have_gpus_left():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import Lockstep
-from prism.layout.features.handover_paces import paces
+from prism.layout.features.handover_paces import twins_closer
 
 
 def lockstep(pairs):
@@ -14,17 +14,22 @@ def lockstep(pairs):
 def seen(inside, tensor):
     """Two hosts of two; members 0 and 2, 1 and 3 are replicas in two hosts, 1e-2 of a step apart."""
     at = np.array([[0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]] if tensor else [[0] * 4, [0, 0, 1, 0]] * 2)
-    found = paces(
-        lockstep([(0, 1, inside), (2, 3, inside)]), lockstep([(0, 2, 1e-2), (1, 3, 1e-2)]), at, np.array([0, 0, 1, 1])
-    )
-    return dict(found)
+    return twins_closer(lockstep([(0, 1, inside), (2, 3, inside)]), lockstep([(0, 2, 1e-2), (1, 3, 1e-2)]), at)["twins_closer"]
 
 
 def test_twins_are_closer_than_replicas_of_several_hosts():
-    assert seen(1e-5, tensor=True) == {"twins_closer": 3.0}
-    assert seen(1e-2, tensor=True)["twins_closer"] == pytest.approx(0)
+    assert seen(1e-5, tensor=True) == 3.0
+    assert seen(1e-2, tensor=True) == pytest.approx(0)
+
+
+def test_a_few_twins_that_count_as_replicas_weaken_the_contrast():
+    """Members 0 to 3 hand over together; if only pairs of them are twins, the others count as replicas."""
+    inside = lockstep([(a, b, 1e-5 if a // 4 == b // 4 else 1e-2) for a in range(8) for b in range(a)])
+    fours, pairs = (np.stack([np.zeros(8, np.int64)] * 2 + [np.arange(8) // n, np.zeros(8, np.int64)], axis=1) for n in (4, 2))
+    some, most = (twins_closer(inside, lockstep([]), at)["twins_closer"] for at in (pairs, fours))
+    assert some < most / 2
 
 
 def test_without_hand_overs_nothing_is_compared():
     none = lockstep([])
-    assert dict(paces(none, none, np.zeros((2, 4), np.int64), np.zeros(2, np.int64))) == {}
+    assert twins_closer(none, none, np.zeros((2, 4), np.int64)) == {}

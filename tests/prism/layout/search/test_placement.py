@@ -20,6 +20,14 @@ def test_the_tensor_dimension_is_fastest_and_rails_give_the_order():
     assert len(set(placing.alike((0, 2, 3)).tolist())) == 4
 
 
+def test_a_reduction_that_enters_and_leaves_a_host_at_places_of_one_rest_joins_every_second_rank():
+    placing = place([0] * 4 + [1] * 4, list(range(4)) * 2, (1, 4, 1))
+    ring, rings = np.array([[3, 4], [7, 0]]), np.array([[2, 4], [3, 5], [6, 0], [7, 1]])
+    assert (placing.distance(ring), placing.distance(rings)) == (1, 2)
+    assert sorted(map(sorted, placing.links(2, 2))) == [[0, 2], [1, 3], [4, 6], [5, 7]]
+    assert sorted(map(sorted, placing.links(2, 1, np.unique(ring)))) == [[0, 3], [4, 7]]
+
+
 def test_scattered_ranks_have_no_neighbours_in_their_hosts():
     placing = scattered(6)
     assert placing.cut == (1, 1, 1)

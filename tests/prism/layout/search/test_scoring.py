@@ -110,3 +110,33 @@ def test_replicas_in_several_hosts_that_never_speak_are_no_replicas():
                 wire.send(a, a + 1, step * 900 + 20 * micro + 10 * a, 2_000_000)
                 wire.send(a + 1, a, step * 900 + 400 + 20 * micro + 10 * (11 - a), 2_000_000)
     assert sizes(wire, 4) == {"pp": 12}
+
+
+def test_experts_replicas_lie_at_a_constant_distance_in_a_host():
+    """The ring of all gradients leaves each host at its last GPU, two rings of experts' gradients at its last two."""
+    wire = Wire(addresses(4, 4))
+    hosts = [i // 4 for i in range(16)]
+    for step in range(10):
+        wire.ring(list(range(16)), step * 400 + 100, 20_000_000, hosts=hosts)
+        for first in (0, 1):
+            wire.ring(list(range(first, 16, 2)), step * 400 + 200, 7_000_000, hosts=hosts)
+    assert sizes(wire, 4) == {"dp": 16, "ep": 2}
+
+
+@pytest.mark.parametrize("block", [1, 2, 4])
+def test_ranks_of_a_host_that_hand_over_together_exchange_context(block):
+    """Two stages of three hosts of eight, one ring through each stage's hosts: blocks of ranks hand over in lockstep."""
+    wire = Wire(addresses(6, 8))
+    hosts = [i // 8 for i in range(48)]
+    for step in range(12):
+        for rank in range(24):
+            if rank % block == 0:
+                late = [float(wire.rng.normal(0, 3)) for _ in range(8)]
+            for micro in range(4):
+                at = step * 600 + 40 * micro + late[micro] + float(wire.rng.normal(0, 0.01))
+                wire.send(rank, 24 + rank, at, 2_000_000)
+                wire.send(24 + rank, rank, at + 200 + late[4 + micro], 2_000_000)
+        for stage in range(2):
+            wire.ring(list(range(24 * stage, 24 * stage + 24)), step * 600 + 440 - 30 * stage, 9_000_000, hosts=hosts)
+    context = {"cp": block} if block > 1 else {}
+    assert sizes(wire, 8) == {"dp": 24 // block, "pp": 2, **context}
