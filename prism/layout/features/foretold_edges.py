@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from prism.evidence.families import Family
 
 Ints = NDArray[np.int64]
+ANY_ORDER = ("cycle", "tree")  # shapes that are the same in any order of the members
 
 
 class Exchanged:
@@ -29,6 +30,7 @@ class Exchanged:
         row = np.repeat(np.arange(len(found)), [len(family.ends) for family in found])
         self.shares = np.zeros((len(found), len(self.codes)))
         np.add.at(self.shares, (row, place), np.concatenate([family.weights / family.weights.sum() for family in found]))
+        self.whole = [(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
 
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
@@ -49,7 +51,19 @@ class Exchanged:
                     known[np.ix_(whole, at)] = True
                     if used[~whole].any(axis=0).all():  # together
                         known[np.ix_(~whole, at)] = True
+            self._in_any_order(order, known)
         return float(self.shares[~known].sum())
+
+    def _in_any_order(self, order: Ints, known: NDArray[np.bool_]) -> None:
+        """Mark as known the pairs of rings and trees that pass all hosts of a group: jobs number their hosts as they like."""
+        group = np.full(len(self.hosts), -1)
+        group[order] = np.arange(len(order))[:, None]
+        for i, one in self.whole:
+            members = np.fromiter(one.members, np.int64)
+            own = np.unique(group[members])
+            if len(own) == 1 and own[0] >= 0 and set(self.hosts[members]) == set(self.hosts[order[own[0]]]):
+                a, b = np.sort(np.array(list(one.edges), np.int64), axis=1).T
+                known[i, np.searchsorted(self.codes, a * len(self.hosts) + b)] = True
 
     def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
         """Numbers of the pairs between hosts of two places in each group; None if not all of them exchange messages."""
