@@ -104,8 +104,9 @@ class Steps:
         if abs(whole[0] - np.median(whole[1:])) > c.WHOLE * np.median(whole[1:]):
             return None
         rows = np.flatnonzero(~self.flows.control() & (self._edge >= 0) & (self._step < n))
-        begun, cell = np.full((len(moved), n), np.inf), self._edge[rows].astype(np.int64) * n + self._step[rows]
-        np.minimum.at(begun.reshape(-1), cell, (self.flows.sent_ns[rows] - self.ends[0]).astype(np.float64))
+        rows = rows[::-1]  # they are in order of sending: the first one of a cell is assigned last
+        begun = np.full((len(moved), n), np.inf)
+        begun[self._edge[rows], self._step[rows]] = self.flows.sent_ns[rows] - self.ends[0]
         lead = np.median(begun[:, 1:] - (self.ends[:-1] - self.ends[0]), axis=1)
         lead[~np.isfinite(begun[:, 0])] = np.inf
         soon = np.isfinite(lead) & (lead <= lead.min() + c.WHOLE * float(np.median(np.diff(self.ends))))

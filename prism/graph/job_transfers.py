@@ -119,6 +119,8 @@ def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, N
     pair has ended continues its channel, as after a restart.
     """
     tcp = flows.protocol[rows] == TCP
+    if not tcp.any():
+        return numbered_pairs(pair, np.zeros(1, np.int8).repeat(len(pair)), 1)
     connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
     known, number = numbered_pairs(pair, connection, 1 << 32)
     first, last = np.full(len(known), np.iinfo(np.int64).max), np.zeros(len(known), np.int64)

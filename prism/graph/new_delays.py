@@ -199,7 +199,7 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
     """
     if not view.one_sided:
         return idle_for
-    return np.stack([idle_for[0], np.where(np.isin(t.dst, t.src), idle_for[1], np.inf)])
+    return np.stack([idle_for[0], np.where(np.isin(t.lanes[:, 1], t.lanes[:, 0])[t.lane], idle_for[1], np.inf)])
 
 
 def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
@@ -236,12 +236,18 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
 def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
     """Delay of each begin, or that of a transfer back that begins together with it, if it is less: both ends are there then."""
     n, soon, begins = int(t.lanes.max()) + 1, events.dependencies.soon[0], events.at[0] - events.at[0].min()
-    ways, wide = t.lanes[:, 0] * n + t.lanes[:, 1], float(begins.max()) + 2 * soon + 1
-    back = np.searchsorted(ways, t.lanes[:, 1] * n + t.lanes[:, 0]) % len(ways)  # lanes are sorted
-    keys, target = t.lane * wide + begins, back[t.lane] * wide + begins
+    ways, answers = (t.lanes[:, side] * n + t.lanes[:, 1 - side] for side in (0, 1))
+    back, out, wide = (
+        np.searchsorted(ways, answers) % len(ways),
+        late.copy(),
+        float(begins.max()) + 2 * soon + 1,
+    )  # lanes are sorted
+    some = np.flatnonzero((ways[back] == answers)[t.lane])
+    keys, target = t.lane * wide + begins, back[t.lane[some]] * wide + begins[some]
     other = np.minimum(np.searchsorted(keys, target - soon), len(keys) - 1)
-    answers = (t.src[other] == t.dst) & (t.dst[other] == t.src) & (np.abs(keys[other] - target) <= soon)
-    return np.asarray(np.where(answers, np.fmin(late, late[other]), late), np.float64)
+    near = np.abs(keys[other] - target) <= soon
+    out[some[near]] = np.fmin(late[some[near]], late[other[near]])
+    return out
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:
