@@ -171,7 +171,7 @@ def _are_alike(one: Communicator, other: Communicator) -> bool:
         return False
     ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
     runs = one.rhythm.runs, other.rhythm.runs
-    return ring or max(runs) <= 3 * min(runs) + 2 or one.octets < c.HARDLY_ANY * other.octets
+    return ring or max(runs) <= 3 * min(runs) + 2
 
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:

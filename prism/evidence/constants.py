@@ -8,12 +8,9 @@ SAME_SIZE = 0.001  # relative distance of equal messages on several pairs: round
 NEAR_SIZE = 1.15  # ratio below which another size is near: both may belong to traffic of varying size
 NEARLY_ALL = 0.9  # share of a pair's messages in a few sizes above which the rest is by chance
 MAGNITUDE = 1.0  # jump of the logarithm between two sizes of different traffic; a factor of e
-SIZES_OF_A_PAIR = 6
 LEAST_MESSAGES = 3
 FEW_MESSAGES = 24  # with fewer messages, gaps in time show nothing
 PARTS_OF_LIFE = 6  # a steady size is present in all parts but one
-
-HARDLY_ANY = 0.02  # share of the octets
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends
 SENT_AGAIN = 0.02  # difference of logarithms of the octets of a usual step: what TCP may send again

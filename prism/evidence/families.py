@@ -184,12 +184,7 @@ def _may_be_rounds(whole: Communicator, parts: Sequence[Communicator]) -> bool:
     """
     if whole.shape != "cube" or not whole.equal:
         return True
-    own = [
-        (i, float(np.log2(s.size)) % 1)
-        for i, one in enumerate(parts)
-        for s in one.streams
-        if s.equal and s.volume > c.HARDLY_ANY * one.octets / len(one.edges)
-    ]
+    own = [(i, float(np.log2(s.size)) % 1) for i, one in enumerate(parts) for s in one.streams if s.equal]
     own.sort(key=lambda each: each[1])
     place, rest = (np.array(column) for column in zip(*own, strict=True))
     far = np.diff(rest) * np.log(2) > c.ONE_CLASS_SIZE

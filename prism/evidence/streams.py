@@ -209,7 +209,6 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + ONE_SIZE)) + 1, [len(octets)]])
     groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
     fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
-    fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
         fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
         rest = np.ones(len(octets), np.bool_)
