@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from collectors.columns.record import UDP, Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
-from prism.loops.arrays.group_sums import places_in, ranges
+from prism.loops.arrays.group_sums import places_in
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
 from prism.model import Job, PairKind, Parallelism, Timeline
@@ -191,16 +191,6 @@ class Steps:
         cell = number.astype(np.int64) * parts + self._step[rows]
         return np.bincount(cell, column[rows], n * parts).astype(np.float64).reshape(n, parts)
 
-    def per_step(self, edge: Edge, column: Ints) -> Floats:
-        """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
-        n = len(self.ends)
-        sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
-        return np.asarray(sums[:n], dtype=np.float64)
-
-    def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
-        """`per_step` of several edges; float64[edges, steps]."""
-        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
-
     @cached_property
     def _edge(self) -> NDArray[np.int32]:
         """Number of the edge of each record of `flows`, in the order of `edges`; -1 if it belongs to none."""
@@ -265,12 +255,6 @@ class Steps:
     def _leaves(self) -> list[str | None]:
         """Leaf of each endpoint of `flows`; None if it is unknown."""
         return [self.leaf(address) for address in self.flows.endpoints]
-
-
-def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
-    """Rows of some edges, the number of each row's edge, and the number of edges."""
-    of, low, high = laid_out(edges)
-    return of.rows[ranges(low, high)], np.repeat(np.arange(len(edges)), high - low), len(edges)
 
 
 def unevenness(durations: Floats) -> float:

@@ -67,34 +67,14 @@ def _most_of(one: Verdict, stall: Verdict) -> bool:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower.
-
-    Adjacent spans with the same cause are one, if it is also the cause of both together.
-    """
+    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
     out: list[Verdict] = []
     for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
         found = _cause_of(view, comparison, one)
-        beside = [
-            known
-            for known in out
-            if found and _same_cause(known, found) and one.start <= known.stop and known.start <= one.stop
-        ]
-        if found and beside:
-            near = [found, *beside]
-            start, stop = min(v.start for v in near), max(v.stop for v in near)
-            span = replace(one, start=start, stop=stop, score=max(v.score for v in near))
-            whole = _cause_of(view, comparison, span)
-            if whole and _same_cause(whole, found):
-                out, found = [known for known in out if known not in beside], whole
         out += [found] if found else []
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
-
-
-def _same_cause(one: Verdict, other: Verdict) -> bool:
-    """Whether two verdicts blame the same parts."""
-    return (one.candidate.cause, one.candidate.ids) == (other.candidate.cause, other.candidate.ids)
 
 
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
