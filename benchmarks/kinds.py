@@ -86,8 +86,18 @@ def kind_of(family: Family, group_of: Mapping[str, Mapping[int, int]], block: fl
 
 def block_of(job: Mapping[str, Any]) -> float:
     """Octets of a block of context that a simulator recorded; 0 if none did. An all-to-all cuts it into one per member."""
-    run = job.get("info", {}).get("args", {})
+    run = _arguments(job)
     return float(run.get("cpb", 0)) / (int(run["cp"]) if run.get("cpk") == "a2a" else 1)
+
+
+def is_sharded(job: Mapping[str, Any]) -> bool:
+    """Whether some ranks of a job share one copy of the model, of which it has several."""
+    return 1 < int(job.get("shard") or _arguments(job).get("shard") or 1) < int(job["layout"].get("dp", 1))
+
+
+def _arguments(job: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments: Mapping[str, Any] = job.get("info", {}).get("args", {})
+    return arguments
 
 
 class Examples(NamedTuple):
@@ -111,7 +121,7 @@ class Examples(NamedTuple):
                 self.families.append(Example(case.origin, values, SCORED.index(kind)))
         large = [family for family in problem.families if family.octets > FEW_OCTETS * problem.octets]
         if len(large) == 2:
-            self.pairs[bool(case.job.get("shard"))].append(shards(*large) or shards(*large[::-1]))
+            self.pairs[is_sharded(case.job)].append(shards(*large) or shards(*large[::-1]))
 
 
 def examples(cases: Iterable[Case]) -> Examples:
