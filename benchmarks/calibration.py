@@ -1,6 +1,6 @@
 """Fit the weights of the layout hypotheses (`prism.layout.constants.WEIGHTS`) to captures of several origins.
 
-    python -m benchmarks.calibration DIR... [--penalty NUMBER]
+    python -m benchmarks.calibration DIR... [--grid SEED:COUNT]... [--penalty NUMBER]
 
 A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. Each job, of its true
 members, gives a table: its likeliest hypotheses, their features, and which have the true layout. The weights make the true
@@ -14,20 +14,16 @@ column is the mean log-probability of the true layout. What is said with 0.9 or 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from benchmarks import origins
-from benchmarks.accuracy import captures, inputs
-from benchmarks.true_jobs import Case, cases, evidence
+from benchmarks.true_jobs import Case, asked_cases, evidence, nothing_found
 from prism.layout.constants import WEIGHTS
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.hypotheses import hypotheses
@@ -54,7 +50,7 @@ class Table(NamedTuple):
     right: NDArray[np.bool_]
 
 
-def table(case: Case, origin: str) -> Table | None:
+def table(case: Case) -> Table | None:
     """List the hypotheses of a job; None without any."""
     problem = evidence(case)
     if problem is None:
@@ -68,7 +64,7 @@ def table(case: Case, origin: str) -> Table | None:
         return None
     number = {key: i for i, key in enumerate(dict.fromkeys(tuple(one.layout.items()) for one in best.values()))}
     return Table(
-        origin,
+        case.origin,
         np.array([[one.features.get(name, 0.0) for name in NAMES] for one in best.values()]),
         np.array([number[tuple(one.layout.items())] for one in best.values()]),
         np.array([all(one.layout.get(kind, 1) == size for kind, size in case.layout.items()) for one in best.values()]),
@@ -138,16 +134,10 @@ def _cell(value: float) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables; return 2 without input."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calibration", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    parser.add_argument("--penalty", type=float, default=0.5, metavar="NUMBER", help="how strongly weights stay as they are")
-    asked = parser.parse_args(argv)
-    folders = [f for f in captures([path.resolve() for path in asked.folders]) if inputs(f)]
-    found = (table(case, origins.of_folder(f)) for f in folders for case in cases(f, f.name))
-    jobs = [job for job in found if job is not None]
+    asked, cases = asked_cases("calibration", __doc__ or "", argv, penalty=0.5)
+    jobs = [job for job in map(table, cases) if job is not None]
     if not jobs:
-        print("no capture with a truth.json there, or none with hypotheses", file=sys.stderr)
-        return 2
+        return nothing_found()
     for text in lines(jobs, asked.penalty):
         print(text, flush=True)
     return 0

@@ -1,6 +1,6 @@
 """Fit the tables of offsets between members of one host (`prism.layout.constants`: OFFSETS, BOUND, ALL_BOUND, NONE_BOUND).
 
-    python -m benchmarks.offsets DIR...
+    python -m benchmarks.offsets DIR... [--grid SEED:COUNT]...
 
 A capture is a folder as `benchmarks.accuracy` reads it; its origin is that of `benchmarks.origins`. The true groups tell the
 relation of two members of one host. Each origin counts as the root of its number of jobs, and each job's pairs as one pair.
@@ -12,20 +12,16 @@ stragglers move single pairs far. Jobs whose steps do not vary are left out.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import origins
-from benchmarks.accuracy import captures, inputs, of_folder
-from benchmarks.true_jobs import cases, evidence
+from benchmarks.true_jobs import asked_cases, evidence, nothing_found, places
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.features.size_ratios import may_halve
@@ -48,15 +44,14 @@ class Pairs(NamedTuple):
 
 def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     """Return the relation of each pair of members of `problem.lockstep`; 0 for those that a truth does not place."""
-    place = {address: i for i, address in enumerate(problem.members)}
-    rank = {one["rank"]: place[one["ip"]] for one in job["ranks"] if one["ip"] in place}
+    rank, n = places(problem, job), len(problem.members)
     of = {kind: [[rank[r] for r in own if r in rank] for own in groups] for kind, groups in job["groups"].items()}
     twins, plane, stage = (
-        connected(len(place), _links([own for kind in kinds for own in of.get(kind, ())]))
+        connected(n, _links([own for kind in kinds for own in of.get(kind, ())]))
         for kinds in (("tp",), ("dp", "cp", "ep"), ("tp", "dp", "cp", "ep"))
     )
     seen = problem.lockstep
-    placed = np.isin(np.arange(len(place)), list(rank.values()))
+    placed = np.isin(np.arange(n), list(rank.values()))
     twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
     hosts = np.unique(np.stack([plane, problem.hosts]), axis=1)[0]
     of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
@@ -155,26 +150,14 @@ def lines(known: Sequence[Pairs]) -> Iterator[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables; return 2 without input."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.offsets", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folders", nargs="+", type=Path, metavar="DIR")
-    asked = parser.parse_args(argv)
-    folders = [f for f in captures([path.resolve() for path in asked.folders]) if inputs(f)]
-    known = [one for folder in folders for one in examples(folder)]
+    _, cases = asked_cases("offsets", __doc__ or "", argv)
+    problems = ((case, evidence(case)) for case in cases)
+    known = [one for case, problem in problems if problem is not None for one in pairs_of(problem, case.job, case.origin)]
     if not known:
-        print("no capture with a truth.json there, or none with several members of a host", file=sys.stderr)
-        return 2
+        return nothing_found()
     for text in lines(known):
         print(text, flush=True)
     return 0
-
-
-def examples(folder: Path) -> Iterator[Pairs]:
-    """Yield the pairs of the jobs of a capture."""
-    truth = of_folder(folder, folder.name).open()[-1]
-    for case in cases(folder, folder.name):
-        problem = evidence(case)
-        if problem is not None:
-            yield from pairs_of(problem, truth["jobs"][case.name.rpartition(" ")[2]], origins.of_folder(folder))
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ def _are_alike(one: Communicator, other: Communicator) -> bool:
         return False
     ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
     runs = one.rhythm.runs, other.rhythm.runs
-    return ring or max(runs) <= 3 * min(runs) + 2 or one.octets < c.HARDLY_ANY * other.octets
+    return ring or max(runs) <= 3 * min(runs) + 2
 
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
@@ -208,23 +208,7 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
     shape = shape_of(communicator.edges, pairs, communicator.members, communicator.way, hosts)
-    hidden = _closing_hop(communicator, hosts) if shape == "path" and communicator.way == "one" else None
-    if hidden is not None:
-        edges = {**communicator.edges, hidden: median(communicator.edges.values())}
-        return replace(communicator, shape="cycle", edges=edges)
     return replace(communicator, shape=shape)
-
-
-def _closing_hop(one: Communicator, hosts: Sequence[int]) -> Pair | None:
-    """Return the hop inside a host that closes a one-way path to a ring: its last and first members share a host."""
-    if len(one.members) < c.TRIANGLE:
-        return None
-    senders, receivers = ({pair[side] for pair in one.edges} for side in (0, 1))
-    first, last = senders - receivers, receivers - senders
-    if len(first) != 1 or len(last) != 1:
-        return None
-    begin, end = first.pop(), last.pop()
-    return (end, begin) if hosts[begin] == hosts[end] else None
 
 
 def _within(a: float, b: float, ratio: float) -> bool:

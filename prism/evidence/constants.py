@@ -4,16 +4,12 @@ HALF = 0.5
 ALIKE_BURSTS = 1.3  # ratio of the median bursts of two connections of one conversation: TCP splits at any octet
 ALIKE_LANES = 0.2  # difference of logarithms (count, size, volume) of queue pairs that alternate; e^0.2 is 22 %
 DISTINCT_SIZE = 0.01  # difference of logarithms of sizes that count as two
-SAME_SIZE = 0.001  # relative distance of equal messages on several pairs: rounding to whole elements
 NEAR_SIZE = 1.15  # ratio below which another size is near: both may belong to traffic of varying size
 NEARLY_ALL = 0.9  # share of a pair's messages in a few sizes above which the rest is by chance
 MAGNITUDE = 1.0  # jump of the logarithm between two sizes of different traffic; a factor of e
-SIZES_OF_A_PAIR = 6
 LEAST_MESSAGES = 3
 FEW_MESSAGES = 24  # with fewer messages, gaps in time show nothing
 PARTS_OF_LIFE = 6  # a steady size is present in all parts but one
-
-HARDLY_ANY = 0.02  # share of the octets
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends
 SENT_AGAIN = 0.02  # difference of logarithms of the octets of a usual step: what TCP may send again
@@ -26,7 +22,7 @@ STREAMS_AT_ONCE = 1024  # streams whose rhythms are computed together: 8 kB of e
 BUSY = 0.05  # share of the busiest bin
 TWO_WAYS = 2.0  # ratio of the octets of a pair's two directions if both carry payload
 MOST_PAIRS = 0.8
-PAIRS_TRIED = 24
+PAIRS_TRIED = 8
 HIDDEN_LEVELS = 3  # levels of halving and doubling inside a host of eight
 OPEN = 0.2  # imbalance of a one-way communicator, or of an endpoint, above which a ring continues inside hosts
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one family: a factor of 3

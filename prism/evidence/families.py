@@ -176,27 +176,4 @@ def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
         return family
     out = Family(joined(part, steps, hosts) for part in parts)
     fits = all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out)
-    return out if fits and all(map(_may_be_rounds, out, parts)) else family
-
-
-def _may_be_rounds(whole: Communicator, parts: Sequence[Communicator]) -> bool:
-    """Check the sizes of the parts of a cube: rounds of halving and doubling differ by powers of two.
-
-    Parts may carry collectives of several sizes. No part may have sizes of its own only.
-    """
-    if whole.shape != "cube" or not whole.equal:
-        return True
-    own = [
-        (i, float(np.log2(s.size)) % 1)
-        for i, one in enumerate(parts)
-        for s in one.streams
-        if s.equal and s.volume > c.HARDLY_ANY * one.octets / len(one.edges)
-    ]
-    own.sort(key=lambda each: each[1])
-    place, rest = (np.array(column) for column in zip(*own, strict=True))
-    far = np.diff(rest) * np.log(2) > c.ONE_CLASS_SIZE
-    number = np.concatenate([[0], np.cumsum(far)])
-    if (rest[0] + 1 - rest[-1]) * np.log(2) <= c.ONE_CLASS_SIZE:
-        number[number == number[-1]] = 0
-    part = connected(len(parts) + len(own), np.stack([place.astype(np.int64), len(parts) + number], axis=1))
-    return len(np.unique(part[place.astype(np.int64)])) == 1
+    return out if fits else family

@@ -7,7 +7,6 @@ conversation: the connections of a pair with similar bursts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -92,7 +91,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> Stream
     out: list[Stream] = []
     n = len(members)
     begins = np.flatnonzero(np.diff(table.pair, prepend=-1))
-    ends = np.append(begins[1:], len(table.pair))
+    ends = np.append(begins, len(table.pair))[1:]
     bursts = np.diff(np.append(0, np.cumsum(table.bursts))[np.append(begins, len(table.pair))]) > c.HALF * (ends - begins)
     renewed = np.maximum.reduceat(table.lane, begins) > np.minimum.reduceat(table.lane, begins) if len(begins) else bursts
     for pair, low, high, summed, several in zip(
@@ -104,35 +103,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> Stream
         for part, equal in parts:
             own = (table.rows[part], table.start[part], table.end[part], table.octets[part])
             out.append(Stream(pair // n, pair % n, *own, equal, bool(table.bursts[part][0])))
-    return Streams(_separated(out))
-
-
-def _separated(streams: list[Stream]) -> list[Stream]:
-    """Split messages off streams of varying size if several other pairs send as many of this size: rounds of a collective.
-
-    Experts send unequal messages, among which the rounds of a reduction on the same pair do not show by their size alone.
-    """
-    alike: dict[tuple[float, int], int] = Counter((s.size, len(s.rows)) for s in streams if s.equal and not s.bursts)
-    steady = sorted(key for key, pairs in alike.items() if pairs >= c.TRIANGLE)
-    if not steady:
-        return streams
-    sizes, counts = np.array(steady).T
-    out = []
-    for s in streams:
-        if not s.equal and not s.bursts:
-            of = np.searchsorted(sizes, s.octets * (1 - c.SAME_SIZE))
-            for k in np.unique(of[of < len(sizes)]).tolist():
-                same = np.abs(s.octets / sizes[k] - 1) <= c.SAME_SIZE
-                number = counts[np.abs(sizes / sizes[k] - 1) <= c.SAME_SIZE]
-                if c.LEAST_MESSAGES <= same.sum() < len(same) and (np.abs(np.log(same.sum() / number)) < c.EQUAL_VOLUME).any():
-                    out.append(_part(s, same, equal=True))
-                    s = _part(s, ~same, equal=False)
-        out.append(s)
-    return out
-
-
-def _part(s: Stream, own: NDArray[np.bool_], *, equal: bool) -> Stream:
-    return Stream(s.src, s.dst, s.rows[own], s.start[own], s.end[own], s.octets[own], equal, s.bursts)
+    return Streams(out)
 
 
 def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
@@ -209,7 +180,6 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + ONE_SIZE)) + 1, [len(octets)]])
     groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
     fixed = [k for k, own in enumerate(groups) if _is_steady(octets[own], parts[own], len(rows))]
-    fixed = sorted(fixed, key=lambda k: begins[k + 1] - begins[k])[-c.SIZES_OF_A_PAIR :]
     if sum(begins[k + 1] - begins[k] for k in fixed) < c.NEARLY_ALL * len(rows):
         fixed = [k for k in fixed if _is_distinct(octets, int(begins[k]), int(begins[k + 1]))]
         rest = np.ones(len(octets), np.bool_)

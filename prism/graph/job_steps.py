@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from collectors.columns.record import UDP, Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
-from prism.loops.arrays.group_sums import places_in, ranges
+from prism.loops.arrays.group_sums import places_in
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.edge_tallies import numbers_of, tally
 from prism.model import Job, PairKind, Parallelism, Timeline
@@ -104,8 +104,9 @@ class Steps:
         if abs(whole[0] - np.median(whole[1:])) > c.WHOLE * np.median(whole[1:]):
             return None
         rows = np.flatnonzero(~self.flows.control() & (self._edge >= 0) & (self._step < n))
-        begun, cell = np.full((len(moved), n), np.inf), self._edge[rows].astype(np.int64) * n + self._step[rows]
-        np.minimum.at(begun.reshape(-1), cell, (self.flows.sent_ns[rows] - self.ends[0]).astype(np.float64))
+        rows = rows[::-1]  # they are in order of sending: the first one of a cell is assigned last
+        begun = np.full((len(moved), n), np.inf)
+        begun[self._edge[rows], self._step[rows]] = self.flows.sent_ns[rows] - self.ends[0]
         lead = np.median(begun[:, 1:] - (self.ends[:-1] - self.ends[0]), axis=1)
         lead[~np.isfinite(begun[:, 0])] = np.inf
         soon = np.isfinite(lead) & (lead <= lead.min() + c.WHOLE * float(np.median(np.diff(self.ends))))
@@ -190,16 +191,6 @@ class Steps:
         cell = number.astype(np.int64) * parts + self._step[rows]
         return np.bincount(cell, column[rows], n * parts).astype(np.float64).reshape(n, parts)
 
-    def per_step(self, edge: Edge, column: Ints) -> Floats:
-        """Sum of a column of the flows over an edge's records, by step; float64[steps]."""
-        n = len(self.ends)
-        sums = np.bincount(self._step[edge.rows], weights=column[edge.rows], minlength=n + 1)
-        return np.asarray(sums[:n], dtype=np.float64)
-
-    def per_steps(self, keys: Sequence[Pair], column: Ints) -> Floats:
-        """`per_step` of several edges; float64[edges, steps]."""
-        return self.by_step(*_numbered([self.edges[key] for key in keys]), column)[:, :-1]
-
     @cached_property
     def _edge(self) -> NDArray[np.int32]:
         """Number of the edge of each record of `flows`, in the order of `edges`; -1 if it belongs to none."""
@@ -264,12 +255,6 @@ class Steps:
     def _leaves(self) -> list[str | None]:
         """Leaf of each endpoint of `flows`; None if it is unknown."""
         return [self.leaf(address) for address in self.flows.endpoints]
-
-
-def _numbered(edges: Collection[Edge]) -> tuple[Rows, NDArray[np.intp], int]:
-    """Rows of some edges, the number of each row's edge, and the number of edges."""
-    of, low, high = laid_out(edges)
-    return of.rows[ranges(low, high)], np.repeat(np.arange(len(edges)), high - low), len(edges)
 
 
 def unevenness(durations: Floats) -> float:

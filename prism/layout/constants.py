@@ -143,8 +143,6 @@ MOST_STREAMS, MOST_COMMUNICATORS = 64, 16
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions
 SCALARS = 2.5  # runs per step of such reductions at most: the loss, the norm of the gradients
-# A stream recurs if it moves octets in 3 of 12 parts of the job's time, and less than 0.7 of them in one part.
-PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 
 # Probabilities that are reported.
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds

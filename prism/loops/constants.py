@@ -42,7 +42,6 @@ ASKED = 256  # groups (steps of ranks) to examine: the share of wrong ones is th
 EQUAL = 0.01  # relative difference of equal volumes: retransmissions, one message at the ends of the observed time
 
 # Groups and rings.
-TRIANGLE = 3  # members, or ranks: of fewer there is no ring and no odd one out
 
 # Readiness.
 AFTER_READY = 0.1  # share of the time since the sender was ready: a send within it after the receiver's message waited for that

@@ -29,9 +29,7 @@ ASTRAY = 0.1  # share of a step: farther from its place is another idle time in 
 SILENT = 2.0  # steps: a longer silence is a hang or a restart
 # A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.6 of them or less in one part.
 PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.6
-NEGLIGIBLE = 1000  # ratio of octets, busiest connection over another: the other is a control connection
 ONE_VOLUME = 0.3  # as ONE_SIZE, for octets of whole connections: TCP retransmits, and a connection may begin or end in a step
-SERVED = 3  # records of payload on a connection: with fewer, its small records are scalar reductions and no replies
 CLASS_CELLS = 3  # cells of a class's relative distance in which sizes are sorted; adjacent classes are this many cells apart
 LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
 WHOLE_JOB = 0.3  # weight of the whole job's idle time, relative to that of one class: it decides between equal classes only
@@ -49,7 +47,6 @@ LAST_MULTIPLE = 0.75  # share of the window: multiples of the lag beyond it rest
 LEAST_PLACES = 3  # places on the clock: two show no distance that repeats
 # Shares of the steps: idle times are limited to those of nine in ten steps, so that a hang is a usual one.
 MOST_STEPS, FEW_STEPS = 0.9, 0.1
-NEAR_BINS = 1.5  # bins: as NEAR, for short steps: rounding of a place to bins
 WRITTEN = 0.01  # share of a step's octets that members send out of the job in a checkpoint; control traffic is less
 AT_BEGIN = 0.1  # share of a step: a pause that begins within it delays the step's begin
 RECORDS_AT_ONCE = 1 << 20  # records whose phases are computed together: 100 MB

@@ -57,10 +57,6 @@ class Sequences:
         """Time from the first start to the last end, ns."""
         return int(self.end.max(initial=0)) + 1
 
-    def records(self, sequence: int) -> slice:
-        """Slice of one sequence's records in the columns."""
-        return slice(int(self.begins[sequence]), int(self.begins[sequence + 1]))
-
     @cached_property
     def small(self) -> Mask:
         """Sequences of classes with few octets: reductions of scalars, and signals."""
@@ -75,13 +71,13 @@ class Sequences:
     @cached_property
     def lasting(self) -> Mask:
         """Sequences that recur through the job; broadcasts at the start and control connections do not."""
-        parts = c.PARTS_OF_LIFE
-        part = self.start * parts // self.life
-        moved = np.bincount(self.of * parts + part, self.octets, len(self) * parts).reshape(-1, parts)
-        volume = moved.sum(1)
-        least = volume.max(initial=0) / c.NEGLIGIBLE if self.bursts else 0.0
-        recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) <= c.ONE_PART * volume)
-        return np.asarray(recurs & (volume > least) & ~self.signals)
+        return recurs(self.of, self.start * c.PARTS_OF_LIFE // self.life, self.octets, len(self)) & ~self.signals
+
+
+def recurs(of: Ints, part: Ints, octets: Floats, n: int) -> Mask:
+    """Select those of `n` sequences whose records lie in several of the `PARTS_OF_LIFE` and not nearly all in one of them."""
+    moved = np.bincount(of * c.PARTS_OF_LIFE + part, octets, n * c.PARTS_OF_LIFE).reshape(-1, c.PARTS_OF_LIFE)
+    return np.asarray(((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) <= c.ONE_PART * moved.sum(1)))
 
 
 def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = None) -> Sequences:
@@ -139,7 +135,7 @@ def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
     ends = [(side[rows].astype(np.int64) << 16) | np.where(tcp, port[rows], 0) for side, port in
             ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
     line = numbered(np.minimum(*ends), np.maximum(*ends))[0]
-    alone = small & (np.bincount(line, payload) < c.SERVED)[line]
+    alone = small & (np.bincount(line, payload) == 0)[line]
     alike = np.isin(flows.octets[rows], np.unique(flows.octets[rows[alone & ~tcp]]))  # those of the same reduction elsewhere
     return np.asarray(payload | alone | (small & ~tcp & alike))
 

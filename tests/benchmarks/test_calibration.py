@@ -32,8 +32,8 @@ def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():
 
 def test_a_job_becomes_a_table_of_its_hypotheses():
     wire = tensor_and_data(hosts=3, per_host=2)
-    case = Case("A", wire.flows(), wire.endpoints, topology(wire.endpoints, 2), {"dp": 3, "tp": 2})
-    found = calibration.table(case, "made")
+    case = Case("A", wire.flows(), wire.endpoints, topology(wire.endpoints, 2), {"dp": 3, "tp": 2}, origin="made")
+    found = calibration.table(case)
     assert found.features.shape == (len(found.layout), len(NAMES))
     assert 0 < found.right.sum() < len(found.right)
     text = list(calibration.lines([found], 1.0))

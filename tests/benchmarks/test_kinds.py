@@ -14,7 +14,7 @@ def example(origin, kind, **traits):
 
 def test_the_table_tells_kinds_apart_by_what_differs():
     known = [example(o, kind, messages=many) for o in "ab" for kind, many in (("dp", 0.0), ("tp", 3.0)) for _ in range(4)]
-    right, log = row(known, fitted(known, 0.1))
+    right, log = row(known, fitted(known, 0.1), np.zeros(len(SCORED)))
     assert right == 1
     assert log > -0.2
 
@@ -52,7 +52,8 @@ def test_captures_become_a_table(folder, capsys):  # noqa: F811
     assert kinds.main([str(folder)]) == 0
     text = capsys.readouterr().out.splitlines()
     assert text[0].split()[:2] == ["origin", "table"]
-    assert len(text) == 1 + 2 + 1 + len(NAMES)
+    assert len(text) == 1 + 2 + 1 + len(NAMES) + 1
+    assert text[-1].startswith("sharded: ")
 
 
 def test_nothing_to_read_is_said(tmp_path, capsys):

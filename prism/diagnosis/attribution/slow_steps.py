@@ -13,7 +13,6 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
-from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph.constants import PAUSE
@@ -21,8 +20,6 @@ from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
-
-BOTH = 2  # of two candidates, either may be the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,34 +64,14 @@ def _most_of(one: Verdict, stall: Verdict) -> bool:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower.
-
-    Adjacent spans with the same cause are one, if it is also the cause of both together.
-    """
+    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
     out: list[Verdict] = []
     for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
         if any(one.start < known.stop and known.start < one.stop for known in out):
             continue
         found = _cause_of(view, comparison, one)
-        beside = [
-            known
-            for known in out
-            if found and _same_cause(known, found) and one.start <= known.stop and known.start <= one.stop
-        ]
-        if found and beside:
-            near = [found, *beside]
-            start, stop = min(v.start for v in near), max(v.stop for v in near)
-            span = replace(one, start=start, stop=stop, score=max(v.score for v in near))
-            whole = _cause_of(view, comparison, span)
-            if whole and _same_cause(whole, found):
-                out, found = [known for known in out if known not in beside], whole
         out += [found] if found else []
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
-
-
-def _same_cause(one: Verdict, other: Verdict) -> bool:
-    """Whether two verdicts blame the same parts."""
-    return (one.candidate.cause, one.candidate.ids) == (other.candidate.cause, other.candidate.ids)
 
 
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
@@ -205,16 +182,18 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
+    larger = np.array([one.larger for one in comparison.which])
+    mine = mine - c.DOUBT * larger  # several parts are seldom always slow together: they are of another kind than their peers
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if mine[top] < c.MIN_EXPLAINED or best.subject != "endpoint":
+    if mine[top] < c.MIN_EXPLAINED or best.larger:
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= c.ALWAYS
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= 1 - c.DOUBT
     return [found] if clear else []
 
 
@@ -252,10 +231,9 @@ def _verdict(
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
-        both, guilty, together = pair
+        both, together = pair
         share = max(share, together) if not best.larger else share
-        best, sure = (best, others[0][0], both)[guilty], (1 + others[0][1]) / mass * (1 if guilty == BOTH else 1 - c.RARE)
-        others = others[1:]
+        best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
@@ -265,10 +243,10 @@ def _verdict(
 
 def _pair(
     view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
-) -> tuple[Candidate, int, float] | None:
-    """Join two candidates that the records hardly distinguish: the joined one, which is late (0, 1, `BOTH`), what it explains.
+) -> tuple[Candidate, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, and what it explains.
 
-    None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
+    None if each of them explains delays that the other does not, or if they are not `tied`.
     """
     both = _joined(view, one, other)
     if both is None:
@@ -276,17 +254,14 @@ def _pair(
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
-    mine, either = late[one.lanes].sum(), late[both.lanes].sum()
+    either = late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
     if during.sum() > 1 and shared >= c.ALWAYS * either:
         tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
-    decided = tied or (during.sum() > 1 and shared >= c.ALWAYS * mine)
-    guilty = guilty_twin(view, comparison, one, other, during) if decided else None
-    if guilty is None and not tied:
+    if not tied:
         return None
     tables = tables_of([both], len(comparison.gone.moved))
-    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-    return both, BOTH if guilty is None else guilty, together
+    return both, min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
 
 
 def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:

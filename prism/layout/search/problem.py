@@ -24,6 +24,8 @@ from prism.layout.constants import KINDS, Kind
 from prism.layout.features.handover_paces import twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.search.placement import Placing
+from prism.steps.constants import PARTS_OF_LIFE
+from prism.steps.record_sequences import recurs
 from prism.topology import Topology
 
 
@@ -197,8 +199,6 @@ def _recurring(streams: Streams) -> Streams:
         return streams
     _, start, _, octets = streams.records
     low, high = start.min(), start.max() + 1
-    part = ((start - low) / (high - low) * c.PARTS_OF_LIFE).astype(np.int64)
-    of, size = np.repeat(np.arange(len(streams)), np.diff(streams.begins)), len(streams) * c.PARTS_OF_LIFE
-    moved = np.bincount(of * c.PARTS_OF_LIFE + part, octets, size).reshape(-1, c.PARTS_OF_LIFE)
-    recurs = ((moved > 0).sum(1) >= c.LEAST_PARTS) & (moved.max(1) < c.ONE_PART * moved.sum(1))
-    return streams if recurs.all() else Streams(s for s, own in zip(streams, recurs.tolist(), strict=True) if own)
+    part = ((start - low) / (high - low) * PARTS_OF_LIFE).astype(np.int64)
+    kept = recurs(np.repeat(np.arange(len(streams)), np.diff(streams.begins)), part, octets, len(streams))
+    return streams if kept.all() else Streams(s for s, own in zip(streams, kept.tolist(), strict=True) if own)

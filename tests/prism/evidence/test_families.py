@@ -39,18 +39,6 @@ def test_rounds_among_ranks_that_are_no_power_of_two_are_one_collective():
     assert whole.members == frozenset(range(6))
 
 
-def test_hand_overs_do_not_complete_the_cube_of_a_reduction():
-    """Two stages of four replicas: halving over pairs of 8 and 4 MB, and hand-overs with tied embeddings of 3.1 MB."""
-    wire = Wire([f"10.0.0.{i}" for i in range(8)])
-    for step in range(10):
-        for member in range(8):
-            wire.send(member, member ^ 1, step * 100 + 50, 8_000_000, long=4.0)
-            wire.send(member, member ^ 2, step * 100 + 55, 4_000_000, long=2.0)
-            wire.send(member, member ^ 4, step * 100 + 65, 3_100_000, long=2.0)
-    found = evidence(wire)[3]
-    assert all(len(one.members) < 8 for family in found for one in family)
-
-
 def test_chunks_throughout_the_step_and_at_its_end_are_two_families():
     """Tensor-parallel pairs and pairs of replicas exchange chunks of one size, as many in a step."""
     wire = Wire([f"a{i}" for i in range(4)])

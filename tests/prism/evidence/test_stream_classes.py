@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from prism.evidence._stream_classes import stream_classes
 from prism.evidence.step_period import Steps
@@ -43,19 +42,6 @@ def test_bursts_in_twice_as_much_of_the_step_are_of_another_operation():
     a, b = bursts(0, 1, [100]), bursts(1, 2, [100])
     assert classes(a, b, spread=[0.2, 0.24]) == [[(0, 1), (1, 2)]]
     assert classes(a, b, spread=[0.2, 0.4]) == [[(0, 1)], [(1, 2)]]
-
-
-@pytest.mark.parametrize("both", [False, True])
-def test_a_ring_stays_whole_where_a_slow_link_changes_its_bursts(both):
-    sizes = {(0, 1): [10] * 10, (1, 2): [100], (2, 3): [50, 50], (3, 0): [25] * 4}
-    ring = [bursts(*pair, size) for pair, size in sizes.items()]
-    ring += [bursts(*pair[::-1], size) for pair, size in sizes.items()] if both else []
-    assert len(classes(*ring, spread=[0.5, 0.05, 0.1, 0.2] * (1 + both))) == 1
-
-
-def test_a_chain_is_no_ring():
-    chain = [bursts(0, 1, [10] * 10), bursts(1, 2, [100]), bursts(2, 3, [25] * 4)]
-    assert len(classes(*chain, spread=[0.5, 0.05, 0.2])) == 3
 
 
 def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collectives():

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 
 from prism.steps.record_sequences import chosen, classes, sequences_of
@@ -13,7 +15,7 @@ def test_messages_of_one_pair_and_size_are_a_voice():
     assert set(found.count.tolist()) == {10 * 3 * 6, 10}
     assert not found.bursts
     assert np.all(np.diff(found.of) >= 0)
-    assert all(np.all(np.diff(found.start[found.records(k)]) >= 0) for k in range(len(found)))
+    assert all(np.all(np.diff(found.start[low:high]) >= 0) for low, high in pairwise(found.begins.tolist()))
 
 
 def test_sizes_are_of_one_class_where_they_nearly_agree():

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from prism.diagnosis.attribution import slow_steps
-from prism.diagnosis.attribution._delay_spans import SlowSpan
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.slow_steps import chance_of, verdicts
 from tests.prism.faults import BAD, NIC, RANK, case
@@ -80,11 +78,3 @@ def test_delays_that_come_elsewhere_as_well_may_be_chance():
     well = Case(case("nothing")).versus_own_steps
     top = int(np.argmax(well.explained(well.during(4, 6))))
     assert chance_of(well, top, 4, 6) > 0.5
-
-
-def test_adjacent_spans_with_one_cause_are_one(monkeypatch):
-    middle = (BAD.start + BAD.stop) // 2
-    halves = [SlowSpan(middle, BAD.stop, 40.0, 0.0), SlowSpan(BAD.start, middle, 30.0, 0.0)]
-    monkeypatch.setattr(slow_steps, "slow_spans", lambda *_: halves)
-    (one,) = verdicts(Case(case("slow rank")))
-    assert (one.candidate.ids, one.start, one.stop) == ((address(RANK),), BAD.start, BAD.stop)
