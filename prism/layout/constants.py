@@ -106,7 +106,7 @@ WEIGHTS = {
     "unforeseen": -2.85,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
     "sharded": 2.4,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 2.15,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "rounds": 1.0,  # log-likelihood of the number of messages of rings that reduce gradients
+    "rounds": 1.0,  # log-odds by their messages that rings which reduce gradients go on through hosts
     "in_levels": -1.9,  # inside hosts first, then between hosts; in practice shards inside a host, replicas across hosts
     "stages_in_host": -1.57,
     "no_tensor": -0.82,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
