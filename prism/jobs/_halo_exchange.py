@@ -16,7 +16,7 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.evidence.constants import NEW_RUN_GAP
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import ClusterRhythm
+from prism.jobs.cluster_periods import ClusterRhythm, longest_pause
 from prism.jobs.clusters import Members, components
 from prism.loops.arrays.edges import Edge, edges_of
 from prism.loops.arrays.intervals import Ints
@@ -83,7 +83,7 @@ def _triangles(partners_of: dict[int, set[int]]) -> bool:
 
 
 def _reached(flows: Flows, steady: Carried, partners_of: dict[int, set[int]], marks: Ints) -> float:
-    """Mean share of the members joined by payload that results of one member reach in one step, over some steps.
+    """Median share of the members joined by payload that results of one member reach in one step, over some steps.
 
     A burst carries what its sender had when it began, and it arrives from its first octet on.
     """
@@ -95,14 +95,15 @@ def _reached(flows: Flows, steady: Carried, partners_of: dict[int, set[int]], ma
     period = float(np.median(np.diff(marks)))
     begins = [_bursts(edge, period) for edge in edges]
     start, number = np.concatenate(begins), np.repeat(np.arange(len(edges)), list(map(len, begins)))
-    shares, marks = list[float](), marks - int(c.TOGETHER * period)  # the first bursts of a step begin together
+    place = np.interp(start, marks, np.arange(float(len(marks))))
+    step, shares = np.floor(place - longest_pause(place % 1)), list[float]()
     for k in np.unique(np.linspace(1, len(marks) - 3, c.SAMPLED_PAIRS).astype(np.int64)).tolist():
-        own = np.flatnonzero((start >= marks[k]) & (start < marks[k + 1]))
+        own = np.flatnonzero(step == k)
         own = own[np.argsort(start[own], kind="stable")]
         if len(own) > c.FOLLOWED_RECORDS:
             return 1.0
         shares.append(_reaching([edges[i].key for i in number[own].tolist()], start[own], partners_of) / most)
-    return float(np.mean(shares))
+    return float(np.median(shares))
 
 
 def _reaching(bursts: Sequence[tuple[int, int]], start: Ints, members: Collection[int]) -> int:

@@ -1,7 +1,8 @@
 """Find silent members of a job: endpoints without traffic, because their part of a ring or tree stays inside the host.
 
-There are two kinds of evidence. Hosts of a job give it equal numbers of GPUs, so a host with fewer endpoints on the wire has
-silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between.
+There are three kinds of evidence. Hosts of a job give it equal numbers of GPUs, so a host with fewer endpoints on the wire has
+silent ones. A ring that enters a host at one endpoint and leaves it at another passes the GPUs between. A job that uses most
+GPUs of its hosts uses all that nobody else does.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def silent_members(
     ]
     if 0 < len(missing) <= len(members):
         return tuple(missing)
-    return tuple(candidates) if _passes_through(at, steady) else ()
+    return tuple(candidates) if len(candidates) < len(members) or _passes_through(at, steady) else ()
 
 
 def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:

@@ -79,7 +79,7 @@ def _is_equal(edge: Edge, marks: Ints) -> bool:
     if not len(place):
         return False
     record = float(octets @ octets.astype(np.float64)) / max(int(octets.sum()), 1)
-    for begin in (0.0, _longest_pause(place % 1)):
+    for begin in (0.0, longest_pause(place % 1)):
         step = np.floor(place - begin).astype(np.int64) + 1  # 0: before the first whole step
         moved = np.bincount(step, octets, steps + 1)[1:]
         usual = float(np.median(moved))
@@ -90,7 +90,7 @@ def _is_equal(edge: Edge, marks: Ints) -> bool:
     return False
 
 
-def _longest_pause(places: Floats) -> float:
+def longest_pause(places: Floats) -> float:
     """Middle of the longest pause between places in the step, 0 ... 1."""
     ascending = np.sort(places)
     pauses = np.diff(ascending, append=ascending[0] + 1)

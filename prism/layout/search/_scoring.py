@@ -256,9 +256,9 @@ class Scored:
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
-            flat, alone = self._rounds()
-            yield "rounds", flat
-            yield "in_levels", data > 1 and flat <= alone and self._ways_needed() > c.MORE_WAYS
+            through = self._rounds()
+            yield "rounds", through
+            yield "in_levels", data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor not in (1, self.problem.per_host)
@@ -295,14 +295,14 @@ class Scored:
         )
         return exchanged.unforeseen(orders)
 
-    def _rounds(self) -> tuple[float, float]:
-        """Fit of the number of messages of the rings that reduce gradients, if hosts hide hops, and if they hide none."""
+    def _rounds(self) -> float:
+        """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""
         rings = [self.found[i] for i in self._of("dp") if self.found[i][0].form == "one cycle"]
-        largest = max(rings, key=lambda family: family.octets, default=None)
-        if largest is None:
-            return 0.0, 0.0
-        rounds, hops = largest[0].rounds, len(largest[0].edges)
-        return rounds_fit(rounds, hops, self.division.sized(self.plane)[0]), rounds_fit(rounds, hops, hops)
+        if not rings:
+            return 0.0
+        largest = max(rings, key=lambda family: family.octets)[0]
+        rounds, hops = largest.rounds, len(largest.edges)
+        return rounds_fit(rounds, hops, self.division.sized(self.plane)[0]) - rounds_fit(rounds, hops, hops)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""

@@ -63,12 +63,14 @@ def test_borders_in_several_messages_and_sums_of_scalars_are_no_reduction(ranks,
     assert judged(solver(ranks, number=number), ranks)
 
 
-def test_a_tree_in_chunks_adds_up():
+@pytest.mark.parametrize("early", [0, 4])
+def test_a_tree_in_chunks_adds_up_also_if_leaves_are_early(early):
     wire = Wire()
     for step in range(20):
         for rank in range(1, 16):
             for k in range(4):
-                wire.send(rank, (rank - 1) // 2, 1_000_000, T0 + (step * 100 + 10 - 2 * rank.bit_length() + k) * MS)
+                ahead = early * (rank > 12) * (step % 2) + 2 * rank.bit_length()
+                wire.send(rank, (rank - 1) // 2, 1_000_000, T0 + (step * 100 + 10 - ahead + k) * MS)
                 wire.send((rank - 1) // 2, rank, 1_000_000, T0 + (step * 100 + 10 + 2 * rank.bit_length() + k) * MS)
     assert not judged(wire, 16)
 

@@ -22,6 +22,13 @@ def test_hosts_at_which_half_speak_have_silent_members():
     assert silent_members(NAMES, frozenset(speaking), ring, places(4), set()) == ("e1", "e3", "e5", "e7")
 
 
+def test_a_job_with_most_gpus_of_its_hosts_has_all():
+    speaking = [k for k in range(16) if k % 4 < 3]  # rings of few channels leave out the last rail
+    ring = carried(*((a, b, 10**6) for a, b in zip(speaking, speaking[1:] + speaking[:1], strict=True)))
+    assert silent_members(NAMES, frozenset(speaking), ring, places(4), set()) == ("e3", "e7", "e11", "e15")
+    assert silent_members(NAMES, frozenset(speaking), ring, places(4), {"e3"}) == ("e7", "e11", "e15")
+
+
 def test_idle_endpoints_are_no_members():
     members = frozenset(range(0, 16, 2))  # one of two at each host, in a closed ring
     ring = carried(*((k, (k + 2) % 16, 10**6) for k in range(0, 16, 2)))
