@@ -28,7 +28,14 @@ from prism.layout.features.size_ratios import may_halve
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
-RELATIONS = {1: "twins", c.REPLICAS: "replicas", 3: "stages", 4: "twins of replicas", c.RAILS: "rails", c.HALVING: "halving replicas"}
+RELATIONS = {
+    1: "twins",
+    c.REPLICAS: "replicas",
+    3: "stages",
+    4: "twins of replicas",
+    c.RAILS: "rails",
+    c.HALVING: "halving replicas",
+}
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, a sigma from the median
 
 
@@ -57,7 +64,7 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
     reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
     halves = any(may_halve(family, of_plane) for family in reducing)
-    joined = connected(len(place), np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in reducing)]))
+    joined = connected(n, np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in reducing)]))
     rails = replica & (joined[seen.first] != joined[seen.second])
     apart, replicas = (c.HALVING, c.HALVING) if halves else (c.RAILS, c.REPLICAS)
     values = [0, c.STAGE, 1, apart, replicas]

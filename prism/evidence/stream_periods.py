@@ -19,11 +19,13 @@ Floats = NDArray[np.float64]
 class Rhythm(NamedTuple):
     """Rhythm of one stream.
 
-    `messages` per step; `runs` per step, separated by idle time; `spread`: share of the step in which it moves; `varies`:
-    coefficient of variation of its octets from step to step; `octets`: those of a usual step in which it moves.
+    `messages` per step; `sure`: 1 if most steps have that number; `runs` per step, separated by idle time; `spread`: share of
+    the step in which it moves; `varies`: coefficient of variation of its octets from step to step; `octets`: those of a usual
+    step in which it moves.
     """
 
     messages: float
+    sure: float
     runs: float
     spread: float
     varies: float
@@ -54,7 +56,7 @@ def _rhythms(size: Ints, start: Floats, end: Floats, octets: Floats, steps: Step
     n, of = len(size), np.repeat(np.arange(len(size)), size)
     place = steps.places(start)
     step = np.floor(place).astype(np.int64)
-    messages = _messages(_table(of, step, n, len(steps.bounds)), size, max(round(steps.count), 1))
+    messages, sure = _messages(_table(of, step, n, len(steps.bounds)), size, max(round(steps.count), 1))
     octets_of_steps = _table(of, step, n, len(steps.bounds), octets)
     moved = octets_of_steps > 0
     mean = octets_of_steps.sum(1) / moved.sum(1)
@@ -62,7 +64,7 @@ def _rhythms(size: Ints, start: Floats, end: Floats, octets: Floats, steps: Step
     in_bin = _table(of, (place % 1 * c.BINS_OF_SPREAD).astype(np.int64), n, c.BINS_OF_SPREAD, octets)
     spread = (in_bin > c.BUSY * in_bin.max(1, keepdims=True)).mean(1)
     runs = _runs(of, start, end, c.NEW_RUN_GAP * steps.period) / max(steps.count, 1)
-    columns = (messages, runs, spread, varies, _usual(octets_of_steps))
+    columns = (messages, sure, runs, spread, varies, _usual(octets_of_steps))
     return [Rhythm(*own) for own in zip(*(column.tolist() for column in columns), strict=True)]
 
 
@@ -71,13 +73,13 @@ def _table(of: Ints, column: Ints, rows: int, columns: int, weights: Floats | No
     return np.bincount(of * columns + column, weights, rows * columns).reshape(rows, columns)
 
 
-def _messages(counts: Ints, size: Ints, steps: int) -> Floats:
-    """Usual number of messages per step of each stream: its lower median over steps with messages, else a whole mean."""
+def _messages(counts: Ints, size: Ints, steps: int) -> tuple[Floats, Floats]:
+    """Usual number of messages per step of each stream (its lower median over steps with messages), and if that is sure."""
     active, usual = np.count_nonzero(counts, axis=1), _usual(counts)
     sure = (active >= c.LEAST_MESSAGES) & ((counts == usual[:, None]).sum(1) >= c.HALF * active)
     mean = size / steps
     whole = ~sure & (np.abs(mean - np.round(mean)) * steps < c.HALF) & (mean >= 1)
-    return np.where(whole, np.round(mean), usual)
+    return np.where(whole, np.round(mean), usual), (sure | whole).astype(np.float64)
 
 
 def _usual(values: NDArray[Any]) -> Floats:

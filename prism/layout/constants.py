@@ -109,7 +109,7 @@ WEIGHTS = {
     "sharded": 2.59,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 2.37,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.0,  # log-odds by their messages that rings which reduce gradients go on through hosts
-    "in_levels": -0.7,  # one reduction by all rails: two in three that look so are tensor parallel inside hosts, reduced by rail
+    "in_levels": -0.7,  # one reduction by all rails; two of three that look so are tensor parallel in hosts
     "stages_in_host": -1.62,
     "no_tensor": -0.80,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -1.92,  # tensor parallel over a part of a host

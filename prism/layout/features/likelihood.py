@@ -66,7 +66,8 @@ def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float)
     """Log-likelihood of the offsets of the pairs of members of one host: their mean, times the independent `dimensions`.
 
     `relation`: 1 tensor twins, 2 replicas, 3 different stages, 4 twins of replicas, 5 replicas that only their host joins (one
-    reduction by several rails), 0 if they share no group. Densities are over decades. Pairs that start together count in `together_fit`.
+    reduction by several rails), 0 if they share no group. Densities are over decades. Pairs that start together count in
+    `together_fit`.
     """
     offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
     ratio = np.maximum(jitter - offset, c.STEADIEST)
