@@ -1,4 +1,4 @@
-"""Join clusters to jobs: clusters in lockstep."""
+"""Join clusters to jobs: clusters in lockstep, and clusters between which a ring continues inside hosts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from networkx.utils import UnionFind
 
+from prism.evidence.constants import OPEN
 from prism.jobs import constants as c
 from prism.jobs.cluster_periods import ClusterRhythm, in_step
-from prism.jobs.clusters import Members
+from prism.jobs.clusters import Members, cluster_numbers
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.pair_volumes import Carried
 
 Pair = tuple[int, int]
 
@@ -22,16 +24,19 @@ def in_lockstep(
     clusters: Sequence[Members],
     rhythms: Sequence[ClusterRhythm],
     host: Ints | None,
+    joined_pairs: Sequence[Pair],
     owner: Sequence[int] | None = None,
 ) -> list[Pair]:
-    """Return pairs of clusters that belong to one job.
+    """Return pairs of clusters that belong to one job: `joined_pairs`, and pairs in lockstep.
 
     `host`: host of each endpoint, −1 if unknown. Only clusters that share a host are compared. Without hosts, each cluster is
     compared with one cluster of each job. `owner`: hinted job of each cluster, −1 if none. Clusters of two hinted jobs stay
     apart. Clusters of one are joined unless clear step marks contradict.
     """
     found = UnionFind(range(len(clusters)))
-    out = list[Pair]()
+    out = list(joined_pairs)
+    for one, other in joined_pairs:
+        found.union(one, other)
     pairs = _nearest(rhythms, found) if host is None else _on_shared_hosts(clusters, host)
 
     def same_job(i: int, j: int) -> bool:
@@ -69,3 +74,32 @@ def _nearest(rhythms: Sequence[ClusterRhythm], found: Any) -> Iterator[Pair]:
                 break
         else:
             firsts.append(i)
+
+
+def through_hosts(clusters: Sequence[Members], steady: Carried, host: Ints) -> list[Pair]:
+    """Return pairs of clusters between which a ring continues inside hosts: octets enter in one cluster and leave in the other.
+
+    Two clusters are joined if their surpluses at a host cancel and no other pair's surpluses there do.
+    """
+    home = cluster_numbers(clusters, len(host))
+    own = (home[steady.src] == home[steady.dst]) & (home[steady.src] >= 0)
+    src, dst, volume = steady.src[own], steady.dst[own], steady.volume[own].astype(np.float64)
+    enters, leaves = (np.bincount(ends, volume, len(host)) for ends in (dst, src))
+    surplus: dict[Pair, float] = defaultdict(float)
+    moved: dict[Pair, float] = defaultdict(float)
+    for end in np.flatnonzero((home >= 0) & (host >= 0)).tolist():
+        surplus[int(host[end]), int(home[end])] += float(enters[end] - leaves[end])
+        moved[int(host[end]), int(home[end])] += float(enters[end] + leaves[end])
+    at: dict[int, list[tuple[float, int]]] = defaultdict(list)
+    for (where, cluster), extra in surplus.items():
+        if abs(extra) > OPEN * moved[where, cluster]:
+            at[where].append((extra, cluster))
+    votes: dict[Pair, int] = defaultdict(int)
+    for extras in at.values():
+        matches = [
+            (min(i, j), max(i, j)) for a, i in extras for b, j in extras if a > 0 > b and abs(a + b) <= c.EQUAL * (a - b)
+        ]
+        taken = [i for pair in matches for i in pair]
+        for pair in matches:
+            votes[pair] += all(taken.count(i) == 1 for i in pair)
+    return [pair for pair, count in votes.items() if count]

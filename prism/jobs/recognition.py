@@ -15,7 +15,7 @@ import numpy as np
 
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints, named
-from prism.jobs._cluster_lockstep import in_lockstep
+from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
 from prism.jobs._halo_exchange import only_exchanges
 from prism.jobs._packet_job_ids import by_job_id, main_job_ids
 from prism.jobs._silent_members import silent_members
@@ -64,11 +64,12 @@ def recognize(
         return ()
     rhythms = [ClusterRhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     host = _hosts(flows, topology) if topology is not None else None
+    known = through_hosts(clusters, steady, host) if host is not None else []
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
     hides_steps = _hides_steps(flows)
     jobs = []
     owner = _owners_by_job_id(flows, clusters) or (_owners_by_hint(flows, clusters, hints) if hints is not None else None)
-    for part in unions(len(clusters), in_lockstep(clusters, rhythms, host, owner)):
+    for part in unions(len(clusters), in_lockstep(clusters, rhythms, host, known, owner)):
         own, own_rhythms = [clusters[i] for i in part], [rhythms[i] for i in part]
         found = classify(own, own_rhythms, steady, host, len(flows.endpoints))
         if found != "other" and only_exchanges(flows, own, own_rhythms, steady):

@@ -46,9 +46,9 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     usual = bins
     at, whole = _interrupted(*_segments(places.astype(np.float64), phase, clock.parts), clock, usual)
     near = max(1.0, c.NEAR * usual)
-    lasting = sequences.lasting.copy() if sequences.bursts else ~sequences.signals
+    lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
     small = sequences.small & sequences.lasting if signalled else None
-    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of], small)
+    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=mean.begins < 0)
@@ -165,6 +165,17 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
     asks = (first < answered) & (answered < sequences.life)
     return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut)))
+
+
+def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
+    """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
+    if not sequences.bursts:
+        return np.ones(len(sequences.of), np.bool_)
+    edges, full = clock.edges, max(int(bins) - 1, 0)  # a record over `bins` bins covers so many of them completely
+    within = np.asarray(sequences.end - sequences.start < (edges[full:] - edges[: len(edges) - full]).min())
+    long = np.flatnonzero(~within)
+    within[long] = clock.places(sequences.end[long]) - clock.places(sequences.start[long]) < bins
+    return within
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:

@@ -13,6 +13,7 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
+from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph.constants import PAUSE
@@ -20,6 +21,8 @@ from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
+
+BOTH = 2  # of two candidates, either may be the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +234,10 @@ def _verdict(
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
-        both, together = pair
+        both, guilty, together = pair
         share = max(share, together) if not best.larger else share
-        best, sure, others = both, (1 + others[0][1]) / mass, others[1:]
+        best, sure = (best, others[0][0], both)[guilty], (1 + others[0][1]) / mass * (1 if guilty == BOTH else 1 - c.RARE)
+        others = others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
@@ -243,10 +247,10 @@ def _verdict(
 
 def _pair(
     view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
-) -> tuple[Candidate, float] | None:
-    """Join two candidates that the records hardly distinguish: the joined one, and what it explains.
+) -> tuple[Candidate, int, float] | None:
+    """Join two candidates that the records hardly distinguish: the joined one, which is late (0, 1, `BOTH`), what it explains.
 
-    None if each of them explains delays that the other does not, or if they are not `tied`.
+    None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
     """
     both = _joined(view, one, other)
     if both is None:
@@ -254,14 +258,17 @@ def _pair(
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
     shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
-    either = late[both.lanes].sum()
+    mine, either = late[one.lanes].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
     if during.sum() > 1 and shared >= c.ALWAYS * either:
         tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
-    if not tied:
+    decided = tied or (during.sum() > 1 and not comparison.always and shared >= c.ALWAYS * mine)
+    guilty = guilty_twin(view, comparison, one, other, during) if decided else None
+    if guilty is None and not tied:
         return None
     tables = tables_of([both], len(comparison.gone.moved))
-    return both, min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+    return both, BOTH if guilty is None else guilty, together
 
 
 def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
