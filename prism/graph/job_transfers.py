@@ -166,9 +166,11 @@ def queue_delays(view: Steps, rows: NDArray[np.intp], lanes: Ints, lane: Codes) 
 def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> Codes:
     """Step of each record: by octets if its lane moves equal octets in every step, else by time.
 
-    In a lane with equal steps few records lie on both sides of a whole number of steps.
+    In a lane with equal steps few records lie on both sides of a whole number of steps. Time is right where it gives every step
+    as many records.
     """
-    moved = np.bincount(lane * (steps + 1) + step, octets, lanes * (steps + 1)).reshape(lanes, steps + 1)
+    cell = lane * (steps + 1) + step
+    moved, many = (np.bincount(cell, each, lanes * (steps + 1)).reshape(lanes, steps + 1) for each in (octets, None))
     each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     begins = np.searchsorted(lane, np.arange(lanes))
@@ -176,6 +178,6 @@ def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> C
     gone -= np.concatenate([[0.0], gone])[begins][lane]
     unit = np.maximum(each[lane], 1.0)
     across = ((gone - c.NEAR * octets) / unit).astype(np.int64) > ((gone - (1 - c.NEAR) * octets) / unit).astype(np.int64)
-    even &= 2 * np.bincount(lane, across, lanes) <= steps
+    even &= (2 * np.bincount(lane, across, lanes) <= steps) & (many[:, :steps] != many[:, :1]).any(axis=1)
     turn = np.minimum((gone - octets / 2) / unit, steps - 1).astype(np.int32)
     return np.where(even[lane], turn, step)

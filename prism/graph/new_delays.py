@@ -213,7 +213,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
         return None
     t, alike = transfers, _alike(view, transfers)
     moved = transfers.moved[:, steps]
-    even = moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE)  # else equal shares of a step are not the same operations
+    even = _counted(t) | (moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE))  # else equal shares are other operations
     group, place = _groups(alike)
     count = np.bincount(group)
     inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] >= c.PEERS))
@@ -230,7 +230,8 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
     late[0] = _of_exchanges(t, events, late[0])
     more = np.zeros(t.steps)
-    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
+    new = np.minimum(events.new(late, more), np.maximum(late, 0.0))  # a transfer in time may follow one that was early
+    return Delays(t, late, new, more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
 def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
@@ -247,18 +248,21 @@ def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
 def _alike(view: Steps, t: Transfers) -> Codes:
     """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
     hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other.
-
-    The number of a reduction's records is random, as is one that differs from step to step: then it does not count.
+    The number counts only where it is that of operations.
     """
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
-    counts, hosts = np.diff(t.begin).reshape(-1, t.steps), view.hosts[t.lanes]
-    steady = (counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp")
-    kinds = np.unique(t.kinds, return_inverse=True)[1]
-    keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(steady, counts[:, 0], -1)], axis=1)
+    kinds, hosts = np.unique(t.kinds, return_inverse=True)[1], view.hosts[t.lanes]
+    keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(_counted(t), np.diff(t.begin)[:: t.steps], -1)], axis=1)
     beside = _numbered(np.concatenate([keys, hosts], axis=1))
     many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
+
+
+def _counted(t: Transfers) -> NDArray[np.bool_]:
+    """Whether each lane has as many records in every step: one per operation. The number of a reduction's records is random."""
+    counts = np.diff(t.begin).reshape(-1, t.steps)
+    return np.asarray((counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp"))
 
 
 def _numbered(keys: Ints) -> Codes:

@@ -8,7 +8,7 @@ from scipy import fft
 from prism.loops.periods.step_places import best_sequence
 from prism.steps import constants as c
 from prism.steps._step_program import Period
-from prism.steps.record_sequences import Floats, Ints
+from prism.steps.record_sequences import Floats, Ints, Mask
 from prism.steps.step_ends import median_known
 from prism.steps.traffic_clock import Clock
 
@@ -71,8 +71,21 @@ def grouped(places: Ints, clock: Clock) -> Ints:
     count = _repeated(idle_times)
     if not count:
         return places
-    usual = median_known(idle_times[: len(idle_times) // count * count].reshape(-1, count))
-    return grouped(inside[number % count == int(usual.argmax())], clock)
+    silent = idle_times[number] > c.SILENT * count * np.median(np.diff(clock.times(inside)))
+    parts = np.split(np.arange(len(inside)), np.flatnonzero(silent))
+    return grouped(inside[np.concatenate([own[_last_of_step(idle_times, number[own], count)] for own in parts])], clock)
+
+
+def _last_of_step(idle_times: Floats, number: Ints, count: int) -> Mask:
+    """Mark the last operations of steps among consecutive ones, `count` per step: the idle time after them is longest.
+
+    They are counted from the first of them: a restart after a silence begins a step. If they are few, all operations show
+    which one is the last.
+    """
+    shown = number if len(number) >= c.LEAST_PLACES * count else np.arange(len(idle_times))
+    rows = np.full((shown[-1] // count + 1) * count, np.nan)
+    rows[shown] = idle_times[shown]
+    return np.asarray(number % count == int(median_known(rows.reshape(-1, count)).argmax()))
 
 
 def _repeated(idle_times: Floats) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
-from prism.diagnosis.attribution.recurring_delay import lasting_shares
+from prism.diagnosis.attribution.recurring_delay import lasting_shares, work_ratio
 from prism.graph.constants import PAUSE, SPAN
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
@@ -100,7 +100,11 @@ class Comparison:
         """
         inside, work = np.ix_(one.lanes, np.flatnonzero(during)), one.cause == "work"
         if self.always:
-            return float(self.gone.late[inside].max(axis=0, initial=0.0).sum()) if work else self._longer(one, during)
+            if not work:
+                return self._longer(one, during)
+            late = float(self.gone.late[inside].max(axis=0, initial=0.0).sum())
+            works = self.delays.took - self.delays.transfers.moving[inside].max(axis=0, initial=0.0)
+            return min(late, (1 - 1 / work_ratio(self.delays, one, during)) * float(works.sum()))
         more = np.maximum(self.delays.more[during], 0.0)
         if not work:
             return float(np.median(more) * len(more))

@@ -13,6 +13,7 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.explained_delay import Lost
 from prism.graph.job_transfers import Transfers
 from prism.graph.new_delays import Delays
+from prism.loops.arrays.intervals import weighted_median
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -64,3 +65,26 @@ def lasting_shares(which: list[Candidate], gone: Lost, t: Transfers, during: NDA
         for one in which
     ]
     return np.array(out)
+
+
+def work_ratio(delays: Delays, one: Candidate, during: NDArray[np.bool_]) -> float:
+    """Compute how many times as long as its peers a candidate works before its transfers, at most, in most of some steps.
+
+    Compared are the longest pieces of work that peers are seen to do: silences before transfers of a lane, down to half of the
+    longest. Where peers wait for the end of a collective instead, they may have worked before. A small transfer may precede the
+    end of the work: the longest delay until the next piece counts. Infinite if there is no piece.
+    """
+    t, late, new = delays.transfers, np.nan_to_num(delays.late[0]), np.nan_to_num(delays.new[0])
+    ratios = list[float]()
+    for own_end, lane in (*((0, lane) for lane in one.sends.tolist()), *((1, lane) for lane in one.receives.tolist())):
+        own = np.flatnonzero((t.lane == lane) & during[t.step])
+        at_end, at_other = delays.rested[own_end, own], delays.rested[1 - own_end, own]
+        rested = np.where(np.isfinite(at_end), at_end, at_other)  # a rank that sends nothing visible shows no end of work
+        rested[~np.isfinite(rested)] = 0.0
+        piece = (rested > 0) & (2 * rested >= rested.max(initial=0.0))
+        begins = np.flatnonzero(piece | (np.diff(t.step[own], prepend=-1) > 0))
+        more = np.maximum.reduceat(late[own], begins) - late[own][begins] + new[own][begins]
+        if piece.any():
+            more, usual = more[piece[begins]], rested[piece]
+            ratios.append(1 + max(weighted_median(more / usual, usual), 0.0))
+    return max(ratios, default=np.inf)

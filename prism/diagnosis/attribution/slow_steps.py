@@ -205,16 +205,18 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
+    larger = np.array([one.larger for one in comparison.which])
+    mine = mine - c.DOUBT * larger  # several parts are seldom always slow together: they are of another kind than their peers
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if mine[top] < c.MIN_EXPLAINED or best.subject != "endpoint":
+    if mine[top] < c.MIN_EXPLAINED or best.larger:
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= c.ALWAYS
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= 1 - c.DOUBT
     return [found] if clear else []
 
 
@@ -280,7 +282,7 @@ def _pair(
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
     if during.sum() > 1 and shared >= c.ALWAYS * either:
         tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
-    decided = tied or (during.sum() > 1 and shared >= c.ALWAYS * mine)
+    decided = tied or (during.sum() > 1 and not comparison.always and shared >= c.ALWAYS * mine)
     guilty = guilty_twin(view, comparison, one, other, during) if decided else None
     if guilty is None and not tied:
         return None

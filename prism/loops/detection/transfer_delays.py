@@ -240,7 +240,8 @@ def inherited_delays(
             last[0][src[k]] = last[0][dst[k]] = turn[k]
             last[1][src[k]] = last[1][dst[k]] = then[1, k]
             before[lane[k]] = k
-            if own >= 0 and (highest[own] < 0 or turn[highest[own]] != turn[k] or then[1, highest[own]] < then[1, k]):
+            known = highest[own] if own >= 0 else -1
+            if own >= 0 and (known < 0 or turn[known] != turn[k] or lane[known] == lane[k] or then[1, known] < then[1, k]):
                 highest[own] = k
             continue
         changed = changed or gone[0, k] or gone[1, k]

@@ -58,6 +58,12 @@ def test_lanes_whose_steps_differ_are_divided_by_time_though_their_sum_is_whole(
     assert (_steps(lane, np.full(60, 1000.0), late, 1, 6) == step).all()
 
 
+def test_lanes_with_as_many_records_in_every_step_are_divided_by_time():
+    step, lane = np.repeat(np.arange(6), 4).astype(np.int32), np.zeros(24, np.int32)
+    octets = np.repeat([1000.0, 1160.0, 840.0, 1000.0, 1000.0, 1000.0], 4)  # as experts exchange
+    assert (_steps(lane, octets, step, 1, 6) == step).all()
+
+
 def test_connections_of_a_pair_are_lanes_of_their_own():
     """Octets of one TCP connection come in order; those of several channels do not."""
     wire = Wire(tcp=True)

@@ -130,7 +130,10 @@ def test_connections_whose_octets_vary_have_no_peers():
     known = against_peers(view, t)
     more = np.where((t.lane == 0) & (t.step == known.model[0]), 1.1, 1.0)
     assert np.isfinite(known.late[0, t.lane == 0]).any()
-    assert np.isnan(against_peers(view, replace(t, octets=t.octets * more)).late[0, t.lane == 0]).all()
+    varied = replace(t, octets=t.octets * more)
+    assert np.isnan(against_peers(view, varied).late[0, t.lane == 0]).all()
+    experts = replace(varied, kinds=np.full(len(t.lanes), "ep"))  # as many records in every step: one per exchange
+    assert np.isfinite(against_peers(view, experts).late[0, t.lane == 0]).any()
 
 
 def test_too_few_steps_say_nothing():

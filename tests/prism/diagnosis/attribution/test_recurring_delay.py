@@ -1,9 +1,10 @@
 """Test delays that recur, against single hiccups that cost more."""
 
 import numpy as np
+import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.recurring_delay import lasting_shares, typical_delays
+from prism.diagnosis.attribution.recurring_delay import lasting_shares, typical_delays, work_ratio
 from prism.diagnosis.attribution.slow_steps import verdicts
 from tests.prism.faults import BAD, RANK, RANKS, TOPOLOGY, case, job
 from tests.prism.traffic import Wire, address, seen
@@ -34,3 +35,14 @@ def test_what_recurs_is_told_from_hiccups_that_cost_more():
     assert (best.cause, best.ids) == ("work", (address(RANK),))
     assert {found.candidate.ids for found in verdicts(one)} == {(address(RANK),)}
     assert all(share == 0 for share, which in zip(shares, own.which, strict=True) if which.cause == "network")
+
+
+@pytest.mark.parametrize("tcp", [False, True])
+def test_a_rank_that_always_works_longer_is_compared_with_its_peers(tcp):
+    peers = Case(case("rank always slow", tcp=tcp)).versus_peers
+    during = peers.during(0, peers.delays.transfers.steps)
+    own = {one.ids[0]: one for one in peers.which if one.cause == "work"}
+    assert work_ratio(peers.delays, own[address(RANK)], during) == pytest.approx(35 / 20, rel=0.05)
+    cost = {rank: peers.cost(own[address(rank)], during) / during.sum() for rank in (RANK, RANK + 3)}
+    assert cost[RANK] == pytest.approx(45e6, rel=0.05)
+    assert cost[RANK + 3] < 2e6

@@ -108,6 +108,13 @@ def test_what_another_of_the_collective_was_late_by_is_not_new():
     assert inherited_delays(*chain(late, circle=0), *NONE, 9)[0].tolist() == [3, -3, 0]
 
 
+def test_a_collective_that_has_caught_up_passes_nothing_on():
+    order, at, _, _, *rest = chain([[3, 0, 3], [3, 0, 3]], circle=0)
+    ends, lane = (np.array([0, 0, 2], np.int32), np.array([1, 1, 3], np.int32)), np.array([0, 0, 1], np.int32)
+    rest[3] = np.arange(4, dtype=np.int32), np.arange(5)
+    assert inherited_delays(order, at, ends, lane, *rest, *NONE, 9)[0].tolist() == [3, -3, 3]
+
+
 @pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
 def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, new):
     """0 → 1 is underway when 1 ← 2 begins; it waits for the former only within one collective."""
