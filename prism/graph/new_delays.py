@@ -253,15 +253,15 @@ def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
 
 def _alike(view: Steps, t: Transfers) -> Codes:
     """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
-    hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other.
-    The number counts only where it is that of operations.
+    hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other; unless
+    they always do, as tensor-parallel ones. The number counts only where it is that of operations.
     """
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
     kinds, hosts = np.unique(t.kinds, return_inverse=True)[1], view.hosts[t.lanes]
     keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(_counted(t), np.diff(t.begin)[:: t.steps], -1)], axis=1)
     beside = _numbered(np.concatenate([keys, hosts], axis=1))
-    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1)
+    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1) & (not view.parallelism.unseen)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 

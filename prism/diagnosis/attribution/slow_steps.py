@@ -185,11 +185,13 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
-    larger = np.array([one.larger for one in comparison.which])
-    mine = mine - c.DOUBT * larger  # several parts are seldom always slow together: they are of another kind than their peers
+    together = {view.host(member) for members in view.parallelism.unseen for member in members}
+    larger = np.array([one.larger and not (one.cause == "work" and together.issuperset(one.ids)) for one in comparison.which])
+    nodes = np.array([one.cause == "network" and one.subject == "host" for one in comparison.which])
+    mine = np.where(nodes, 0.0, mine - c.DOUBT * larger)  # parts that do not wait for each other are seldom slow together
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if mine[top] < c.MIN_EXPLAINED or best.larger:
+    if mine[top] < c.MIN_EXPLAINED or larger[top]:
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":

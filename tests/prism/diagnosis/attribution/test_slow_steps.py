@@ -1,11 +1,18 @@
 """Test verdicts on the causes of slow steps."""
 
+from json import dumps
+
 import numpy as np
 import pytest
 
+from prism.analysis import diagnose
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.slow_steps import chance_of, verdicts
-from tests.prism.faults import BAD, NIC, RANK, case
+from prism.model import Source
+from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
+from prism.synth.simulation import simulate
+from prism.topology import parse
+from tests.prism.faults import BAD, NIC, RANK, case, named
 from tests.prism.traffic import address, placed, seen, training
 
 
@@ -78,3 +85,11 @@ def test_delays_that_come_elsewhere_as_well_may_be_chance():
     well = Case(case("nothing")).versus_own_steps
     top = int(np.argmax(well.explained(well.during(4, 6))))
     assert chance_of(well, top, 4, 6) > 0.5
+
+
+def test_a_host_whose_ranks_wait_for_each_other_is_always_slow_against_its_replica():
+    cluster = Cluster(hosts=4, gpus=4, hosts_per_leaf=2, rails=True)
+    slow = Fault("compute_slow", "A", (5,), first=0, factor=1.7)
+    drawn = simulate(Spec("twins", cluster, (Job(dp=2, pp=2, tp=4, micro=2, steps=16),), (slow,)), 1)
+    found = diagnose(drawn.flows, Source((), 0, 0, {}, 0, 0), topology=parse(dumps(drawn.topology), "topology"))
+    assert named(list(found.findings)) == [("server1",)]
