@@ -52,10 +52,10 @@ def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():
     assert fitting_best(offsets(1e-4, 2e-4)) == 1
 
 
-def test_rails_of_one_reduction_are_offset_as_tensor_twins_are():
+def test_rails_of_one_reduction_move_together_more_than_replicas_in_a_ring_and_less_than_twins():
     close, apart = offsets(5e-4, 6e-4), offsets(0.08, 0.001)
-    twins, rails, stages = (lockstep_fit(np.full(4, relation), close, 2.0) for relation in (1, 5, 3))
-    assert abs(twins - rails) < 1 < twins - stages
+    twins, rails, replicas, stages = (lockstep_fit(np.full(4, relation), close, 2.0) for relation in (1, 5, 2, 3))
+    assert twins > rails > replicas > stages
     assert lockstep_fit(np.full(4, 5), apart, 2.0) < lockstep_fit(np.full(4, 3), apart, 2.0)
 
 
