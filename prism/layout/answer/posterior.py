@@ -75,6 +75,7 @@ def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
 def _explains(one: Hypothesis) -> float:
     structure = sum(c.WEIGHTS[name] * one.features.get(name, 0.0) for name in STRUCTURE)
     unused = sum(family.octets for family, kind in zip(one.families, one.kinds, strict=True) if kind == "none")
+    structure += c.UNFORESEEN_SHARE * one.features.get("unforeseen", 0.0) / len(one.families)
     structure += c.UNEXPLAINED_SHARE * unused / sum(family.octets for family in one.families)
     return float(1 / (1 + np.exp(-(structure + c.FIT_SOFT))))
 
