@@ -145,8 +145,8 @@ WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss 
 SCALARS = 2.5  # runs per step of such reductions at most: the loss, the norm of the gradients
 
 # Probabilities that are reported.
-# Per share of the families of collectives between whose members no algorithm foretells traffic: where it is all of them, a layout
-# rather does not explain the traffic, as of records whose ends are shuffled.
+# Per share of the families of collectives whose pairs no algorithm foretells: where that is all of them, as if the ends of the
+# records were shuffled, a layout rather does not explain the traffic.
 UNFORESEEN_SHARE = -5.0
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds
 # Highest confidence where messages cannot be counted, or hosts have unequal numbers of ranks although they have GPUs for more:
