@@ -1,8 +1,9 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 2: last to 631 jobs, `twins_closer` and `twins_compared` then to 395. `benchmarks/sensitivity.py` shows how far each
-number can move before results change.
+penalty of 2, last to 516 jobs of 17 sets. Those of what contradicts a layout (`uneven` … `unreduced`) keep the values of an
+earlier fit to 504 jobs: families of mixed traffic would weaken them. `benchmarks/sensitivity.py` shows how far each number can
+move before results change.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ WEIGHTS = {
     "sharded": 1.68,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
     "halving": 1.79,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.29,  # log-odds by their messages that rings which reduce gradients go on through hosts
-    "in_levels": -0.33,  # one reduction by all rails; two of three that look so are tensor parallel in hosts
+    "in_levels": -0.33,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
     "stages_in_host": -2.65,
     "no_tensor": -1.10,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -1.59,  # tensor parallel over a part of a host

@@ -27,8 +27,8 @@ LONGER = 1.5
 GROUPS = 6
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps
 SILENT = 2.0  # steps: a longer silence is a hang or a restart
-# A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.6 of them or less in one part.
-PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.6
+# A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.7 of them or less in one part.
+PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7
 ONE_VOLUME = 0.3  # as ONE_SIZE, for octets of whole connections: TCP retransmits, and a connection may begin or end in a step
 CLASS_CELLS = 3  # cells of a class's relative distance in which sizes are sorted; adjacent classes are this many cells apart
 LEAST_IDLE = 1e-3  # share of a step: shorter idle times count as none
