@@ -86,7 +86,7 @@ class Communicator:
         for s, rhythm in self.moving:
             moved[s.pair] += rhythm.messages if rhythm.sure and not s.bursts else np.nan
         number = float(np.median(list(moved.values())))
-        return round(number) if number == round(number, 0) else 0
+        return int(number) if number.is_integer() else 0
 
     @cached_property
     def doubled(self) -> float:

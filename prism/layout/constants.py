@@ -11,6 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 from prism.evidence.constants import FINEST as FINEST
+from prism.evidence.constants import SQUARE as SQUARE
+from prism.evidence.constants import TRIANGLE as TRIANGLE
 
 Kind = Literal["dp", "pp", "tp", "ep", "cp", "edp", "tied", "none"]
 KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
@@ -66,7 +68,7 @@ BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
 # the next are fitted by `python -m benchmarks.offsets` to 15 sets: 132 jobs with tensor twins, 83 with replicas that traffic
-# joins, 35 with stages, 50 with twins of replicas, and 109 with rails.
+# joins, 35 with stages, 50 with twins of replicas, and 109 with rails; each sigma is half the distance of the two quantiles.
 OFFSETS = {
     1: (-3.51, 0.83, 0.21, 0.54),
     2: (-3.03, 0.95, -0.79, 1.21),
@@ -107,7 +109,7 @@ WEIGHTS = {
     "uses_ep": -1.30,
     "uses_edp": -1.09,
     "unforeseen": -2.75,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "sharded": 1.68,  # in favour: two families move as much as shards and their replicas; so do 1 of 33 other pairs of families
+    "sharded": 1.68,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so
     "halving": 1.79,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.29,  # log-odds by their messages that rings which reduce gradients go on through hosts
     "in_levels": -0.33,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
@@ -129,7 +131,6 @@ AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than t
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 
-TRIANGLE = 3  # members of the smallest ring
 # Share of rings whose records are messages, one or several of each round: 13 of 16 in three sources; lower bound at 95 %
 # (Wilson).
 COUNTED = 0.57
@@ -146,8 +147,8 @@ WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss 
 SCALARS = 2.5  # runs per step of such reductions at most: the loss, the norm of the gradients
 
 # Probabilities that are reported.
-# Per share of the families of collectives whose pairs no algorithm foretells: where that is all of them, as if the ends of the
-# records were shuffled, a layout rather does not explain the traffic.
+# Log-likelihood of the structure, by the share of the families between whose pairs no algorithm foretells traffic. Where that
+# is all of them, as if the ends of the records were shuffled, a layout rather does not explain the traffic.
 UNFORESEEN_SHARE = -5.0
 FIT_SOFT = 4.0  # log-likelihood of the structure at which the best hypothesis explains the traffic with even odds
 # Highest confidence where messages cannot be counted, or hosts have unequal numbers of ranks although they have GPUs for more:
@@ -167,4 +168,3 @@ PART_OF_HOST = 1.0  # against tensor parallelism over part of a host, or over an
 
 # Bounds of what is seen of a family (`likelihood`).
 LEAST_RUNS = 0.2  # bursts or messages in a step at least: one in five steps, as with gradients accumulated over steps
-SQUARE = 4  # members: a ring of four is also the smallest cube
