@@ -75,14 +75,16 @@ def events_of(view: Steps, t: Transfers) -> Events:
 
 
 def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
-    """Order of transfers by their begins, and their events in order of time; of simultaneous events, ends come first.
+    """Order of transfers by their begins, and their events in order of time; of simultaneous events of two transfers, ends come
+    first.
 
     Events are begins (k) and ends (k + transfers) of the k-th transfer in the order of begins.
     """
-    by, last, n = in_order(begins), in_order(ends), len(begins)
+    at_once, n = begins >= ends, len(begins)
+    by, last = in_order(begins), in_order(2 * ends + at_once)
     number = np.empty(n, np.int64)
     number[by] = np.arange(n)
-    place = np.searchsorted(begins[by], ends[last]) + np.arange(n)
+    place = np.where(at_once[last], number[last] + 1, np.searchsorted(begins[by], ends[last])) + np.arange(n)
     order, is_begin = np.empty(2 * n, np.int64), np.ones(2 * n, np.bool_)
     is_begin[place] = False
     order[place], order[is_begin] = number[last] + n, np.arange(n)

@@ -140,12 +140,9 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
 def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
     """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
-    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place. A transfer of one packet is
-    never underway: its end comes before its begin.
+    int64[2, ranks]; -1 for none. At the first one's end, the one that ends last takes its place.
     """
     first, last = underway[0, rank], underway[1, rank]
-    if begins and at[1, k] <= at[0, k]:
-        return
     if begins and first < 0:
         underway[0, rank] = k
     elif begins and (last < 0 or at[1, k] > at[1, last]):
@@ -203,7 +200,9 @@ def inherited_delays(
     """Compute the delays of each transfer's begin and end if some new delays are `gone`; float64[2, transfers].
 
     With `new` empty, compute the new delays instead: before each begin, and while it lasts. Else delays until the first one
-    that is gone remain as they are, and those of turns after `until` are not computed.
+    that is gone remain as they are, and those of turns after `until` are not computed. A transfer that absorbed part of its
+    predecessors' delays had slack: without these it is in time, not early. So none comes earlier than usual by more than
+    without the change, counted from the end of the previous turn (`ahead`: by how much less late that is).
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
@@ -226,6 +225,7 @@ def inherited_delays(
     highest = np.full(circle.max() + 1 if n else 0, -1)
     left = 2 * np.count_nonzero(turn <= until)  # events to come
     changed = not again
+    ended, ahead = np.full((2, len(more)), -np.inf), np.zeros(len(more) + 1)
     for moment in order:
         k = moment - n if moment >= n else moment
         if left == 0:
@@ -240,6 +240,9 @@ def inherited_delays(
             last[0][src[k]] = last[0][dst[k]] = turn[k]
             last[1][src[k]] = last[1][dst[k]] = then[1, k]
             before[lane[k]] = k
+            t = turn[k]
+            ended[0, t], ended[1, t] = max(ended[0, t], at[1, k]), max(ended[1, t], at[1, k] - late[1, k] + then[1, k])
+            ahead[t + 1] = min(ended[1, t] - ended[0, t], 0.0)
             known = highest[own] if own >= 0 else -1
             if own >= 0 and (known < 0 or turn[known] != turn[k] or lane[known] == lane[k] or then[1, known] < then[1, k]):
                 highest[own] = k
@@ -250,11 +253,11 @@ def inherited_delays(
                 k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway
             )
             if again:
-                grows[k] = min(new[1, k], 0.0) if gone[1, k] else new[1, k]
-                then[0, k] = most + (min(new[0, k], 0.0) if gone[0, k] else new[0, k])
-                then[1, k] = then[0, k] + grows[k]  # not at its end: that of a transfer of one packet comes before its begin
-                if before[lane[k]] == k:
-                    last[1][src[k]] = last[1][dst[k]] = then[1, k]
+                for side in range(2):
+                    most += min(new[side, k], 0.0) if gone[side, k] else new[side, k]
+                    most = max(most, ahead[turn[k]] + min(late[side, k], 0.0))
+                    then[side, k] = most
+                grows[k] = then[1, k] - then[0, k]
             else:
                 out[0, k], out[1, k] = late[0, k] - most, grows[k]
         note(k, src[k], underway, at, True)

@@ -13,9 +13,12 @@ def test_an_end_comes_before_what_begins_at_that_moment():
     ends += begins
     by, order = in_time(begins, ends)
     assert by.tolist() == np.argsort(begins, kind="stable").tolist()
-    times = np.concatenate([begins[by], ends[by]])
+    times, lasts = np.concatenate([begins[by], ends[by]]), (ends > begins)[by]
     assert sorted(order) == list(range(100))
-    assert np.lexsort((order < 50, times[order])).tolist() == list(range(100))
+    assert (np.diff(times[order]) >= 0).all()
+    long = order[lasts[order % 50]]
+    assert np.lexsort((long < 50, times[long])).tolist() == list(range(len(long)))
+    assert (np.argsort(order)[:50] < np.argsort(order)[50:]).all(), "a transfer of one packet begins before it ends"
 
 
 def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():

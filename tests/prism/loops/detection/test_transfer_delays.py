@@ -138,20 +138,19 @@ def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     assert underway[:, 0].tolist() == [-1, -1]
 
 
-def test_a_transfer_of_one_packet_is_never_underway():
-    """Its end comes before its begin, so that nothing would take it away."""
-    underway, at = np.full((2, 1), -1), np.array([[3.0, 4.0], [3.0, 9.0]])
-    note(0, 0, underway, at, False)
-    for k in range(2):
-        note(k, 0, underway, at, True)
-    assert underway[:, 0].tolist() == [1, -1]
-
-
 def test_a_gain_is_never_gone():
     given = chain([[0, -4, -4], [0, -4, -4]])
     new = inherited_delays(*given, *NONE, 9)
     gone = np.ones((2, 3), np.bool_)
     assert inherited_delays(*given, gone, new, 9).tolist() == [[0, -4, -4], [0, -4, -4]]
+
+
+def test_who_had_slack_is_in_time_without_the_delay_not_early():
+    """The second transfer absorbs 2 of the 6 by which the first is late."""
+    given = chain([[6, 4, 4], [6, 4, 4]])
+    new = inherited_delays(*given, *NONE, 9)
+    assert new[0].tolist() == [6, -2, 0]
+    assert inherited_delays(*given, np.ones((2, 3), np.bool_), new, 9).tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
 def test_how_long_both_ends_had_ended_nothing():
