@@ -72,7 +72,8 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     t = delays.transfers
     before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
     within = np.minimum(within, delays.slower) if usual else delays.slower
-    ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in delays.rested]
+    known = np.where(np.isfinite(delays.rested), delays.rested, delays.rested[::-1])  # of who sends nothing visible: the other's
+    ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in known]
     since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay
     answered = np.isfinite(since)
     ends[0] = np.where(answered, ends[0] * since, ends[0])
