@@ -71,6 +71,20 @@ class Delays:
         late, new = self.late[0], np.nan_to_num(self.new[0])
         return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
 
+    @cached_property
+    def starved(self) -> Floats:
+        """Longest new delay of a begin of the same collective while each transfer lasts, ns: so long it may wait within."""
+        t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        at = self.at - self.at[0].min(initial=0.0)
+        keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
+        order = np.argsort(keys[0], kind="stable")
+        first, last = np.searchsorted(keys[0, order], keys[0], "right"), np.searchsorted(keys[0, order], keys[1])
+        out, most, wide = np.zeros(len(t.rows)), np.nan_to_num(self.new[0, order]), 1
+        while len(rows := np.flatnonzero(last - first >= wide)):
+            out[rows] = np.maximum(most[first[rows]], most[last[rows] - wide])
+            most, wide = np.maximum(most[:-wide], most[wide:]), 2 * wide
+        return np.where(circle >= 0, np.maximum(out, 0.0), 0.0)
+
     @property
     def at(self) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]."""
@@ -230,8 +244,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
     late[0] = _of_exchanges(t, events, late[0])
     more = np.zeros(t.steps)
-    new = np.minimum(events.new(late, more), np.maximum(late, 0.0))  # a transfer in time may follow one that was early
-    return Delays(t, late, new, more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
+    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
 def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:

@@ -29,6 +29,7 @@ Mask = NDArray[np.bool_]
 class Comparison:
     """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
 
+    `share` counts delays that exceed those of all usual steps, `scattered` those that exceed their median: it shows chance.
     `always`: the delays are relative to peers, so that they show what was slow in all steps.
     """
 
@@ -36,6 +37,7 @@ class Comparison:
     which: list[Candidate]
     gone: Lost
     share: Floats
+    scattered: Floats
     always: bool
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
 
@@ -180,8 +182,10 @@ class Case:
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
     def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
-        gone = lost(delays, delays.receivers(self.view), usual=not always)
-        return Comparison(delays, self.which, gone, explained_shares(self._tables, gone), always)
+        receivers = delays.receivers(self.view)
+        gone, clear = (lost(delays, receivers, usual=not always, level=level) for level in (0.5, 1.0))
+        share, scattered = (explained_shares(self._tables, each) for each in (clear, gone))
+        return Comparison(delays, self.which, gone, share, scattered, always)
 
     @cached_property
     def _tables(self) -> Tables:

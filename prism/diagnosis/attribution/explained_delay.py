@@ -51,8 +51,8 @@ class Lost:
         return np.asarray(late + slowest * lanes, np.float64)
 
 
-def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
-    """Compute the new delays of a job by lane and step; if `usual`, minus the median of the steps that define what is usual.
+def lost(delays: Delays, receivers: float, *, usual: bool, level: float = 0.5) -> Lost:
+    """Compute the new delays of a job by lane and step; if `usual`, minus those of the steps that define what is usual.
 
     Parameters
     ----------
@@ -62,17 +62,22 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
         How much senders wait for late receivers, 0 … 1.
     usual : bool
         Whether the delays are relative to the job's own quick steps.
+    level : float
+        Quantile of the usual steps that is subtracted: the median leaves their scatter, the maximum what exceeds all of them.
 
     Returns
     -------
     Lost
         A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
+        A transfer that lasts while another of its collective begins late waits for that.
     """
     t = delays.transfers
     before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
-    within = np.minimum(within, delays.slower) if usual else delays.slower
-    known = np.where(np.isfinite(delays.rested), delays.rested, delays.rested[::-1])  # of who sends nothing visible: the other's
+    within = np.clip(np.minimum(within, delays.slower) - delays.starved, 0.0, None) if usual else delays.slower
+    known = np.where(
+        np.isfinite(delays.rested), delays.rested, delays.rested[::-1]
+    )  # of who sends nothing visible: its peer
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in known]
     since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay
     answered = np.isfinite(since)
@@ -81,7 +86,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> Lost:
     values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
     out = [t.by_step(each) for each in values]
     if usual and len(delays.model):
-        out = [np.maximum(each - np.median(each[:, delays.model], axis=1, keepdims=True), 0.0) for each in out]
+        out = [np.maximum(each - np.quantile(each[:, delays.model], level, axis=1, keepdims=True), 0.0) for each in out]
     late, first, *both, inside = out
     sender, receiver = (np.minimum(each, first) for each in both)
     return Lost(

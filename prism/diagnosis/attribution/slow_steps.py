@@ -168,7 +168,7 @@ def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
         for k, other in enumerate(comparison.which)
         if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
     ]
-    levels = (comparison.share[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
+    levels = (comparison.scattered[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
     row = alike.index(top)
     return by_chance(levels, row, Shift(start, stop, float(np.median(levels[row, start:stop])), 0.0))
 
@@ -293,7 +293,7 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
     other = ~during & np.isfinite(view.durations)
     if not other.any():
         return True
-    more, each = comparison.delays.more, comparison.share * comparison.gone.total
+    more, each = comparison.delays.more, comparison.scattered * comparison.gone.total
     scatter = MAD_TO_SIGMA * float(np.median(np.abs(more[other] - np.median(more[other]))))
     if np.median(more[during]) >= c.CLEAR * scatter:
         return True

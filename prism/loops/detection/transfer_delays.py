@@ -252,14 +252,16 @@ def inherited_delays(
             most = delay_before(
                 k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway
             )
-            if again:
-                for side in range(2):
-                    most += min(new[side, k], 0.0) if gone[side, k] else new[side, k]
-                    most = max(most, ahead[turn[k]] + min(late[side, k], 0.0))
-                    then[side, k] = most
-                grows[k] = then[1, k] - then[0, k]
-            else:
-                out[0, k], out[1, k] = late[0, k] - most, grows[k]
+            for side in range(2):
+                least = ahead[turn[k]] + min(late[side, k], 0.0)
+                most = max(most, least)
+                if again:
+                    value = most + (min(new[side, k], 0.0) if gone[side, k] else new[side, k])
+                    then[side, k] = max(value, least)
+                else:
+                    out[side, k] = late[side, k] - most
+                most = max(most, then[side, k])
+            grows[k] = then[1, k] - then[0, k]
         note(k, src[k], underway, at, True)
         note(k, dst[k], underway, at, True)
     return out
