@@ -72,18 +72,28 @@ class Delays:
         return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
 
     @cached_property
-    def starved(self) -> Floats:
-        """Longest new delay of a begin of the same collective while each transfer lasts, ns: so long it may wait within."""
+    def holder(self) -> Ints:
+        """The transfer of the same collective that began with the longest new delay while each lasted; itself if there is none."""
         t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
-        at = self.at - self.at[0].min(initial=0.0)
+        at, new = self.at - self.at[0].min(initial=0.0), np.nan_to_num(self.new[0])
         keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
         order = np.argsort(keys[0], kind="stable")
         first, last = np.searchsorted(keys[0, order], keys[0], "right"), np.searchsorted(keys[0, order], keys[1])
-        out, most, wide = np.zeros(len(t.rows)), np.nan_to_num(self.new[0, order]), 1
+        out, most, wide = np.arange(len(t.rows)), order, 1
+        last[circle < 0] = 0
         while len(rows := np.flatnonzero(last - first >= wide)):
-            out[rows] = np.maximum(most[first[rows]], most[last[rows] - wide])
-            most, wide = np.maximum(most[:-wide], most[wide:]), 2 * wide
-        return np.where(circle >= 0, np.maximum(out, 0.0), 0.0)
+            one, other = most[first[rows]], most[last[rows] - wide]
+            out[rows] = np.where(new[one] >= new[other], one, other)
+            one, other = most[:-wide], most[wide:]
+            most, wide = np.where(new[one] >= new[other], one, other), 2 * wide
+        return out
+
+    @cached_property
+    def starved(self) -> Floats:
+        """Time for which each transfer may wait within, for its `holder`, ns; float64[transfers]."""
+        return np.where(
+            self.holder == np.arange(len(self.holder)), 0.0, np.maximum(np.nan_to_num(self.new[0, self.holder]), 0.0)
+        )
 
     @property
     def at(self) -> Floats:

@@ -112,7 +112,9 @@ class Comparison:
             return float(np.median(more) * len(more))
         saved = self.saved(one.gone(self.delays, during), during)
         saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
-        return float(more.sum() * np.clip(saved.sum() / max(self.saved_by_all(during).sum(), 1.0), 0.0, 1.0))
+        seen = np.tile(during[self.delays.transfers.step], (2, 1))
+        seen[0] &= self.gone.each[0] >= c.MIN_EXPLAINED * self.delays.own
+        return float(more.sum() * np.clip(saved.sum() / max(self.saved(seen, during).sum(), 1.0), 0.0, 1.0))
 
     def saved_by_all(self, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without any new delay, ns."""
