@@ -73,7 +73,7 @@ class Delays:
 
     @cached_property
     def holder(self) -> Ints:
-        """The transfer of the same collective that began with the longest new delay while each lasted; itself if there is none."""
+        """The transfer of its collective that began with the longest new delay while each lasted; itself if there is none."""
         t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
         at, new = self.at - self.at[0].min(initial=0.0), np.nan_to_num(self.new[0])
         keys = circle * (float(at.max(initial=0.0)) + 1.0) + at

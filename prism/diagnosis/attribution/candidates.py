@@ -24,7 +24,8 @@ Cause = Literal["work", "network"]
 class Candidate:
     """A cause, the parts it names, and the lanes whose transfers it may delay: as sender, as receiver.
 
-    Own work delays the start of transfers. The network delays transfers while they last.
+    Own work delays the start of transfers, and the end of those that wait for these. The network delays transfers while they
+    last.
     """
 
     cause: Cause
@@ -49,7 +50,7 @@ class Candidate:
         t, inside = delays.transfers, np.zeros(len(delays.transfers.lanes), np.bool_)
         inside[self.lanes] = True
         own = inside[t.lane] & steps[t.step]
-        waits = own[delays.holder] & (2 * delays.starved >= delays.new[1])
+        waits = own[delays.holder] & (2 * delays.starved > np.maximum(delays.new[1], 0.0))
         return np.stack([own | own[delays.awaited], own if self.cause == "network" else waits])
 
 
