@@ -240,7 +240,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     even = _counted(t) | (moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE))  # else equal shares are other operations
     group, place = _groups(alike)
     count = np.bincount(group)
-    inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] >= c.PEERS))
+    inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] > 1))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())
