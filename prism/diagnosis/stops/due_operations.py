@@ -84,7 +84,7 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         a, b = lanes[k].tolist()
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
-    delays = against_steps(view, transfers_of(view))
+    delays = None if stop.gone else against_steps(view, transfers_of(view))  # nobody can send to a rank that left
     return Due(lanes[known], weight[known], alive, 1.0 if delays is None else delays.receivers(view))
 
 
