@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.true_jobs import asked_cases, evidence, nothing_found, places
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
-from prism.layout.features.size_ratios import may_halve
+from prism.layout.features.message_times import at_once
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ RELATIONS = {
     3: "stages",
     4: "twins of replicas",
     c.RAILS: "rails",
-    c.HALVING: "halving replicas",
+    c.WAITING: "waiting replicas",
 }
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, a sigma from the median
 
@@ -60,13 +60,11 @@ def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
     seen = problem.lockstep
     placed = np.isin(np.arange(n), list(rank.values()))
     twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
-    hosts = np.unique(np.stack([plane, problem.hosts]), axis=1)[0]
-    of_plane = int(np.bincount(np.bincount(hosts)[plane]).argmax())
     reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
-    halves = any(may_halve(family, of_plane) for family in reducing)
+    bound = any(at_once(family, problem.steps.period) for family in reducing)
     joined = connected(n, np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in reducing)]))
     rails = replica & (joined[seen.first] != joined[seen.second])
-    apart, replicas = (c.HALVING, c.HALVING) if halves else (c.RAILS, c.REPLICAS)
+    apart, replicas = (c.WAITING, c.WAITING) if bound else (c.RAILS, c.REPLICAS)
     values = [0, c.STAGE, 1, apart, replicas]
     return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, rails, replica], values, 4)
 
@@ -114,7 +112,7 @@ def fitted(known: Sequence[Pairs]) -> tuple[dict[int, Fitted], tuple[float, floa
     out = {}
     for relation in RELATIONS:
         own = [one for one in known if one.relation == relation]
-        alike = {c.REPLICAS, c.HALVING} if relation in (c.REPLICAS, c.HALVING) else {relation}
+        alike = {c.REPLICAS, c.WAITING} if relation in (c.REPLICAS, c.WAITING) else {relation}
         loose = [(one, ~one.bound) for one in known if one.relation in alike and not one.bound.all()]
         if own and loose:
             counts = _counts([one for one, _ in loose])
@@ -149,7 +147,7 @@ def lines(known: Sequence[Pairs]) -> Iterator[str]:
     for relation, own in table.items():
         yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, own.bound))
     yield ""
-    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != c.HALVING}
+    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != c.WAITING}
     yield from ("OFFSETS = {", *(f"    {k}: ({row})," for k, row in rows.items()), "}")
     yield f"BOUND = {{{', '.join(f'{k}: {own.bound:.2f}' for k, own in table.items())}}}"
     yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"

@@ -34,8 +34,8 @@ def silent_members(
     speaking = {names[member] for member in members}.union(busy)
     free = {host: [address for address in topology.at[host] if address not in speaking] for host in at}
     candidates = [address for own in free.values() for address in own]
-    if not candidates:
-        return ()
+    if len(candidates) < len(members):
+        return tuple(candidates)
     width = max(map(len, at.values()))
     rails = {topology.rail(names[member]) for member in members}
     missing = [
@@ -45,7 +45,7 @@ def silent_members(
     ]
     if 0 < len(missing) <= len(members):
         return tuple(missing)
-    return tuple(candidates) if len(candidates) < len(members) or _passes_through(at, steady) else ()
+    return tuple(candidates) if _passes_through(at, steady) else ()
 
 
 def _passes_through(at: Mapping[str, list[int]], steady: Carried) -> bool:

@@ -1,22 +1,25 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 2, last to 516 jobs of 17 sets. Those of what contradicts a layout (`uneven` … `unreduced`) keep the values of an
-earlier fit to 504 jobs: families of mixed traffic would weaken them. `benchmarks/sensitivity.py` shows how far each number can
-move before results change.
+penalty of 2, last to 523 jobs of 10 sets, those of one simulator as one origin. Those of what contradicts a layout (`uneven` …
+`unreduced`) keep the values of an earlier fit to 504 jobs: families of mixed traffic would weaken them.
+`benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+from prism.evidence.constants import EQUAL_VOLUME as EQUAL_VOLUME
 from prism.evidence.constants import FINEST as FINEST
+from prism.evidence.constants import LIKE_MESSAGES as LIKE_MESSAGES
 from prism.evidence.constants import SQUARE as SQUARE
 from prism.evidence.constants import TRIANGLE as TRIANGLE
 
 Kind = Literal["dp", "pp", "tp", "ep", "cp", "edp", "tied", "none"]
 KINDS: tuple[Kind, ...] = ("dp", "pp", "tp", "ep", "cp", "edp", "tied")
 
+INNER: tuple[Kind, ...] = ("tp", "cp", "ep")  # dimensions that exchange in each layer
 DIMENSIONS: tuple[Kind, ...] = ("dp", "tp", "cp", "ep")  # dimensions whose groups may issue several collectives
 
 # Log-odds of each kind by what is seen of a family, up to a constant of the row: multinomial logistic regression as in
@@ -67,35 +70,39 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 15 sets: 132 jobs with tensor twins, 83 with replicas that traffic
-# joins, 35 with stages, 50 with twins of replicas, and 109 with rails; each sigma is half the distance of the two quantiles.
+# the next are fitted by `python -m benchmarks.offsets` to 18 sets, those of one simulator as one origin: 165 jobs with tensor
+# twins, 185 with replicas that traffic joins, 35 with stages, 64 with twins of replicas, and 156 with rails.
 OFFSETS = {
-    1: (-3.51, 0.83, 0.21, 0.54),
-    2: (-3.03, 0.95, -0.79, 1.21),
-    3: (-1.22, 0.39, -2.00, 0.46),
-    4: (-2.99, 1.06, 0.13, 0.66),
-    5: (-3.18, 1.09, 0.06, 0.89),
+    1: (-3.72, 0.79, 0.08, 0.68),
+    2: (-3.09, 1.04, -0.33, 1.67),
+    3: (-1.19, 0.36, -2.00, 1.07),
+    4: (-3.23, 0.95, 0.12, 0.52),
+    5: (-3.32, 0.69, -0.03, 0.76),
 }
 STEADIEST = -2.0  # decades: lowest ratio of jitter to offset that is told apart
 # Share of the octets in messages that start together: reductions by halving have rounds between hosts before and after those
 # inside, of which the latter start together.
 TOGETHER = 1 / 3
-# Share of jobs whose members of a relation start at the same instant, also of 6, replicas that reduce by halving; share of the
-# pairs that then do, and else.
-BOUND, ALL_BOUND, NONE_BOUND = {1: 0.12, 2: 0.38, 3: 0.07, 4: 0.04, 5: 0.35, 6: 0.79}, 0.972, 0.050
+# Share of jobs whose members of a relation start at the same instant, also of 6, replicas that exchange in rounds which both
+# sides begin at one instant; share of the pairs that then do, and else.
+BOUND, ALL_BOUND, NONE_BOUND = {1: 0.12, 2: 0.32, 3: 0.08, 4: 0.11, 5: 0.24, 6: 0.85}, 0.945, 0.041
 BOUND_EVEN = 0.5  # the share where steps do not vary, of any relation but that of stages
-REPLICAS, STAGE, RAILS, HALVING = 2, 3, 5, 6  # relations; `RAILS`: replicas that only their host joins
+REPLICAS, STAGE, RAILS, WAITING = 2, 3, 5, 6  # relations; `RAILS`: replicas that only their host joins
 OFFSET_ELSE = 0.1  # share of pairs that break this: a straggler delays its rail, overlap hides a stage's offset
 LEAST_DEVIATION, MOST_CONTRAST = 0.3, 3.0  # decades; deviations beyond which a contrast counts no more
+# Turns of a family with others, log2 per run of the others: where inner dimensions and reductions of gradients have even odds
+# (logistic regression, 41 and 177 families of jobs with pipelines); the least that is told apart; members that are compared.
+EVEN_TURNS, MOST_TURNS, MEMBERS_TRIED = 0.65, 3, 8
 PIPELINES = 2  # hand-over families of a job at most: activations and gradients of unequal size
 
 # Contribution of each feature to the log-likelihood, fitted. Many features are shares of members or octets.
 WEIGHTS = {
-    "fit": 0.99,  # log-likelihoods of the kinds of the families
-    "lockstep": 0.75,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
-    "together": 0.77,  # the same, of which pairs start together
-    "twins_closer": 2.12,  # in favour: twins and context mates hand over closer in time than replicas do, in deviations
-    "twins_compared": -1.20,  # twins that can be compared: those that are no closer than replicas are none
+    "fit": 0.92,  # log-likelihoods of the kinds of the families
+    "lockstep": 0.62,  # mean log-likelihood of pairs in one host, counted as this many independent pairs
+    "together": 0.80,  # the same, of which pairs start together
+    "twins_closer": 1.68,  # in favour: twins and context mates hand over closer in time than replicas do, in deviations
+    "twins_compared": -0.97,  # twins that can be compared: those that are no closer than replicas are none
+    "in_turn": 0.95,  # in favour: inner dimensions take turns in each micro-batch or layer, reductions of gradients do not
     "uneven": -5.96,  # share of members in groups of an unusual size, or in two groups that share another member
     "unjoined": -7.04,  # share of members in groups of several hosts that no traffic joins
     "misplaced": -6.84,  # share of octets between members at different places of the host's division
@@ -103,23 +110,25 @@ WEIGHTS = {
     "not_nested": -8.36,  # an inner dimension that does not divide the plane; two pipelines that close cycles
     "unreduced": -4.66,  # context or experts between hosts, but nothing reduces their gradients over the replicas
     # Features of unusual layouts.
-    "uses_tp": -1.93,
-    "uses_tied": -0.72,
-    "uses_cp": -1.74,
-    "uses_ep": -1.30,
-    "uses_edp": -1.09,
-    "unforeseen": -2.75,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "sharded": 1.68,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so
-    "halving": 1.79,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
-    "rounds": 1.29,  # log-odds by their messages that rings which reduce gradients go on through hosts
-    "in_levels": -0.33,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
-    "stages_in_host": -2.65,
-    "no_tensor": -1.10,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
-    "part_of_host": -1.59,  # tensor parallel over a part of a host
-    "no_replicas": -5.91,
-    "hidden_context": -3.14,  # context parallel that stays inside hosts
-    "unseen_experts": -3.90,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
-    "mixed_gradients": -6.95,  # gradients of two sizes, but no experts
+    "uses_tp": -2.06,
+    "uses_tied": -0.59,
+    "uses_cp": -1.53,
+    "uses_ep": -1.00,
+    "uses_edp": -0.92,
+    "unforeseen": -2.23,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
+    "sharded": 1.63,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so
+    "halving": 1.56,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
+    "rounds": 1.00,  # log-odds by their messages that rings which reduce gradients go on through hosts
+    "in_levels": -0.79,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
+    "stages_in_host": -2.40,
+    "no_tensor": -1.14,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
+    "part_of_host": -1.54,  # tensor parallel over a part of a host
+    "relayed": -1.55,  # context or experts of several ranks of a host, each of which exchanges with its like in other hosts
+    "strided": -2.23,  # share of members of context or experts that hosts divide, although neighbours come first: 5 jobs of 62
+    "no_replicas": -4.89,
+    "hidden_context": -3.36,  # context parallel that stays inside hosts
+    "unseen_experts": -3.70,  # experts that exchange inside hosts and reduce with the same groups as the other gradients
+    "mixed_gradients": -5.91,  # gradients of two sizes, but no experts
     "hints": 1.0,  # log-odds of the operator's hints
 }
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding

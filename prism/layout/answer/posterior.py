@@ -59,7 +59,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
         merged.setdefault(key, []).append(weight)
         first.setdefault(key, one)
     out = [Answer(sum(weights), first[key], _explains(first[key])) for key, weights in merged.items() if _is_whole(first[key])]
-    return sorted(out, key=lambda one: -one.probability)
+    return sorted(out, key=lambda one: -one.probability * one.explains)
 
 
 def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:

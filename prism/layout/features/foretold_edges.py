@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.evidence.families import Family
+from prism.layout import constants as c
 
 Ints = NDArray[np.int64]
 ANY_ORDER = ("cycle", "tree")  # shapes that are the same in any order of the members
@@ -21,8 +22,8 @@ ANY_ORDER = ("cycle", "tree")  # shapes that are the same in any order of the me
 class Exchanged:
     """The pairs of members that exchange messages of some families, and the share of each in the octets of its family."""
 
-    def __init__(self, found: Sequence[Family], hosts: Ints) -> None:
-        self.hosts = hosts
+    def __init__(self, found: Sequence[Family], hosts: Ints, in_shards: bool = False) -> None:
+        self.hosts, self.in_shards = hosts, in_shards
         ends = np.concatenate([family.ends for family in found])
         self.codes, place = np.unique(np.sort(ends, axis=1) @ [len(hosts), 1], return_inverse=True)
         inside = len(hosts) * (int(np.bincount(hosts).max()) - 1) // 2
@@ -30,27 +31,33 @@ class Exchanged:
         row = np.repeat(np.arange(len(found)), [len(family.ends) for family in found])
         self.shares = np.zeros((len(found), len(self.codes)))
         np.add.at(self.shares, (row, place), np.concatenate([family.weights / family.weights.sum() for family in found]))
+        runs = np.log([max(family.rhythm.runs, c.LEAST_RUNS) for family in found])
+        moved = np.log([family.octets / len(family.edges) for family in found])
+        near = np.abs(runs[:, None] - runs) < c.LIKE_MESSAGES, np.abs(moved[:, None] - moved) < c.EQUAL_VOLUME
+        self.alike = near[0] | near[1]  # whether families may be parts of one collective
         self.whole = [(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
 
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
-        Where one family has all of the pairs, others that together have part of them are something else. `orders`: members of
-        groups of one size in order of rank, int64[groups, members]; several partitions.
+        Where one family has all of the pairs, others that together have part of them are something else. Families together
+        have all pairs if they move equally often, or as many octets over each. `orders`: members of groups of one size in order
+        of rank, int64[groups, members]; several partitions.
         """
         known = np.zeros_like(self.shares, np.bool_)
         for order in orders:
             every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
             near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
-            for one, other in (*pairings(order.shape[1], int(near)), *every):
+            for one, other in (*pairings(order.shape[1], int(near), self.in_shards), *every):
                 at = self._exchanged(order[:1], one, other)
                 at = at if at is None else self._exchanged(order, one, other)
                 if at is not None:
                     used = self.shares[:, at] > 0
                     whole = used.all(axis=1)
                     known[np.ix_(whole, at)] = True
-                    if used[~whole].any(axis=0).all():  # together
-                        known[np.ix_(~whole, at)] = True
+                    for alike in self.alike[~whole] & ~whole:
+                        if used[alike].any(axis=0).all():
+                            known[np.ix_(alike, at)] = True
             self._in_any_order(order, known)
         return float(self.shares[~known].sum())
 
@@ -80,17 +87,21 @@ def ranked(groups: Sequence[Sequence[int]]) -> Ints:
 
 
 @lru_cache
-def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
+def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints], ...]:
     """Pairs of places in a group that exchange messages: in a ring, by Bruck, and by halving.
 
-    Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. Halving
+    Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. If
+    `in_shards`, others take each second member, or each fourth: shards inside hosts, each reduced among its replicas. Halving
     takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
     one of the first. Doubling goes on without those that have no partner.
     """
     places = np.arange(members, dtype=np.int64)
-    steps = [(places, (places + step) % members) for step in (near, *(1 << np.arange(max(members - 1, 1).bit_length())))]
+    powers = (1 << np.arange(max(members - 1, 1).bit_length())).tolist()
+    every = range(1, near + 1) if in_shards else {1, near}
+    rings = [(places, (places + step) % members) for step in every if near % step == 0]
+    steps = [(places, (places + step) % members) for step in powers]
     turned = [(places, ((places // near + 1) * near + (places + 1) % near) % members)] if near > 1 else []
-    bruck = np.concatenate([one for one, _ in steps[1:]]), np.concatenate([other for _, other in steps[1:]])
+    bruck = np.concatenate([one for one, _ in steps]), np.concatenate([other for _, other in steps])
     half = 1 << (members.bit_length() - 1)
     merged = 2 * (members - half)
     cubes = []
@@ -100,7 +111,7 @@ def pairings(members: int, near: int) -> tuple[tuple[Ints, Ints], ...]:
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
     doubled = np.concatenate([np.stack([places, places ^ bit], axis=1) for bit in 1 << np.arange(half.bit_length())])
     doubled = doubled[doubled[:, 1] < members]
-    return (*steps[:2], *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
+    return (*rings, *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
 
 
 @lru_cache

@@ -88,8 +88,8 @@ def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dime
     """Log-likelihood of which members of one host start to reduce gradients at one instant: an operation inside the host joins
     them, in most jobs all pairs of a relation or none.
 
-    `relation`: as in `lockstep_fit`, and 6 of replicas that reduce by halving. If steps are not `uneven`, all members may start
-    together, only stages do not.
+    `relation`: as in `lockstep_fit`, and 6 of replicas whose exchanges both sides begin at one instant. If steps are not
+    `uneven`, all members may start together, only stages do not.
     """
     bound, total = seen.together >= c.TOGETHER, 0.0
     none, every = (np.where(bound, np.log(share), np.log(1 - share)) for share in (c.NONE_BOUND, c.ALL_BOUND))

@@ -54,6 +54,17 @@ class Division:
 
         return self.known(find, "shared", id(one), id(other))
 
+    def strided(self, plane: Parts, parts: Parts) -> float:
+        """Share of the members whose group goes on in other hosts, but lacks members of their plane in their host."""
+
+        def find() -> float:
+            hosts, n = self.placing.hosts, len(parts)
+            own, every = (np.unique(part * n + hosts, return_inverse=True, return_counts=True)[1:] for part in (parts, plane))
+            spread = np.bincount(np.unique(np.stack([parts, hosts]), axis=1)[0])[parts] > 1
+            return float(np.mean(spread & (own[1][own[0]] < every[1][every[0]])))
+
+        return self.known(find, "strided", id(plane), id(parts))
+
     def nested(self, one: Parts, other: Parts) -> bool:
         """Check whether each group of one division is part of a group of the other."""
         cells = self.known(lambda: len(np.unique(one * len(one) + other)), "cells", id(one), id(other))

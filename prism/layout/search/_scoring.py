@@ -97,11 +97,12 @@ class Scored:
         place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()))
         self.features |= {
             "lockstep": self.division.known(self._lockstep, "lockstep", *place),
-            "together": self.division.known(self._together, "together", self._of("dp"), self._halves, *place),
+            "together": self.division.known(self._together, "together", self._of("dp"), *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
             closer = partial(self.problem.twins_closer, self.found, self.placing.at)
             self.features |= self.division.known(closer, "closer")
+        self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
@@ -165,6 +166,11 @@ class Scored:
         return self.division.known(find, "hosts", id(self.plane))
 
     @cached_property
+    def _reduced(self) -> Family | None:
+        """The largest family that reduces gradients over the plane."""
+        return max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
+
+    @cached_property
     def _halves(self) -> bool:
         """Whether gradients may be reduced by halving, of which hosts hide levels."""
         return any(may_halve(self.found[i], self._hosts_of_plane) for i in self._of("dp"))
@@ -176,10 +182,11 @@ class Scored:
 
     def _together(self) -> float:
         """Score which members of one host start to reduce gradients at one instant."""
-        reduced = max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
+        reduced = self._reduced
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
-        relation[np.isin(relation, (c.REPLICAS, c.RAILS)) & self._halves] = c.HALVING
+        if reduced is not None and self.problem.at_once(reduced):
+            relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
         return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
 
     def _relation(self, seen: Lockstep) -> Parts:
@@ -206,6 +213,7 @@ class Scored:
             if kind in self.kinds:
                 size, uneven = self.division.sized(self._inner(kind))
                 sub[kind] = size
+                add["strided"] += self.division.strided(self.plane, self._inner(kind)) * (kind != "edp")
                 add["uneven"] += uneven
                 add["not_nested"] += dp % size > 0
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
@@ -242,10 +250,14 @@ class Scored:
 
     def _going_on(self, kind: Kind) -> int:
         """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
-        own = [self.found[i] for i in self._of(kind)]
-        shown = kind == "ep" and any(family[0].form in c.EXCHANGES for family in own)  # every member exchanges with every other
-        wanted = self.within and kind in ("cp", "ep") and not shown
-        return self.inside * (wanted or any(family.opened for family in own))
+        if any(self.found[i].opened for i in self._of(kind)):
+            return self.inside
+        aligned = self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind))
+        return self.inside * aligned  # each member relays what its like in other hosts sends
+
+    def _off_rail(self, i: int) -> bool:
+        """Check whether some members of a family exchange with members at another place of other hosts."""
+        return self.division.known(partial(self._between, self.found[i], (2,)), "off rail", i) > 0
 
     def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
@@ -253,15 +265,18 @@ class Scored:
         reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         if not {"ep", "edp"} & set(self.kinds):
             yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
+        yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             through = self._rounds()
-            yield "rounds", through
-            yield "in_levels", data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
+            levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
+            yield "rounds", through * (not levels)
+            yield "in_levels", levels
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
-            yield "part_of_host", tensor not in (1, self.problem.per_host)
+            beside = any(self._going_on(kind) for kind in ("cp", "ep"))  # the rest of the host works on other tokens
+            yield "part_of_host", tensor not in (1, self.problem.per_host) and not beside
         yield "unforeseen", self._unforeseen()
         yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
@@ -277,7 +292,7 @@ class Scored:
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
                 parts += self._in_shards(own) if "dp" in kinds else []
-                out += self.division.known(partial(self._left, own, parts), "left", own, *map(id, parts))
+                out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
 
     def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
@@ -290,9 +305,9 @@ class Scored:
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
-        exchanged = self.division.known(
-            lambda: Exchanged([self.found[i] for i in places], np.array(self.problem.hosts)), "pairs", places
-        )
+        hosts, in_shards = np.array(self.problem.hosts), self.problem.joined_before(self._reduced)
+        found = [self.found[i] for i in places]
+        exchanged = self.division.known(lambda: Exchanged(found, hosts, in_shards), "pairs", places, in_shards)
         return exchanged.unforeseen(orders)
 
     def _rounds(self) -> float:

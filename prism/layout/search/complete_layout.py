@@ -54,6 +54,8 @@ class Hypothesis:
             if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
             closer = self._closer(problem, size)
+            if size == inside:
+                closer["part_of_host"] = 0.0  # the rest of the host works on other tokens
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 yield self._with({"dp": data // size, "cp": size}, own, {**closer, "hidden_context": 1.0})
@@ -64,7 +66,8 @@ class Hypothesis:
                 features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
-                    exchanged, whole = Exchanged(reduced, hosts), ranked(planes)
+                    in_shards = problem.joined_before(max(reduced, key=lambda family: family.octets))
+                    exchanged, whole = Exchanged(reduced, hosts, in_shards), ranked(planes)
                     more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
                     features["unforeseen"] = self.features["unforeseen"] - more
                 yield self._with({"ep": size}, own, features)

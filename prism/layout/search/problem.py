@@ -23,6 +23,7 @@ from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.handover_paces import twins_closer
 from prism.layout.features.likelihood import fit
+from prism.layout.features.message_times import at_once, turns
 from prism.layout.search.placement import Placing
 from prism.steps.constants import PARTS_OF_LIFE
 from prism.steps.record_sequences import recurs
@@ -42,6 +43,7 @@ class Problem:
     found: Sequence[Communicator]
     _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
+    _times: dict[tuple[object, ...], float] = field(default_factory=dict)  # by families
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
@@ -117,6 +119,41 @@ class Problem:
         inside, beyond = (self.compared(handed, own) for own in (self.hosts, tuple(replicas.tolist())))
         apart = np.all([part[beyond.first] != part[beyond.second] for part in (pipeline, np.array(self.hosts))], axis=0)
         return twins_closer(inside, beyond.of(apart), at)
+
+    def in_turn(self, found: Sequence[Family], kinds: Sequence[Kind]) -> float:
+        """Score whether inner dimensions take turns with one another many times a step, and reductions of gradients do not.
+
+        Log2 of the turns, less that of even odds (`message_times`); octets weigh the families of both. Little octets may be
+        scalars.
+        """
+        weighty = [i for i, family in enumerate(found) if family.octets >= c.FEW_OCTETS * self.octets]
+        inner, out = [i for i in weighty if kinds[i] in ("pp", *c.INNER)], 0.0
+        for sign, own in ((1, c.INNER), (-1, ("dp", "edp"))):
+            often = [(self._turns(found, i, tuple(k for k in inner if k != i)), i) for i in weighty if kinds[i] in own]
+            if known := [(float(np.log2(number)), found[i].octets) for number, i in often if number]:
+                turns, octets = np.transpose(known)
+                out += sign * float(np.average(np.clip(turns, -c.MOST_TURNS, 1) + c.EVEN_TURNS, weights=octets))
+        return out
+
+    def _turns(self, found: Sequence[Family], one: int, others: tuple[int, ...]) -> float:
+        key = (id(found[one]), *(id(found[i]) for i in others))
+        if key not in self._times:
+            self._times[key] = turns(found[one], [found[i] for i in others], self.steps.count)
+            self._kept.extend(found)
+        return self._times[key]
+
+    def joined_before(self, family: Family | None) -> bool:
+        """Whether most members of a host that send the same of a family start at one instant: an operation joined them."""
+        together = self.compared([family] if family else [], self.hosts).together
+        return bool(2 * np.count_nonzero(together >= c.TOGETHER) > len(together))
+
+    def at_once(self, family: Family) -> bool:
+        """Whether both directions of a family's exchanges start at one instant (`message_times`)."""
+        key = ("at once", id(family))
+        if key not in self._times:
+            self._times[key] = at_once(family, self.steps.period)
+            self._kept.append(family)
+        return bool(self._times[key])
 
     @cached_property
     def octets(self) -> float:

@@ -29,6 +29,12 @@ def test_a_job_with_most_gpus_of_its_hosts_has_all():
     assert silent_members(NAMES, frozenset(speaking), ring, places(4), {"e3"}) == ("e7", "e11", "e15")
 
 
+def test_a_job_whose_hosts_show_different_gpus_has_all_of_them():
+    speaking = [k for k in range(16) if k not in (3, 7, 8, 11, 12)]  # three of four at two hosts, two at another, three
+    ring = carried(*((a, b, 10**6) for a, b in zip(speaking, speaking[1:] + speaking[:1], strict=True)))
+    assert silent_members(NAMES, frozenset(speaking), ring, places(4), set()) == ("e3", "e7", "e8", "e11", "e12")
+
+
 def test_idle_endpoints_are_no_members():
     members = frozenset(range(0, 16, 2))  # one of two at each host, in a closed ring
     ring = carried(*((k, (k + 2) % 16, 10**6) for k in range(0, 16, 2)))

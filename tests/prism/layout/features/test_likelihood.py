@@ -53,7 +53,7 @@ def test_stages_are_apart_by_a_steady_part_of_the_step_and_twins_by_little():
 
 
 def test_rails_of_one_reduction_move_together_more_than_replicas_in_a_ring_and_less_than_twins():
-    close, apart = offsets(5e-4, 6e-4), offsets(0.08, 0.001)
+    close, apart = offsets(1e-4, 1.2e-4), offsets(0.08, 0.001)
     twins, rails, replicas, stages = (lockstep_fit(np.full(4, relation), close, 2.0) for relation in (1, 5, 2, 3))
     assert twins > rails > replicas > stages
     assert lockstep_fit(np.full(4, 5), apart, 2.0) < lockstep_fit(np.full(4, 3), apart, 2.0)

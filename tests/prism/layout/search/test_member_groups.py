@@ -37,6 +37,13 @@ def test_groups_are_nested_if_none_is_cut():
     assert not of_two_hosts().nested(pairs, np.arange(8) % 4)
 
 
+def test_a_group_is_strided_if_it_leaves_out_members_of_its_plane_in_a_host():
+    plane, rails, whole, inside = np.zeros(8, np.int64), np.tile(np.arange(4), 2), np.zeros(8, np.int64), np.arange(8) // 2
+    assert of_two_hosts().strided(plane, rails) == 1
+    assert of_two_hosts().strided(rails, rails) == 0
+    assert of_two_hosts().strided(plane, whole) == of_two_hosts().strided(plane, inside) == 0
+
+
 def test_values_are_computed_once_per_placing():
     division, found = of_two_hosts(), []
     for _ in range(2):
