@@ -15,7 +15,6 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
-from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import may_halve, mixed, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
@@ -289,11 +288,7 @@ class Scored:
         return parts if whole and (shards(one, other) or shards(other, one)) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
-        orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
-        exchanged = self.division.known(
-            lambda: Exchanged([self.found[i] for i in places], np.array(self.problem.hosts)), "pairs", places
-        )
-        return exchanged.unforeseen(orders)
+        return self.problem.exchanged([self.found[i] for i in places]).unforeseen(map(self.division.ranked, parts))
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""

@@ -11,7 +11,7 @@ import numpy as np
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.features.foretold_edges import Exchanged, ranked
+from prism.layout.features.foretold_edges import ranked
 from prism.layout.search.placement import Cut, Placing
 from prism.layout.search.problem import Problem
 
@@ -64,7 +64,7 @@ class Hypothesis:
                 features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
-                    exchanged, whole = Exchanged(reduced, hosts), ranked(planes)
+                    exchanged, whole = problem.exchanged(reduced), ranked(planes)
                     more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
                     features["unforeseen"] = self.features["unforeseen"] - more
                 yield self._with({"ep": size}, own, features)

@@ -21,6 +21,7 @@ from prism.evidence.stream_periods import Rhythms, rhythms_of
 from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
+from prism.layout.features.foretold_edges import Exchanged
 from prism.layout.features.handover_paces import twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.search.placement import Placing
@@ -42,6 +43,7 @@ class Problem:
     found: Sequence[Communicator]
     _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
+    _exchanged: dict[tuple[int, ...], Exchanged] = field(default_factory=dict)  # by identity of families
     _kept: list[Family] = field(default_factory=list)
 
     @cached_property
@@ -98,6 +100,14 @@ class Problem:
             self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps)
             self._kept.extend(found)
         return self._compared[key]
+
+    def exchanged(self, found: Sequence[Family]) -> Exchanged:
+        """Pairs of members that exchange messages of some families."""
+        key = tuple(map(id, found))
+        if key not in self._exchanged:
+            self._exchanged[key] = Exchanged(found, np.array(self.hosts))
+            self._kept.extend(found)
+        return self._exchanged[key]
 
     def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> dict[str, float]:
         """Features of how much closer in time twins of the placing `at` hand over than replicas do (`handover_paces`).
