@@ -46,15 +46,18 @@ class Stream:
         """Sender and receiver."""
         return self.src, self.dst
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def volume(self) -> float:
+        """Total octets."""
+        return float(self.octets.sum())
+
+    @cached_property
+    def size(self) -> float:
+        """Size of the message with the median octet."""
         ascending = self.octets.copy()
         ascending.sort()
         carried = ascending.cumsum()
-        object.__setattr__(self, "volume", float(carried[-1]))
-        object.__setattr__(self, "size", float(ascending[carried.searchsorted(carried[-1] / 2)]))
-
-    volume: float = 0.0  # total octets
-    size: float = 0.0  # size of the message with the median octet
+        return float(ascending[carried.searchsorted(carried[-1] / 2)])
 
 
 class Streams(tuple[Stream, ...]):

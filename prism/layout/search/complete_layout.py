@@ -46,7 +46,7 @@ class Hypothesis:
         tensor-parallel ranks, if no reduction tells them apart.
         """
         hosts = self.placing.hosts
-        planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
+        planes = [sorted(own) for kind, own in self.groups if kind == "dp"]  # members are in order of their hosts
         inside, data = self.placing.cut[1], self.layout["dp"]
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
         for size in (size for size in range(min(among, data), 1, -1) if among % size == data % size == 0):
