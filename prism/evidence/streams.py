@@ -137,11 +137,17 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
     return share[number] > c.HALF
 
 
+def _lanes(table: _Table, rows: Rows) -> list[Rows]:
+    """Split the records of a pair by connection or queue pair."""
+    rows = rows[np.argsort(table.lane[rows], kind="stable")]
+    return np.split(rows, np.flatnonzero(np.diff(table.lane[rows])) + 1)
+
+
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group the connections of a pair: those with similar bursts, alternating or renewed, or with equal octets, the channels of
     one collective, are one conversation.
     """
-    lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
+    lanes = _lanes(table, rows)
     usual = [weighted_median(table.octets[own], table.octets[own]) for own in lanes]
     pairs = list[Pair]()
     for values, most in ((usual, float(np.log(c.ALIKE_BURSTS))), ([table.octets[own].sum() for own in lanes], c.EQUAL_VOLUME)):
@@ -155,11 +161,10 @@ def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
-    known = np.unique(table.lane[rows])
-    if len(known) == 1:
+    lanes = _lanes(table, rows)
+    if len(lanes) == 1:
         yield from _by_size(table, rows)
         return
-    lanes = [rows[table.lane[rows] == lane] for lane in known]
     all_traits = [_traits(table, own) for own in lanes]
     taken = np.zeros(len(lanes), np.bool_)
     for i, traits in enumerate(all_traits):
