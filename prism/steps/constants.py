@@ -15,7 +15,7 @@ ONE_SIZE = 0.03  # relative distance of message sizes of one class: headers, and
 ACTIVE = 0.05  # share of a sequence's busiest phase below which the sequence is idle
 WHOLE = 0.9  # share of a step's traffic below which the first or last step was cut by the window
 STRETCH = 0.4  # relative difference of a step's traffic from the median above which it is other work
-RECORDS = 1 << 16  # records that are used for the mean step; of more, every third, fifth, ...
+RECORDS = 1 << 14  # records that are used for the mean step; of more, every third, fifth, ...
 # Share of a step: largest distance of the idle time after a step from its place on the clock; half a layer of a ZeRO-3 model.
 NEAR = 0.025
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.
