@@ -116,17 +116,17 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
         if address in code:
             place[code[address]] = i
     rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
-    pairs, number = numbered_pairs(place[flows.src[rows]], place[flows.dst[rows]], len(members))
-    sent = flows.sent_ns[rows]
+    pairs, number = numbered_pairs(place.take(flows.src.take(rows)), place.take(flows.dst.take(rows)), len(members))
+    sent = flows.sent_ns.take(rows)
     order, _ = by_group(number.astype(np.int32), len(pairs), sent)
-    rows, pair, start = rows[order], pairs[number[order]], (sent[order] - origin).astype(np.float64)
+    rows, pair, start = rows.take(order), pairs.take(number.take(order)), (sent.take(order) - origin).astype(np.float64)
     source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)
-    octets = flows.octets[rows].astype(np.float64)
+    octets = flows.octets.take(rows).astype(np.float64)
     tcp = (queue == 0) & (source > 0)
     lane = np.where(tcp, source << 16 | port, queue)
     bursts = tcp | _summed(pair, octets, flows.messages[rows] > 1)
-    end = (flows.end_ns[rows] - origin).astype(np.float64)
+    end = (flows.end_ns.take(rows) - origin).astype(np.float64)
     return _Table(pair, start, end, octets, lane, bursts, rows)
 
 
