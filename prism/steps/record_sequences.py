@@ -149,11 +149,12 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(sequences: Sequences, *, max_sequences: int = c.SEQUENCES) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
+def chosen(sequences: Sequences) -> Ints:
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs. Of long ones, fewer do."""
+    most = min(c.SEQUENCES, c.RECORDS * len(sequences) // max(len(sequences.of), 1))
     lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
-    each = max(2, max_sequences // max(len(kinds), 1))
+    each = max(2, most // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
