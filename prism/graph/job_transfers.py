@@ -106,7 +106,8 @@ def transfers_of(view: Steps) -> Transfers:
     queued = queue_delays(view, rows, view.codes[lanes], at_lane)
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
-        rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step, (gone - octets - first) / whole, (gone - first) / whole,
+        rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step,
+        (gone - octets - first) / whole, (gone - first) / whole,
         (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued, octets,
         view.busy.take(rows) + queued, lanes, kinds, begin, steps,
     )  # fmt: skip

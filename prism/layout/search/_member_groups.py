@@ -75,7 +75,7 @@ class Division:
         def find() -> Parts:
             members, begins, ends = self._sorted(parts)
             size = int(ends[0] - begins[0]) if len(set((ends - begins).tolist())) == 1 else 0
-            return members[begins[:, None] + np.arange(size)].reshape(-1, max(size, 1))
+            return members.take(begins[:, None] + np.arange(size)).reshape(-1, max(size, 1))
 
         return self.known(find, "ranked", id(parts))
 
