@@ -41,10 +41,9 @@ class Problem:
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
-    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
+    _fits: dict[Family, dict[Kind, float]] = field(default_factory=dict)
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
-    _exchanged: dict[tuple[int, ...], Exchanged] = field(default_factory=dict)  # by identity of families
-    _kept: list[Family] = field(default_factory=list)
+    _exchanged: dict[tuple[Family, ...], Exchanged] = field(default_factory=dict)
 
     @cached_property
     def per_host(self) -> int:
@@ -58,14 +57,11 @@ class Problem:
 
     def fits(self, family: Family) -> dict[Kind, float]:
         """Log-likelihood of a family for each kind; "none" means that it serves no dimension."""
-        known = self._fits.get(id(family))
-        if known is None:
+        if family not in self._fits:
             share = family.octets / self.octets
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
-            known = {**fit(family, share), "none": unused}
-            self._fits[id(family)] = known
-            self._kept.append(family)
-        return known
+            self._fits[family] = {**fit(family, share), "none": unused}
+        return self._fits[family]
 
     def likeliest(self, family: Family) -> Kind:
         """Return the kind that fits a family best."""
@@ -95,18 +91,16 @@ class Problem:
 
     def compared(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
         """Offsets between members of one part in some families; `parts`: the number of each member's part, or its host."""
-        key = (*map(id, found), parts)
+        key = (*found, parts)
         if key not in self._compared:
             self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps)
-            self._kept.extend(found)
         return self._compared[key]
 
     def exchanged(self, found: Sequence[Family]) -> Exchanged:
         """Pairs of members that exchange messages of some families."""
-        key = tuple(map(id, found))
+        key = tuple(found)
         if key not in self._exchanged:
             self._exchanged[key] = Exchanged(found, np.array(self.hosts))
-            self._kept.extend(found)
         return self._exchanged[key]
 
     def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> dict[str, float]:
