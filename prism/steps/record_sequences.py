@@ -150,11 +150,12 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
 
 
 def chosen(sequences: Sequences) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs. Of long ones, fewer do."""
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer."""
     lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
     enough = max(c.PAIRS_OF_CLASS, c.RECORDS * len(sequences) // max(len(sequences.of) * len(kinds), 1))
-    each = min(enough, max(2, c.SEQUENCES // max(len(kinds), 1)))
+    each = max(2, c.SEQUENCES // max(len(kinds), 1))
+    each = min(each, enough) if sequences.bursts else each
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
