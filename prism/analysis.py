@@ -170,6 +170,7 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
 
     findings = after_pauses(view, assess_findings(view, merge_by_cause(raw, happened, quote=quote), seen))
     findings += job_findings(view, case.transfers, seen, findings) if steady and least >= SPAN else []  # whole recordings
+    del case  # the phases need its room
     records, parallelism = (flows, _in_records(view, burst)) if burst else (view.flows, view.parallelism)
     worked = phases(records, job, parallelism, view.timeline)
     if _only_transfers(records, worked, job.endpoints):

@@ -20,7 +20,9 @@ from prism.steps.constants import ONE_SIZE
 
 
 class Family(tuple[Communicator, ...]):
-    """Communicators of one form and rhythm, with cached totals."""
+    """Communicators of one form and rhythm, with cached totals; a key by its identity."""
+
+    __hash__ = object.__hash__
 
     @cached_property
     def octets(self) -> float:

@@ -61,13 +61,14 @@ def _begun(bounds: Floats, sequences: Sequences) -> Floats:
 
 def sequences_of(streams: Streams) -> Sequences:
     """Convert streams to sequences of a job; times in ns. Messages of one class between two endpoints are one sequence."""
-    bursts = 2 * sum(len(s.rows) for s in streams if s.bursts) > sum(len(s.rows) for s in streams)
+    count = np.diff(streams.begins)
+    bursts = bool(2 * count[[s.bursts for s in streams]].sum() > count.sum())
     varied = [s.octets for s in streams if not (bursts or s.equal)]  # sizes of experts' messages: one class
     sizes = np.concatenate([[s.volume if bursts else s.size for s in streams], *varied])
     kinds = classes(sizes, ONE_VOLUME if bursts else ONE_SIZE)[: len(streams)]
     keys = [(*s.pair, kind, i * bursts) for i, (s, kind) in enumerate(zip(streams, kinds.tolist(), strict=True))]
     number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    of = np.repeat([number[key] for key in keys], np.diff(streams.begins))
+    of = np.repeat([number[key] for key in keys], count)
     rows, start, end, octets = streams.records
     if len(number) < len(keys):
         order = by_group(of, len(number), start.astype(np.int64))[0]

@@ -46,15 +46,18 @@ class Stream:
         """Sender and receiver."""
         return self.src, self.dst
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def volume(self) -> float:
+        """Total octets."""
+        return float(self.octets.sum())
+
+    @cached_property
+    def size(self) -> float:
+        """Size of the message with the median octet."""
         ascending = self.octets.copy()
         ascending.sort()
         carried = ascending.cumsum()
-        object.__setattr__(self, "volume", float(carried[-1]))
-        object.__setattr__(self, "size", float(ascending[carried.searchsorted(carried[-1] / 2)]))
-
-    volume: float = 0.0  # total octets
-    size: float = 0.0  # size of the message with the median octet
+        return float(ascending[carried.searchsorted(carried[-1] / 2)])
 
 
 class Streams(tuple[Stream, ...]):
@@ -113,17 +116,17 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
         if address in code:
             place[code[address]] = i
     rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
-    pairs, number = numbered_pairs(place[flows.src[rows]], place[flows.dst[rows]], len(members))
-    sent = flows.sent_ns[rows]
+    pairs, number = numbered_pairs(place.take(flows.src.take(rows)), place.take(flows.dst.take(rows)), len(members))
+    sent = flows.sent_ns.take(rows)
     order, _ = by_group(number.astype(np.int32), len(pairs), sent)
-    rows, pair, start = rows[order], pairs[number[order]], (sent[order] - origin).astype(np.float64)
+    rows, pair, start = rows.take(order), pairs.take(number.take(order)), (sent.take(order) - origin).astype(np.float64)
     source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
     queue = flows.dst_qp[rows].astype(np.int64)
-    octets = flows.octets[rows].astype(np.float64)
+    octets = flows.octets.take(rows).astype(np.float64)
     tcp = (queue == 0) & (source > 0)
     lane = np.where(tcp, source << 16 | port, queue)
     bursts = tcp | _summed(pair, octets, flows.messages[rows] > 1)
-    end = (flows.end_ns[rows] - origin).astype(np.float64)
+    end = (flows.end_ns.take(rows) - origin).astype(np.float64)
     return _Table(pair, start, end, octets, lane, bursts, rows)
 
 
@@ -134,11 +137,17 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
     return share[number] > c.HALF
 
 
+def _lanes(table: _Table, rows: Rows) -> list[Rows]:
+    """Split the records of a pair by connection or queue pair."""
+    rows = rows[np.argsort(table.lane[rows], kind="stable")]
+    return np.split(rows, np.flatnonzero(np.diff(table.lane[rows])) + 1)
+
+
 def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group the connections of a pair: those with similar bursts, alternating or renewed, or with equal octets, the channels of
     one collective, are one conversation.
     """
-    lanes = [rows[table.lane[rows] == lane] for lane in np.unique(table.lane[rows])]
+    lanes = _lanes(table, rows)
     usual = [weighted_median(table.octets[own], table.octets[own]) for own in lanes]
     pairs = list[Pair]()
     for values, most in ((usual, float(np.log(c.ALIKE_BURSTS))), ([table.octets[own].sum() for own in lanes], c.EQUAL_VOLUME)):
@@ -152,11 +161,10 @@ def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
-    known = np.unique(table.lane[rows])
-    if len(known) == 1:
+    lanes = _lanes(table, rows)
+    if len(lanes) == 1:
         yield from _by_size(table, rows)
         return
-    lanes = [rows[table.lane[rows] == lane] for lane in known]
     all_traits = [_traits(table, own) for own in lanes]
     taken = np.zeros(len(lanes), np.bool_)
     for i, traits in enumerate(all_traits):

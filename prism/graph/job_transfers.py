@@ -68,7 +68,7 @@ class Transfers:
 
     def at(self, begins: Floats) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]. `begins` is the begin of each step."""
-        return np.stack([self.start, self.end]) + begins[self.step]
+        return np.stack([self.start, self.end]) + begins.take(self.step)
 
 
 def transfers_of(view: Steps) -> Transfers:
@@ -81,34 +81,35 @@ def transfers_of(view: Steps) -> Transfers:
     rank = np.full(len(flows.endpoints), -1, np.int32)
     rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(~flows.control() & (flows.octets > 0))
-    src, dst = rank[flows.src[rows]], rank[flows.dst[rows]]
+    src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
     if not (known := (src >= 0) & (dst >= 0)).all():
         rows, src, dst = rows[known], src[known], dst[known]
     pairs, lane = _channels(flows, rows, src.astype(np.int64) * n + dst)
     order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
-    rows, lane = rows[order], lane[order]
-    octets = flows.octets[rows].astype(np.float64)
+    rows, lane = rows.take(order), lane.take(order)
+    octets = flows.octets.take(rows).astype(np.float64)
     whole, most = (at.reduceat(octets, begin[:-1]) if len(rows) else np.zeros(0) for at in (np.add, np.maximum))
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
-    if not (known := large[lane] & (octets >= (c.TRIFLE * most)[lane])).all():
+    if not (known := large.take(lane) & (octets >= (c.TRIFLE * most).take(lane))).all():
         rows, octets, lane, pairs = rows[known], octets[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
     step = _steps(lane, octets, view.step_at(rows), len(pairs), steps)
     if not (known := step < steps).all():
         rows, octets, lane, step = rows[known], octets[known], lane[known], step[known]
     cell = lane * steps + step
     order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
-    rows, octets, cell = rows[order], octets[order], cell[order]
+    rows, octets, cell = rows.take(order), octets.take(order), cell.take(order)
     at_lane, at_step = (part.astype(np.int32) for part in np.divmod(cell, steps))
     gone = np.cumsum(octets)
-    first = np.concatenate([[0.0], gone])[begin[:-1]][cell]
-    whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps)[cell], 1.0)
-    began, lanes = view.begins[at_step], np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
+    first = np.concatenate([[0.0], gone])[begin[:-1]].take(cell)
+    whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps).take(cell), 1.0)
+    began, lanes = view.begins.take(at_step), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
     queued = queue_delays(view, rows, view.codes[lanes], at_lane)
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     return Transfers(
-        rows, lanes[at_lane, 0], lanes[at_lane, 1], at_lane, at_step, (gone - octets - first) / whole, (gone - first) / whole,
-        (flows.start_ns[rows] - began).astype(np.float64), flows.end_ns[rows] - began + queued, octets,
-        view.busy[rows] + queued, lanes, kinds, begin, steps,
+        rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step,
+        (gone - octets - first) / whole, (gone - first) / whole,
+        (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued, octets,
+        view.busy.take(rows) + queued, lanes, kinds, begin, steps,
     )  # fmt: skip
 
 
@@ -177,9 +178,9 @@ def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> C
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     begins = np.searchsorted(lane, np.arange(lanes))
     gone = np.cumsum(octets)
-    gone -= np.concatenate([[0.0], gone])[begins][lane]
-    unit = np.maximum(each[lane], 1.0)
+    gone -= np.concatenate([[0.0], gone])[begins].take(lane)
+    unit = np.maximum(each, 1.0).take(lane)
     across = ((gone - c.NEAR * octets) / unit).astype(np.int64) > ((gone - (1 - c.NEAR) * octets) / unit).astype(np.int64)
     even &= (2 * np.bincount(lane, across, lanes) <= steps) & (many[:, :steps] != many[:, :1]).any(axis=1)
     turn = np.minimum((gone - octets / 2) / unit, steps - 1).astype(np.int32)
-    return np.where(even[lane], turn, step)
+    return np.where(even.take(lane), turn, step)

@@ -213,7 +213,7 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: floa
     order = np.lexsort((pace, alike))
     first = np.searchsorted(alike[order], np.arange(int(alike.max(initial=-1)) + 2))
     usual = pace[order][np.clip((first[:-1] + first[1:] - 1) // 2, 0, max(len(order) - 1, 0))]  # of two the faster
-    return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike[t.lane]], 0.0), np.float64)
+    return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike].take(t.lane), 0.0), np.float64)
 
 
 def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
@@ -240,14 +240,14 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     even = _counted(t) | (moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE))  # else equal shares are other operations
     group, place = _groups(alike)
     count = np.bincount(group)
-    inside = np.flatnonzero(np.isin(t.step, steps) & even[t.lane] & (count[group[t.lane]] > 1))
+    inside = np.flatnonzero(np.isin(t.step, steps) & (even & (count[group] > 1)).take(t.lane))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())
-    cell = (group[lane] * len(steps) + np.searchsorted(steps, t.step[inside])) * most + place[lane]
+    cell = (group.take(lane) * len(steps) + np.searchsorted(steps, t.step.take(inside))) * most + place.take(lane)
     by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
     order = inside[by]
-    shares, times = (t.low[order], t.high[order]), (t.start[order], t.end[order])
+    shares, times = (t.low.take(order), t.high.take(order)), (t.start.take(order), t.end.take(order))
     events = events_of(view, t) if events is None else events
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = _idle(view, t, events.idle_for).take(order, axis=1)

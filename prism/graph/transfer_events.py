@@ -67,7 +67,7 @@ def events_of(view: Steps, t: Transfers) -> Events:
     """Order the events of a job's transfers."""
     at = t.at((view.begins - view.begins[0]).astype(np.float64))
     by, order = in_time(*at.astype(np.int64))
-    begun, ends, lane, turn = at.take(by, axis=1), (t.src[by], t.dst[by]), t.lane[by], t.step[by]
+    begun, ends, lane, turn = at.take(by, axis=1), (t.src.take(by), t.dst.take(by)), t.lane.take(by), t.step.take(by)
     idle_for = np.empty_like(at)
     idle_for[:, by] = idle(order, begun, ends, len(view.job.endpoints))
     called, dependencies = _called(view, t, at[0], idle_for[0]), dependencies_of(view, t)
@@ -84,10 +84,10 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
     by, last = in_order(begins), in_order(2 * ends + at_once)
     number = np.empty(n, np.int64)
     number[by] = np.arange(n)
-    place = np.where(at_once[last], number[last] + 1, np.searchsorted(begins[by], ends[last])) + np.arange(n)
+    place = np.where(at_once[last], number[last] + 1, np.searchsorted(begins.take(by), ends.take(last))) + np.arange(n)
     order, is_begin = np.empty(2 * n, np.int64), np.ones(2 * n, np.bool_)
     is_begin[place] = False
-    order[place], order[is_begin] = number[last] + n, np.arange(n)
+    order[place], order[is_begin] = number.take(last) + n, np.arange(n)
     return by, order
 
 

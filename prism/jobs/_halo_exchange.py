@@ -46,10 +46,14 @@ def _exchanges_once(rhythm: ClusterRhythm) -> bool:
     """Check whether steps follow each other without gaps and hold one burst of most edges."""
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
-    duration = float(np.median(np.diff(rhythm.marks))) * len(rhythm.marks)
-    bursts = [float(np.median(np.diff(np.searchsorted(_bursts(e, rhythm.period), rhythm.marks)))) for e in rhythm.edges]
-    once = max(bursts) <= 2 and float(np.median(bursts)) <= 1
-    return once and duration > (1 - c.CONSTANT) * float(np.ptp(rhythm.times))
+    if rhythm.period * len(rhythm.marks) <= (1 - c.CONSTANT) * float(np.ptp(rhythm.times)):
+        return False
+    bursts = list[float]()
+    for edge in rhythm.edges:
+        bursts.append(float(np.median(np.diff(np.searchsorted(_bursts(edge, rhythm.period), rhythm.marks)))))
+        if bursts[-1] > 2:
+            return False
+    return float(np.median(bursts)) <= 1
 
 
 def _bursts(edge: Edge, period: float) -> Ints:

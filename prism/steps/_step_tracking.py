@@ -94,7 +94,7 @@ def _repeated(idle_times: Floats) -> int:
     ratio = np.nan_to_num(ratio - np.nanmedian(ratio))
     ratio -= ratio.mean()
     change = np.diff(ratio)  # a slow rank lengthens the idle times of some steps
-    like = np.array([np.mean(change[k:] * change[:-k]) for k in range(1, len(ratio) // c.GROUPS + 1)])
+    like = np.array([change[k:] @ change[:-k] / (len(change) - k) for k in range(1, len(ratio) // c.GROUPS + 1)])
     best = float(like.max()) / max(float(np.mean(change**2)), 1e-300)
     count = int(np.argmax(like >= c.NEAR_BEST * like.max())) + 1
     if best < c.LEAST or count == 1:
@@ -117,7 +117,7 @@ def _channels(clock: Clock, period: Period, each: int) -> Floats:
     parts = clock.parts // each
     pace = np.minimum(period.pace, _of_most_steps(period.pace, period.bins))
     raw = np.concatenate([clock.density, pace[None]])
-    raw = raw[:, : parts * each].reshape(len(raw), parts, each).mean(2)
+    raw = np.add.reduceat(raw[:, : parts * each], np.arange(0, parts * each, each), axis=1) / each
     raw -= raw.mean(1, keepdims=True)
     size = fft.next_fast_len(2 * parts, real=True)
     turn = 2 * np.pi * np.arange(size // 2 + 1) / size * max(1.0, period.bins / 64 / each)

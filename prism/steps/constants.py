@@ -4,6 +4,7 @@ BINS = 1 << 14  # bins of the traffic clock at most; a window of 1,000 steps has
 BURST_BINS = 32  # bins per burst of the largest connection: a step has a burst of each, so as many bins at least
 LEAST_BINS = 1 << 13  # bins of the traffic clock at least; with a quarter of them, layers of sharded models are taken for steps
 SEQUENCES = 64  # sequences that are compared, spread over all classes and members; more change no result
+PAIRS_OF_CLASS = 8  # connections of a class that are compared at least; with two or three, a pipeline's steps begin elsewhere
 PHASES = 256  # parts of the mean step; the shortest operation that is resolved is 0.4 % of a step's traffic
 SCALES = tuple(2**k for k in range(9))  # smoothing in bins; each examines lags of 8 to 64 times as many bins
 TREND = 32  # multiple of the smoothing: slower changes are a trend (a slow link), not a step
@@ -15,7 +16,7 @@ ONE_SIZE = 0.03  # relative distance of message sizes of one class: headers, and
 ACTIVE = 0.05  # share of a sequence's busiest phase below which the sequence is idle
 WHOLE = 0.9  # share of a step's traffic below which the first or last step was cut by the window
 STRETCH = 0.4  # relative difference of a step's traffic from the median above which it is other work
-RECORDS = 1 << 16  # records that are used for the mean step; of more, every third, fifth, ...
+RECORDS = 1 << 14  # records that are used for the mean step; of more, every third, fifth, ..., or fewer sequences
 # Share of a step: largest distance of the idle time after a step from its place on the clock; half a layer of a ZeRO-3 model.
 NEAR = 0.025
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.

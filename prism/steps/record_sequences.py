@@ -90,8 +90,8 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
     messages = np.maximum(flows.messages[rows], 1)
-    octets = flows.octets[rows].astype(np.float64)
-    known, of = numbered_pairs(flows.src[rows], flows.dst[rows], len(flows.endpoints))
+    octets = flows.octets.take(rows).astype(np.float64)
+    known, of = numbered_pairs(flows.src.take(rows), flows.dst.take(rows), len(flows.endpoints))
     if tcp:
         kind = numbered_pairs(flows.src_port[rows].astype(np.int32), flows.dst_port[rows].astype(np.int32), 1 << 16)[1]
     elif bursts:
@@ -102,21 +102,20 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
             kind = numbered_pairs(kind, reduces[rows].astype(np.int64), 2)[1]
     if kind.any():
         known, of = numbered_pairs(of, kind, int(kind.max()) + 1)
-    start = flows.sent_ns[rows]
+    start = flows.sent_ns.take(rows)
     order, _ = by_group(of.astype(np.int32), len(known), start)
     origin = int(start.min()) if len(rows) else 0
-    of, rows = of[order], rows[order]
+    of, rows, octets = of.take(order), rows.take(order), octets.take(order)
     begins = np.searchsorted(of, np.arange(len(known) + 1))
     first = begins[:-1]
-    kind = kind[order]
-    volume = np.bincount(of, octets[order], len(known)).astype(np.float64)
-    own = classes(volume, c.ONE_VOLUME) if bursts else kind[first]
+    volume = np.bincount(of, octets, len(known)).astype(np.float64)
+    own = classes(volume, c.ONE_VOLUME) if bursts else kind[order[first]]
     is_reduction = np.zeros(len(known), np.bool_)
     if reduces is not None:
         is_reduction = 2 * np.bincount(of, reduces[rows], len(known)) > np.diff(begins)
     return Sequences(
-        rows, of, begins, start[order] - origin, flows.end_ns[rows] - origin,
-        octets[order] if bursts else messages[order].astype(np.float64), octets[order],
+        rows, of, begins, start.take(order) - origin, flows.end_ns.take(rows) - origin,
+        octets if bursts else messages.take(order).astype(np.float64), octets,
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
         ~(np.bincount(of, ~flows.control()[rows], len(known)) > 0), reduces is not None, origin,
         bool(flows.start_ns[closing].max(initial=0) >= flows.end_ns[rows].max(initial=1)),
@@ -150,11 +149,13 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     return number[place - place.min()] if len(place) else place
 
 
-def chosen(sequences: Sequences, *, max_sequences: int = c.SEQUENCES) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
+def chosen(sequences: Sequences) -> Ints:
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer."""
     lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
-    each = max(2, max_sequences // max(len(kinds), 1))
+    enough = max(c.PAIRS_OF_CLASS, c.RECORDS * len(sequences) // max(len(sequences.of) * len(kinds), 1))
+    each = max(2, c.SEQUENCES // max(len(kinds), 1))
+    each = min(each, enough) if sequences.bursts else each
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)

@@ -176,7 +176,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
-    idle_times = np.stack([_idle_around(own > c.ACTIVE * own.max(), mean.spent) for own in mean.moved])
+    idle_times = _idle_around(mean.moved > c.ACTIVE * mean.moved.max(axis=1, keepdims=True), mean.spent)
     idle_times = np.maximum.reduce([np.roll(idle_times, k, axis=1) for k in range(-near, near + 1)])
     every = [np.log(idle_times[mean.kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(mean.kind)]
     idle = mean.spent.copy()
@@ -186,14 +186,17 @@ def _idle_score(mean: Mean, near: int) -> Floats:
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
-    """Duration of the idle time that contains each phase of a cycle; for an active phase, its own time."""
-    if active.all() or not active.any():
-        return spent.copy()
-    first = int(np.argmax(active))
-    turned, own = np.roll(active, -first), np.roll(spent, -first)
-    number = np.cumsum(turned)
-    total = np.bincount(number, np.where(turned, 0.0, own))
-    return np.roll(np.where(turned, own, total[number]), first)
+    """Duration of the idle time that contains each phase of a cycle; for an active phase, its own time, and also where none is.
+
+    `active`: bool[sequences, phases]. float64[sequences, phases].
+    """
+    place = (np.arange(len(spent)) + np.argmax(active, axis=1)[:, None]) % len(spent)  # from the first active phase
+    turned, own = np.take_along_axis(active, place, axis=1), spent[place]
+    number = np.cumsum(turned, axis=1) + (len(spent) + 1) * np.arange(len(active))[:, None]
+    total = np.bincount(number.ravel(), np.where(turned, 0.0, own).ravel())
+    out = np.empty(active.shape)
+    np.put_along_axis(out, place, np.where(turned | ~active.any(axis=1, keepdims=True), own, total[number]), axis=1)
+    return out
 
 
 def _signalled(mean: Mean) -> tuple[int, int] | None:

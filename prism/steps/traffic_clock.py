@@ -76,9 +76,9 @@ def records_of(sequences: Sequences, picked: Ints) -> tuple[NDArray[np.intp], In
     """Records of the picked sequences, by sequence; the place of each one's sequence in `picked`; its share of the sequence."""
     at = np.full(len(sequences), -1)
     at[picked] = np.arange(len(picked))
-    rows = np.flatnonzero(at[sequences.of] >= 0)
-    of, weight = at[sequences.of[rows]], sequences.weight[rows]
-    return rows, of, weight / np.bincount(of, weight)[of]
+    rows = np.flatnonzero(at.take(sequences.of) >= 0)
+    of, weight = at.take(sequences.of.take(rows)), sequences.weight.take(rows)
+    return rows, of, weight / np.bincount(of, weight).take(of)
 
 
 def ended(sequences: Sequences, picked: Ints) -> tuple[Floats, Ints, Floats, Floats]:
@@ -116,10 +116,10 @@ def _bursts(sequences: Sequences, picked: Ints, own: Ints, parts: int) -> tuple[
     lasts = (np.maximum.reduceat(end, first) - begin[first]).astype(np.float64)
     at = np.concatenate([begin, end])
     order = in_order(at)
-    at, starts = at[order].astype(np.float64), order < len(begin)
+    at, starts = at.take(order).astype(np.float64), order < len(begin)
     rate = share / (end - begin)
-    change = np.concatenate([rate, -rate])[order]
-    of = np.tile(of, 2)[order]
+    change = np.concatenate([rate, -rate]).take(order)
+    of = np.tile(of, 2).take(order)
     idle = np.cumsum(np.where(starts, 1, -1))[:-1] == 0  # else errors of rounding remain
     level = np.where(idle, 0.0, np.cumsum(change * (lasts / max(lasts.sum(), 1.0))[of])[:-1])
     progress = np.maximum.accumulate(np.concatenate([[0.0], np.cumsum(level * np.diff(at))]))

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.evidence.communicators import Communicator
 from prism.evidence.families import Family
 from prism.layout import constants as c
 
@@ -35,7 +36,8 @@ class Exchanged:
         moved = np.log([family.octets / len(family.edges) for family in found])
         near = np.abs(runs[:, None] - runs) < c.LIKE_MESSAGES, np.abs(moved[:, None] - moved) < c.EQUAL_VOLUME
         self.alike = near[0] | near[1]  # whether families may be parts of one collective
-        self.whole = [(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
+        self.passing = [self._passed(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
+        self.known: dict[tuple[int, bytes], NDArray[np.bool_]] = {}  # what each partition foretells
 
     def unforeseen(self, orders: Iterable[Ints]) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
@@ -46,31 +48,43 @@ class Exchanged:
         """
         known = np.zeros_like(self.shares, np.bool_)
         for order in orders:
-            every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
-            near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
-            for one, other in (*pairings(order.shape[1], int(near), self.in_shards), *every):
-                at = self._exchanged(order[:1], one, other)
-                at = at if at is None else self._exchanged(order, one, other)
-                if at is not None:
-                    used = self.shares[:, at] > 0
-                    whole = used.all(axis=1)
-                    known[np.ix_(whole, at)] = True
-                    for alike in self.alike[~whole] & ~whole:
-                        if used[alike].any(axis=0).all():
-                            known[np.ix_(alike, at)] = True
-            self._in_any_order(order, known)
+            key = order.shape[1], order.tobytes()
+            if key not in self.known:
+                self.known[key] = self._foretold(order)
+            known |= self.known[key]
         return float(self.shares[~known].sum())
+
+    def _foretold(self, order: Ints) -> NDArray[np.bool_]:
+        """Mark the pairs of each family that one partition foretells; bool[families, pairs]."""
+        known = np.zeros_like(self.shares, np.bool_)
+        every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
+        near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
+        for one, other in (*pairings(order.shape[1], int(near), self.in_shards), *every):
+            at = self._exchanged(order[:1], one, other)
+            at = at if at is None else self._exchanged(order, one, other)
+            if at is not None:
+                used = self.shares[:, at] > 0
+                whole = used.all(axis=1)
+                known[np.ix_(whole, at)] = True
+                for alike in self.alike[~whole] & ~whole:
+                    if used[alike].any(axis=0).all():
+                        known[np.ix_(alike, at)] = True
+        self._in_any_order(order, known)
+        return known
+
+    def _passed(self, family: int, one: Communicator) -> tuple[int, Ints, set[int], Ints]:
+        """Number of the family of a communicator, its members, their hosts, and the numbers of its pairs."""
+        members, (a, b) = np.fromiter(one.members, np.int64), np.sort(np.array(list(one.edges), np.int64), axis=1).T
+        return family, members, set(self.hosts[members].tolist()), np.searchsorted(self.codes, a * len(self.hosts) + b)
 
     def _in_any_order(self, order: Ints, known: NDArray[np.bool_]) -> None:
         """Mark as known the pairs of rings and trees that pass all hosts of a group: jobs number their hosts as they like."""
         group = np.full(len(self.hosts), -1)
         group[order] = np.arange(len(order))[:, None]
-        for i, one in self.whole:
-            members = np.fromiter(one.members, np.int64)
-            own = np.unique(group[members])
-            if len(own) == 1 and own[0] >= 0 and set(self.hosts[members]) == set(self.hosts[order[own[0]]]):
-                a, b = np.sort(np.array(list(one.edges), np.int64), axis=1).T
-                known[i, np.searchsorted(self.codes, a * len(self.hosts) + b)] = True
+        for family, members, hosts, at in self.passing:
+            own = group[members]
+            if own[0] >= 0 and (own == own[0]).all() and hosts == set(self.hosts[order[own[0]]].tolist()):
+                known[family, at] = True
 
     def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
         """Numbers of the pairs between hosts of two places in each group; None if not all of them exchange messages."""

@@ -74,14 +74,28 @@ class Division:
         """Groups of two members or more, of one kind, in order of their first members."""
 
         def find() -> Groups:
-            order, begins = counted(parts, int(parts.max()) + 1, np.arange(len(parts)))
-            members, size = order.tolist(), np.diff(begins)
-            some = np.flatnonzero(size > 1)
-            some = some[np.argsort(order[begins[some]])]
-            cuts = zip(begins[some].tolist(), begins[some + 1].tolist(), strict=True)
-            return tuple((kind, frozenset(members[low:high])) for low, high in cuts)
+            members, begins, ends = self._sorted(parts)
+            cuts = zip(begins.tolist(), ends.tolist(), strict=True)
+            return tuple((kind, frozenset(members[low:high].tolist())) for low, high in cuts)
 
         return self.known(find, "sets", kind, id(parts))
+
+    def ranked(self, parts: Parts) -> Parts:
+        """Members of the groups of `sets` in order, int64[groups, members]; empty if sizes differ."""
+
+        def find() -> Parts:
+            members, begins, ends = self._sorted(parts)
+            size = int(ends[0] - begins[0]) if len(set((ends - begins).tolist())) == 1 else 0
+            return members.take(begins[:, None] + np.arange(size)).reshape(-1, max(size, 1))
+
+        return self.known(find, "ranked", id(parts))
+
+    def _sorted(self, parts: Parts) -> tuple[Parts, Parts, Parts]:
+        """Members group by group; begin and end of each group of two members or more, in order of their first members."""
+        order, begins = counted(parts, int(parts.max()) + 1, np.arange(len(parts)))
+        some = np.flatnonzero(np.diff(begins) > 1)
+        some = some[np.argsort(order[begins[some]])]
+        return order, begins[some], begins[some + 1]
 
     def neighbours(self, plane: Parts, size: int) -> tuple[Parts, Parts]:
         """Groups of `size` neighbours of one data-parallel plane in one host: number and place of each member."""

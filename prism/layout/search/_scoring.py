@@ -15,7 +15,6 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
-from prism.layout.features.foretold_edges import Exchanged, ranked
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import may_halve, mixed, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
@@ -304,11 +303,8 @@ class Scored:
         return parts if whole and (shards(one, other) or shards(other, one)) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
-        orders = [ranked([sorted(own) for _, own in self.division.sets("dp", part)]) for part in parts]
-        hosts, in_shards = np.array(self.problem.hosts), self.problem.joined_before(self._reduced)
         found = [self.found[i] for i in places]
-        exchanged = self.division.known(lambda: Exchanged(found, hosts, in_shards), "pairs", places, in_shards)
-        return exchanged.unforeseen(orders)
+        return self.problem.exchanged(found, self._reduced).unforeseen(map(self.division.ranked, parts))
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""

@@ -11,7 +11,7 @@ import numpy as np
 from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.features.foretold_edges import Exchanged, ranked
+from prism.layout.features.foretold_edges import ranked
 from prism.layout.search.placement import Cut, Placing
 from prism.layout.search.problem import Problem
 
@@ -46,7 +46,7 @@ class Hypothesis:
         tensor-parallel ranks, if no reduction tells them apart.
         """
         hosts = self.placing.hosts
-        planes = [sorted(own, key=lambda m: (hosts[m], m)) for kind, own in self.groups if kind == "dp"]
+        planes = [sorted(own) for kind, own in self.groups if kind == "dp"]  # members are in order of their hosts
         inside, data = self.placing.cut[1], self.layout["dp"]
         among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
         for size in (size for size in range(min(among, data), 1, -1) if among % size == data % size == 0):
@@ -66,8 +66,8 @@ class Hypothesis:
                 features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
-                    in_shards = problem.joined_before(max(reduced, key=lambda family: family.octets))
-                    exchanged, whole = Exchanged(reduced, hosts, in_shards), ranked(planes)
+                    largest = max(reduced, key=lambda family: family.octets)
+                    exchanged, whole = problem.exchanged(reduced, largest), ranked(planes)
                     more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
                     features["unforeseen"] = self.features["unforeseen"] - more
                 yield self._with({"ep": size}, own, features)

@@ -63,10 +63,11 @@ def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: ND
 
     `ends`: both ends of each edge, int[2, edges]. `at`: coordinates of the members, int[3, members].
     """
-    tensor, data, stage = (column.take(ends[0]) != column.take(ends[1]) for column in at)
-    one = np.flatnonzero(tensor.view(np.int8) + data + stage == 1)
-    moved = np.bincount(3 * number[one] + data[one] + 2 * stage[one], octets[one], 3 * (int(number[-1]) + 1))
-    return float(moved.reshape(-1, 3).max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
+    packed = at[0] | at[1] << 20 | at[2] << 40
+    apart = packed.take(ends[0]) ^ packed.take(ends[1])
+    axes = sum((((apart & (1 << 20) - 1 << 20 * axis) != 0).view(np.int8) << axis for axis in range(3)), 8 * number)
+    moved = np.bincount(axes, octets, 8 * (int(number[-1]) + 1)).reshape(-1, 8)
+    return float(moved[:, [1, 2, 4]].max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
 
 
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:

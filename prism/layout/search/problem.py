@@ -21,6 +21,7 @@ from prism.evidence.stream_periods import Rhythms, rhythms_of
 from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
+from prism.layout.features.foretold_edges import Exchanged
 from prism.layout.features.handover_paces import twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
@@ -41,10 +42,10 @@ class Problem:
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
-    _fits: dict[int, dict[Kind, float]] = field(default_factory=dict)  # by identity of a family, which `_kept` keeps alive
+    _fits: dict[Family, dict[Kind, float]] = field(default_factory=dict)
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _times: dict[tuple[object, ...], float] = field(default_factory=dict)  # by families
-    _kept: list[Family] = field(default_factory=list)
+    _exchanged: dict[tuple[object, ...], Exchanged] = field(default_factory=dict)
 
     @cached_property
     def per_host(self) -> int:
@@ -58,14 +59,11 @@ class Problem:
 
     def fits(self, family: Family) -> dict[Kind, float]:
         """Log-likelihood of a family for each kind; "none" means that it serves no dimension."""
-        known = self._fits.get(id(family))
-        if known is None:
+        if family not in self._fits:
             share = family.octets / self.octets
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
-            known = {**fit(family, share), "none": unused}
-            self._fits[id(family)] = known
-            self._kept.append(family)
-        return known
+            self._fits[family] = {**fit(family, share), "none": unused}
+        return self._fits[family]
 
     def likeliest(self, family: Family) -> Kind:
         """Return the kind that fits a family best."""
@@ -95,11 +93,18 @@ class Problem:
 
     def compared(self, found: Sequence[Family], parts: tuple[int, ...]) -> Lockstep:
         """Offsets between members of one part in some families; `parts`: the number of each member's part, or its host."""
-        key = (*map(id, found), parts)
+        key = (*found, parts)
         if key not in self._compared:
             self._compared[key] = lockstep_of([one for family in found for one in family], parts, self.steps)
-            self._kept.extend(found)
         return self._compared[key]
+
+    def exchanged(self, found: Sequence[Family], reduced: Family | None) -> Exchanged:
+        """Pairs of members that exchange messages of some families; `reduced` is the largest that reduces gradients."""
+        in_shards = self._joined_before(reduced)
+        key = (*found, in_shards)
+        if key not in self._exchanged:
+            self._exchanged[key] = Exchanged(found, np.array(self.hosts), in_shards)
+        return self._exchanged[key]
 
     def twins_closer(self, found: Sequence[Family], at: NDArray[np.int64]) -> dict[str, float]:
         """Features of how much closer in time twins of the placing `at` hand over than replicas do (`handover_paces`).
@@ -136,23 +141,21 @@ class Problem:
         return out
 
     def _turns(self, found: Sequence[Family], one: int, others: tuple[int, ...]) -> float:
-        key = (id(found[one]), *(id(found[i]) for i in others))
+        key = tuple(found[i] for i in (one, *others))
         if key not in self._times:
             self._times[key] = turns(found[one], [found[i] for i in others], self.steps.count)
-            self._kept.extend(found)
         return self._times[key]
 
-    def joined_before(self, family: Family | None) -> bool:
+    def _joined_before(self, family: Family | None) -> bool:
         """Whether most members of a host that send the same of a family start at one instant: an operation joined them."""
         together = self.compared([family] if family else [], self.hosts).together
         return bool(2 * np.count_nonzero(together >= c.TOGETHER) > len(together))
 
     def at_once(self, family: Family) -> bool:
         """Whether both directions of a family's exchanges start at one instant (`message_times`)."""
-        key = ("at once", id(family))
+        key = ("at once", family)
         if key not in self._times:
             self._times[key] = at_once(family, self.steps.period)
-            self._kept.append(family)
         return bool(self._times[key])
 
     @cached_property

@@ -124,8 +124,8 @@ def filled(
     first, last = np.concatenate([opens[own], begin, cut]), np.concatenate([closes[own], cut, end])
     slots, seen = np.concatenate([of[own], slot, slot]), np.concatenate([colour[own].astype(np.int8), before, label])
     some = np.flatnonzero(last > first)
-    order = some[in_order(first[some])]
-    first, last, slots, seen = first[order], last[order], slots[order], seen[order]
+    order = some.take(in_order(first.take(some)))
+    first, last, slots, seen = (column.take(order) for column in (first, last, slots, seen))
     alike = (slots[1:] == slots[:-1]) & (seen[1:] == seen[:-1]) & (first[1:] == last[:-1])
     heads, tails = np.ones(len(order), np.bool_), np.ones(len(order), np.bool_)
     heads[1:], tails[:-1] = ~alike, ~alike

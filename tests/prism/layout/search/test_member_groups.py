@@ -20,6 +20,8 @@ def test_sizes_and_shared_members_of_two_divisions():
 def test_single_members_are_in_no_group():
     parts = np.array([0, 0, 1, 1, 1, 2, 3, 4])
     assert of_two_hosts().sets("tp", parts) == (("tp", frozenset({0, 1})), ("tp", frozenset({2, 3, 4})))
+    assert of_two_hosts().ranked(parts).size == 0  # groups of different sizes
+    assert of_two_hosts().ranked(np.array([2, 1, 2, 1, 0, 3, 3, 4])).tolist() == [[0, 2], [1, 3], [5, 6]]
 
 
 def test_replicas_hold_the_same_experts():
