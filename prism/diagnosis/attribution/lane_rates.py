@@ -13,7 +13,7 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
 from prism.loops.arrays.change_points import middle, spread
-from prism.loops.detection.transfer_delays import Codes, Floats
+from prism.loops.detection.transfer_delays import Floats
 
 
 def rate_fit(comparison: Comparison, during: Mask) -> Floats:
@@ -30,37 +30,6 @@ def rate_fit(comparison: Comparison, during: Mask) -> Floats:
     if not slow.any() or slow.sum() > fast.sum():
         return np.zeros(len(comparison.which))
     return np.array([_fit(one, slow * moved, known * moved) for one in comparison.which])
-
-
-def strained(comparison: Comparison, during: Mask, rise: Floats) -> Mask:
-    """Whether each endpoint's NIC, as a whole, moves its octets more slowly than others do; `rise` as in `lost_rate`.
-
-    Transfers that share a NIC are each slower, but together as fast as usual: their union takes no longer. bool[candidates].
-    """
-    t = comparison.delays.transfers
-    usual = np.exp(middle(t.pace[:, during], axis=1)[:, 0] - rise)
-    own = np.flatnonzero(during[t.step] & np.isfinite(usual[t.lane]))
-    expected, n = (t.octets * usual[t.lane])[own], int(t.lanes.max()) + 1
-    slow = []
-    for ranks in (t.src[own], t.dst[own]):
-        took, least = _union_by(ranks, n, comparison.delays.at[:, own]), np.bincount(ranks, expected, n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.log(np.where(took > 0, took / least, np.nan))
-        slow.append(ratio - middle(ratio) >= UNLIKE)
-    return np.array([
-        one.cause == "network"
-        and one.subject == "endpoint"
-        and all(slow[side][t.lanes[lanes[0], side]] for side, lanes in enumerate((one.sends, one.receives)) if len(lanes))
-        for one in comparison.which
-    ])  # fmt: skip
-
-
-def _union_by(ranks: Codes, n: int, at: Floats) -> Floats:
-    """Length of the union of the transfers of each of `n` ranks; `at` is begin and end of each transfer."""
-    order = np.lexsort((at[0], ranks))
-    first, last = at[:, order] + (float(np.ptp(at)) + 1) * ranks[order] if len(order) else at
-    before = np.concatenate([[-np.inf], np.maximum.accumulate(last)])[:-1]
-    return np.asarray(np.bincount(ranks[order], np.maximum(last - np.maximum(first, before), 0.0), n), np.float64)
 
 
 def _fit(one: Candidate, slow: Floats, known: Floats) -> float:

@@ -12,7 +12,7 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
-from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
@@ -179,10 +179,9 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     mine = comparison.explained(during)
     fit = rate_fit(comparison, during)
     nics = fit >= c.ALWAYS
-    if nics.any():
-        rise = lost_rate(comparison, during)
-        # a single connection may take another path or carry other traffic
-        nics &= strained(comparison, during, rise) if np.count_nonzero(rise >= c.SLOW_LANE) > 1 else False
+    # a single connection may take another path or carry other traffic
+    if nics.any() and np.count_nonzero(lost_rate(comparison, during) >= c.SLOW_LANE) <= 1:
+        nics[:] = False
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     together = {view.host(member) for members in view.parallelism.unseen for member in members}

@@ -72,6 +72,24 @@ def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
     assert stood.own[[least, other]].tolist() == [9e6, 1e6]
 
 
+def test_what_lasts_waits_for_the_member_that_begins_latest_meanwhile():
+    """Against plain Python: of the same collective, the begin within with the longest new delay."""
+    _, delays = delays_of("slow rank")
+    circle, new = delays.events.dependencies.circle[delays.transfers.lane], np.nan_to_num(delays.new[0])
+    begin, end = delays.at
+    for k in np.random.default_rng(1).permutation(len(begin))[:200]:
+        inside = np.flatnonzero((circle == circle[k]) & (circle >= 0) & (begin > begin[k]) & (begin < end[k]))
+        assert delays.starved[k] == max(new[inside].max(initial=0.0), 0.0)
+        assert delays.holder[k] in ([k] if not len(inside) else inside)
+
+
+def test_two_replicas_are_compared_with_each_other():
+    view = seen(training(dp=2, pp=2, work=lambda _, rank: 40.0 if rank == 3 else 20.0).flows(placed(4)), placed(4))
+    delays = against_peers(view, transfers_of(view))
+    own = delays.transfers.src == 3
+    assert np.nanmedian(delays.late[0, own & (delays.transfers.dst == 1)]) > 10e6
+
+
 def test_nothing_new_is_born_in_a_healthy_job_but_noise():
     view, delays = delays_of("nothing")
     assert np.median(born(delays, 0).max(axis=0)) < 0.1 * view.period / 1e6

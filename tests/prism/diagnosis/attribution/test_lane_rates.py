@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit, strained
+from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
 from tests.prism.faults import BAD, NIC, case
 from tests.prism.traffic import address
 
@@ -31,12 +31,6 @@ def test_the_slow_nic_matches_best(name):
 @pytest.mark.parametrize("name", ["slow rank", "nothing"])
 def test_without_slow_lanes_nothing_matches(name):
     assert not rate_fit(*compared(name)).any()
-
-
-def test_only_the_slow_nic_is_strained_as_a_whole():
-    comparison, during = compared("NIC always slow")
-    found = strained(comparison, during, lost_rate(comparison, during))
-    assert {comparison.which[k].ids for k in np.flatnonzero(found) if comparison.which[k].way == "both"} == {(address(NIC),)}
 
 
 def test_paces_are_times_per_octet():

@@ -32,6 +32,12 @@ def test_due_operations_have_the_rank_that_stopped_at_one_end(over, tcp):
     assert 0.5 < ranks.sum() + hosts.sum() <= 1
 
 
+def test_nobody_sends_to_a_rank_that_left():
+    view = case("slow rank")
+    stop = stop_of(view)
+    assert due_operations(view, stop._replace(gone=True), np.arange(2, 6)).receivers == 1.0
+
+
 def test_progress_is_what_each_rank_had_sent_and_sent_afterwards():
     view = case("hang")
     begun, rest = progress(view, stop_of(view), np.arange(1, 6))
