@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import fft
+from scipy import fft, ndimage
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats
@@ -38,6 +38,31 @@ def period_of(clock: Clock) -> Period | None:
         if best >= c.NEAR_BEST:  # no other power shows a much better repetition: 1 is the maximum
             break
     return next((one for one in found if one.regular >= c.NEAR_BEST * best), None)
+
+
+def whole_step(clock: Clock, period: Period) -> Period:
+    """Return the period of the step if equal buckets or layers were taken for steps; else the same period.
+
+    After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
+    the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
+    two are limited to usual ones.
+    """
+    around = ndimage.maximum_filter1d(clock.spent, max(round(period.bins), 1))
+    often = np.partition(around, -round(c.LONGEST * period.bins))[-round(c.LONGEST * period.bins)]
+    longest = np.log(np.clip(around, max(np.median(around) / 1000, 1), often))
+    spectrum = np.tile(_power(longest[None]), (2, 1))
+    found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
+    lags, repeats = found[:2, (found[0] > 1.5 * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
+    if not len(lags) or repeats.max() < c.LEAST:
+        return period
+    near = repeats >= c.NEAR_BEST * repeats.max()
+    lag = float(lags[near].min())
+    rows = int(clock.parts / lag)
+    usual = np.median(longest[np.round(np.arange(rows)[:, None] * lag + np.arange(int(lag))).astype(np.int64)], axis=0)
+    if np.ptp(usual) <= np.log(c.LONGER):
+        return period
+    bins = _sharpened(spectrum, lag, 0.5)
+    return whole_step(clock, Period(bins, period.regular, period.pace))
 
 
 def _power(channels: Floats) -> Floats:
