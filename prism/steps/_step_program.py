@@ -83,8 +83,9 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     if not found.shape[1]:
         return None
     periods, sequences, rests, weight = found
-    best_ever = [max(float(own.max()), c.LEAST_WEIGHT) ** 2 for own in (sequences, rests)]
-    weight = weight * best_ever[0] / (weight * best_ever[0] + (1 - weight) * best_ever[1])
+    best_ever = np.clip([sequences.max(), rests.max()], c.LEAST_WEIGHT, 1 - c.SMALL)
+    signal = best_ever / (1 - best_ever)
+    weight = weight * signal[0] / (weight * signal[0] + (1 - weight) * signal[1])
     common = weight * sequences + (1 - weight) * rests
     best = float(common.max())
     if best < c.LEAST:
