@@ -151,10 +151,15 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
 
 
 def chosen(sequences: Sequences, *, max_sequences: int = c.SEQUENCES) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs."""
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs.
+
+    Of connections, all between the same endpoints: a restarted job opens new ones, of another volume, thus of another class.
+    """
     lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
     each = max(2, max_sequences // max(len(kinds), 1))
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
-    return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
+    found = np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
+    pair = (sequences.src << 32) + sequences.dst
+    return lasting[np.isin(pair[lasting], pair[found])] if sequences.bursts else found
