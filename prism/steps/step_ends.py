@@ -266,5 +266,6 @@ def _reduced(mean: Mean) -> Mask:
     at = int(np.argmax(inside))
     if 2 * inside[at] > moved[phases]:
         until = int(np.searchsorted(moved, moved[lasts[at] + 1] + c.SMALL, "right")) - 2
-        out[np.arange(lasts[at], min(until, following[at] - 1) + 1) % phases] = True
+        late = int(np.searchsorted(np.cumsum(np.roll(mean.reduced, -lasts[at] - 1)[::-1]), c.SMALL, "right"))  # of few steps
+        out[np.arange(lasts[at] - late, min(until, following[at] - 1) + 1) % phases] = True
     return out
