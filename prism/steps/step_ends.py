@@ -160,7 +160,8 @@ def _backward(spent: Floats) -> Floats:
     total = np.concatenate([[0.0], np.cumsum(np.tile(usual, 3))])
     at = np.arange(len(spent), 2 * len(spent))
     before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
-    return np.asarray(np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2)))
+    ratio = np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2))
+    return np.asarray(np.clip(ratio, -1, 1) * (1 - np.square(spent).sum()))
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:
