@@ -47,22 +47,22 @@ def whole_step(clock: Clock, period: Period) -> Period:
     the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
     two are limited to usual ones.
     """
-    around = ndimage.maximum_filter1d(clock.spent, max(round(period.bins), 1))
+    if c.GROUPS * period.bins > clock.parts:
+        return period
+    around = ndimage.maximum_filter1d(clock.spent, round(period.bins))
     often = np.partition(around, -round(c.LONGEST * period.bins))[-round(c.LONGEST * period.bins)]
     longest = np.log(np.clip(around, max(np.median(around) / 1000, 1), often))
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > 1.5 * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
-    if not len(lags) or repeats.max() < c.LEAST:
+    if repeats.max(initial=0) < c.LEAST:
         return period
-    near = repeats >= c.NEAR_BEST * repeats.max()
-    lag = float(lags[near].min())
-    rows = int(clock.parts / lag)
-    usual = np.median(longest[np.round(np.arange(rows)[:, None] * lag + np.arange(int(lag))).astype(np.int64)], axis=0)
+    lag = float(lags[repeats >= c.NEAR_BEST * repeats.max()].min())
+    begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
+    usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
     if np.ptp(usual) <= np.log(c.LONGER):
         return period
-    bins = _sharpened(spectrum, lag, 0.5)
-    return whole_step(clock, Period(bins, period.regular, period.pace))
+    return whole_step(clock, Period(_sharpened(spectrum, lag, 0.5), period.regular, period.pace))
 
 
 def _power(channels: Floats) -> Floats:
