@@ -50,8 +50,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
     if c.GROUPS * period.bins > clock.parts:
         return period
     around = ndimage.maximum_filter1d(clock.spent, round(period.bins))
-    often = np.partition(around, -round(c.LONGEST * period.bins))[-round(c.LONGEST * period.bins)]
-    longest = np.log(np.clip(around, max(np.median(around) / 1000, 1), often))
+    least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
+    longest = np.log(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > 1.5 * period.bins) & (found[0] * c.GROUPS <= clock.parts)]

@@ -156,7 +156,7 @@ def _backward(spent: Floats) -> Floats:
     Backward passes take longer than forward passes. The few longest idle times, which end steps, are limited to others.
     """
     quarter = len(spent) // 4
-    usual = np.minimum(spent, np.partition(spent, -c.LONGEST - 1)[-c.LONGEST - 1]) ** 2
+    usual = np.minimum(spent, np.partition(spent, -c.LONGEST)[-c.LONGEST]) ** 2
     total = np.concatenate([[0.0], np.cumsum(np.tile(usual, 3))])
     at = np.arange(len(spent), 2 * len(spent))
     before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
