@@ -49,9 +49,9 @@ def whole_step(clock: Clock, period: Period) -> Period:
     """
     if c.GROUPS * period.bins > clock.parts:
         return period
-    around = ndimage.maximum_filter1d(clock.spent, round(period.bins))
+    around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
     least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
-    longest = np.log(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
+    longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > 1.5 * period.bins) & (found[0] * c.GROUPS <= clock.parts)]

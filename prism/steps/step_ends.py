@@ -83,7 +83,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     step, phase = fold.of(np.arange(inside.start, inside.stop) + 0.5)
     at, size = step * phases + phase.astype(np.int64), (len(places) + 1) * phases
     since_begin = np.cumsum(np.bincount(at, clock.spent[inside], size).reshape(-1, phases)[1:-1], axis=1)
-    usual = np.diff(np.median(since_begin / since_begin[:, -1:], axis=0), prepend=0)
+    usual = np.diff(np.median(since_begin / np.maximum(since_begin[:, -1:], 1), axis=0), prepend=0)
     count = clock.parts / fold.apart
     begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
     small, none = sequences.small[picked], np.zeros(phases)
