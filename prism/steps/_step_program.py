@@ -54,7 +54,7 @@ def whole_step(clock: Clock, period: Period) -> Period:
     longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
-    lags, repeats = found[:2, (found[0] > 1.5 * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
+    lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
     if repeats.max(initial=0) < c.LEAST:
         return period
     lag = float(lags[repeats >= c.NEAR_BEST * repeats.max()].min())

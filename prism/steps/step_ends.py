@@ -153,7 +153,8 @@ def end_of(mean: Mean) -> tuple[float, bool]:
 def _backward(spent: Floats) -> Floats:
     """Logarithm of the time of the quarter step of traffic before each phase over that of the quarter after it.
 
-    Backward passes take longer than forward passes. The few longest idle times, which end steps, are limited to others.
+    Backward passes take longer than forward passes. It counts less the fewer idle times make up the step, and nothing for a
+    few. The longest idle times, which end steps, are limited to others.
     """
     quarter = len(spent) // 4
     usual = np.minimum(spent, np.partition(spent, -c.LONGEST)[-c.LONGEST]) ** 2
@@ -161,7 +162,7 @@ def _backward(spent: Floats) -> Floats:
     at = np.arange(len(spent), 2 * len(spent))
     before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
     ratio = np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2))
-    return np.asarray(np.clip(ratio, -1, 1) * (1 - np.square(spent).sum()))
+    return np.asarray(np.clip(ratio, -1, 1) * max(1 - c.LONGEST * float(np.square(spent).sum()), 0.0))
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:
