@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import fft
+from scipy import fft, ndimage
 
 from prism.steps import constants as c
 from prism.steps.record_sequences import Floats
@@ -40,6 +40,31 @@ def period_of(clock: Clock) -> Period | None:
     return next((one for one in found if one.regular >= c.NEAR_BEST * best), None)
 
 
+def whole_step(clock: Clock, period: Period) -> Period:
+    """Return the period of the step if equal buckets or layers were taken for steps; else the same period.
+
+    After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
+    the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
+    two are limited to usual ones.
+    """
+    if c.GROUPS * period.bins > clock.parts:
+        return period
+    around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
+    least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
+    longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
+    spectrum = np.tile(_power(longest[None]), (2, 1))
+    found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
+    lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
+    if repeats.max(initial=0) < c.LEAST:
+        return period
+    lag = float(lags[repeats >= c.NEAR_BEST * repeats.max()].min())
+    begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
+    usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
+    if np.ptp(usual) <= np.log(c.LONGER):
+        return period
+    return whole_step(clock, Period(_sharpened(spectrum, lag, 0.5), period.regular, period.pace))
+
+
 def _power(channels: Floats) -> Floats:
     """Power spectra of channels, padded so that ends do not meet; 6 digits are enough."""
     even = (channels - channels.mean(-1, keepdims=True)).astype(np.float32)
@@ -58,8 +83,9 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     if not found.shape[1]:
         return None
     periods, sequences, rests, weight = found
-    best_ever = [max(float(own.max()), c.LEAST_WEIGHT) ** 2 for own in (sequences, rests)]
-    weight = weight * best_ever[0] / (weight * best_ever[0] + (1 - weight) * best_ever[1])
+    best_ever = np.clip([sequences.max(), rests.max()], c.LEAST_WEIGHT, 1 - c.SMALL)
+    signal = best_ever / (1 - best_ever)
+    weight = weight * signal[0] / (weight * signal[0] + (1 - weight) * signal[1])
     common = weight * sequences + (1 - weight) * rests
     best = float(common.max())
     if best < c.LEAST:

@@ -8,8 +8,7 @@ from scipy import fft
 from prism.loops.periods.step_places import best_sequence
 from prism.steps import constants as c
 from prism.steps._step_program import Period
-from prism.steps.record_sequences import Floats, Ints, Mask
-from prism.steps.step_ends import median_known
+from prism.steps.record_sequences import Floats, Ints
 from prism.steps.traffic_clock import Clock
 
 
@@ -47,60 +46,6 @@ def sharpened(places: Ints, pace: Floats) -> Ints:
         pattern = moved[near].mean(0)
         places = places + np.stack([own @ (pattern - pattern.mean()) for own in moved]).argmax(0) - near
     return np.unique(places[(places > near) & (places < len(pace) - near)])  # at an edge half a step is seen
-
-
-def grouped(places: Ints, clock: Clock) -> Ints:
-    """Group places if buckets or layers of one size were taken for steps; else return the same places.
-
-    After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
-    the backward pass. The idle times then repeat after the number of buckets or layers in a step.
-    """
-    if len(places) < c.GROUPS:
-        return places
-    near = max(int(np.median(np.diff(places))) // 2, 1)
-    shifts = np.arange(-near, near + 1)
-    around = clock.spent[np.clip(places[:, None] + shifts[None, :], 0, clock.parts - 1)]
-    inside = places + shifts[np.argmax(around.mean(0))]
-    inside = inside[(inside >= near) & (inside <= clock.parts - near)]
-    if len(inside) < c.GROUPS:
-        return places
-    number = np.concatenate([[0], np.cumsum(np.maximum(np.round(np.diff(inside) / np.median(np.diff(inside))), 1))])
-    number = number.astype(np.int64)  # a place may have been missed
-    idle_times = np.full(number[-1] + 1, np.nan)
-    idle_times[number] = [clock.spent[p - near : p + near + 1].max() for p in inside.tolist()]
-    count = _repeated(idle_times)
-    if not count:
-        return places
-    silent = idle_times[number] > c.SILENT * count * np.median(np.diff(clock.times(inside)))
-    parts = np.split(np.arange(len(inside)), np.flatnonzero(silent))
-    return grouped(inside[np.concatenate([own[_last_of_step(idle_times, number[own], count)] for own in parts])], clock)
-
-
-def _last_of_step(idle_times: Floats, number: Ints, count: int) -> Mask:
-    """Mark the last operations of steps among consecutive ones, `count` per step: the idle time after them is longest.
-
-    They are counted from the first of them: a restart after a silence begins a step. If they are few, all operations show
-    which one is the last.
-    """
-    shown = number if len(number) >= c.LEAST_PLACES * count else np.arange(len(idle_times))
-    rows = np.full((shown[-1] // count + 1) * count, np.nan)
-    rows[shown] = idle_times[shown]
-    return np.asarray(number % count == int(median_known(rows.reshape(-1, count)).argmax()))
-
-
-def _repeated(idle_times: Floats) -> int:
-    """Smallest number of operations after which unequal idle times repeat; 0 if none. Only a trend repeats after one."""
-    ratio = np.log(np.maximum(idle_times, np.nanmedian(idle_times) / 1000))
-    ratio = np.nan_to_num(ratio - np.nanmedian(ratio))
-    ratio -= ratio.mean()
-    change = np.diff(ratio)  # a slow rank lengthens the idle times of some steps
-    like = np.array([change[k:] @ change[:-k] / (len(change) - k) for k in range(1, len(ratio) // c.GROUPS + 1)])
-    best = float(like.max()) / max(float(np.mean(change**2)), 1e-300)
-    count = int(np.argmax(like >= c.NEAR_BEST * like.max())) + 1
-    if best < c.LEAST or count == 1:
-        return 0
-    usual = np.median(ratio[: len(ratio) // count * count].reshape(-1, count), axis=0)
-    return count if np.ptp(usual) > np.log(c.LONGER) else 0
 
 
 def _of_most_steps(pace: Floats, bins: float) -> float:

@@ -22,8 +22,8 @@ NEAR = 0.025
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.
 POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
-# Ratio of idle time between steps to idle time inside a step. Equal buckets of recorded and simulated jobs: 1.9-15.
-LONGER = 1.5
+# Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
+LONGER = 1.2
 # Smallest number of steps in which idle times of layers repeat; in fewer, three or four random values look as similar.
 GROUPS = 6
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from prism.steps import constants as c
-from prism.steps._step_program import period_of
-from prism.steps._step_tracking import grouped, sharpened, tracked
+from prism.steps._step_program import period_of, whole_step
+from prism.steps._step_tracking import sharpened, tracked
 from prism.steps.record_sequences import Ints, Sequences, chosen
 from prism.steps.step_ends import Mean, folded
 from prism.steps.traffic_clock import Clock, clock_of
@@ -48,7 +48,8 @@ def repetition_of(sequences: Sequences) -> Examined | None:
     period = period_of(clock)
     if period is None:
         return None
-    places = grouped(tracked(clock, period), clock)
+    period = whole_step(clock, period)
+    places = tracked(clock, period)
     places = sharpened(places, period.pace) if len(places) > 1 else places
     if len(places) < c.LEAST_PLACES:
         return None

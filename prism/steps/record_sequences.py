@@ -150,7 +150,10 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
 
 
 def chosen(sequences: Sequences) -> Ints:
-    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer."""
+    """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer.
+
+    Of connections, all between the same endpoints: a restarted job opens new ones, of another volume, thus of another class.
+    """
     lasting = np.flatnonzero(sequences.lasting)
     kinds = np.unique(sequences.kind[lasting])
     enough = max(c.PAIRS_OF_CLASS, c.RECORDS * len(sequences) // max(len(sequences.of) * len(kinds), 1))
@@ -158,4 +161,6 @@ def chosen(sequences: Sequences) -> Ints:
     each = min(each, enough) if sequences.bursts else each
     picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
-    return np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
+    found = np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
+    pair = (sequences.src << 32) + sequences.dst
+    return lasting[np.isin(pair[lasting], pair[found])] if sequences.bursts else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
 from prism.steps.examined_traffic import Examined, repetition_of
-from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, classes
 from prism.steps.step_ends import end_of, labelled
 from prism.steps.traffic_clock import Clock
 
@@ -233,7 +234,7 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     return np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
 
 
-def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
+def rank_steps(sequences: Sequences, steps: Steps, ends: int, hosts: Several[Ints] = ()) -> list[Ints]:
     """Compute begin and end of each complete step at each endpoint.
 
     Parameters
@@ -244,6 +245,8 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
         Steps of the job.
     ends : int
         Number of endpoints.
+    hosts : sequence of int64[n]
+        Endpoints of one host each, whose ranks meet inside it.
 
     Returns
     -------
@@ -260,9 +263,28 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int) -> list[Ints]:
     latest = np.maximum.reduceat(np.where(steps.ending, sequences.end, -1), first)
     for side in (sequences.src, sequences.dst):
         np.maximum.at(last, (side[of], segment), latest)
+    if hosts:
+        _take_part(last, sequences, steps, (of, segment, latest), hosts)
     whole = (last >= 0) & steps.complete
     last = np.where(last >= 0, np.maximum.accumulate(last, axis=1), -1)
     before = np.concatenate([np.full((ends, 1), -1), last[:, :-1]], axis=1)
     begins = np.where(before >= 0, before, np.maximum(steps.times[:-1], 0).astype(np.int64))
     both = np.stack([np.minimum(begins, last), last], axis=2) + sequences.origin
     return [own[known] for own, known in zip(both, whole, strict=True)]
+
+
+def _take_part(last: Ints, sequences: Sequences, steps: Steps, latest: tuple[Ints, Ints, Ints], hosts: Several[Ints]) -> None:
+    """End the steps of all ranks of a host with a scalar reduction that ends at all hosts together, by some ranks of each.
+
+    `last`: end of each step by endpoint, int64[endpoints, n]. `latest`: sequence, segment, and end of its last record.
+    """
+    of, segment, ends = latest
+    size = classes(np.bincount(sequences.of, sequences.octets, len(sequences)) / sequences.count, c.ONE_SIZE)
+    for number in np.unique(size[sequences.small]).tolist():
+        own, scalar = (sequences.small & (size == number))[of], np.full_like(last, -1)
+        for side in (sequences.src, sequences.dst):
+            np.maximum.at(scalar, (side[of[own]], segment[own]), ends[own])
+        final = np.array([scalar[members].max(0) for members in hosts])
+        together = (final.min(0) >= 0) & (np.ptp(final, axis=0) <= c.BRIEF * np.diff(steps.times))
+        for members, end in zip(hosts, np.where(together, final, -1), strict=True):
+            last[members] = np.where(scalar[members] < 0, np.maximum(last[members], end), last[members])

@@ -76,14 +76,14 @@ class _Fold:
 def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Mean:
     """Compute the mean of the steps between consecutive places on the clock, of the picked sequences.
 
-    The time of a phase is the median over steps, so slow steps and pauses do not change it.
+    The time since the begin of a step is the median over steps, so slow steps and pauses do not change it.
     """
     fold = _Fold(clock, places)
     phases, inside = fold.phases, slice(int(places[0]), int(places[-1]))
     step, phase = fold.of(np.arange(inside.start, inside.stop) + 0.5)
     at, size = step * phases + phase.astype(np.int64), (len(places) + 1) * phases
-    spent = np.where(np.bincount(at, minlength=size), np.bincount(at, clock.spent[inside], size), np.nan)
-    usual = median_known(spent.reshape(-1, phases)[1:-1])
+    since_begin = np.cumsum(np.bincount(at, clock.spent[inside], size).reshape(-1, phases)[1:-1], axis=1)
+    usual = np.diff(np.median(since_begin / np.maximum(since_begin[:, -1:], 1), axis=0), prepend=0)
     count = clock.parts / fold.apart
     begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
     small, none = sequences.small[picked], np.zeros(phases)
@@ -132,14 +132,6 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
     return replace(mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last)
 
 
-def median_known(spent: Floats) -> Floats:
-    """Median of each column over known values; 0 if a column has none."""
-    count = np.count_nonzero(~np.isnan(spent), axis=0)
-    ordered, column = np.sort(spent, axis=0), np.arange(spent.shape[1])  # unknown values come last
-    middle = (ordered[np.maximum(count - 1, 0) // 2, column] + ordered[count // 2, column]) / 2
-    return np.where(count > 0, middle, 0.0)
-
-
 def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
@@ -159,15 +151,18 @@ def end_of(mean: Mean) -> tuple[float, bool]:
 
 
 def _backward(spent: Floats) -> Floats:
-    """Time of the half step of traffic before each phase less that of the half after it: backward passes take longer.
+    """Logarithm of the time of the quarter step of traffic before each phase over that of the quarter after it.
 
-    It counts less the fewer idle times make up the step: of two, one is always in the longer half.
+    Backward passes take longer than forward passes. It counts less the fewer idle times make up the step, and nothing for a
+    few. The longest idle times, which end steps, are limited to others.
     """
-    half = len(spent) // 2
-    total = np.concatenate([[0.0], np.cumsum(np.tile(spent, 3))])
+    quarter = len(spent) // 4
+    usual = np.minimum(spent, np.partition(spent, -c.LONGEST)[-c.LONGEST]) ** 2
+    total = np.concatenate([[0.0], np.cumsum(np.tile(usual, 3))])
     at = np.arange(len(spent), 2 * len(spent))
-    longer = 2 * total[at] - total[at - half] + spent - total[at + 1 + half]
-    return np.asarray(longer * (1 - np.square(spent).sum()))
+    before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
+    ratio = np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2))
+    return np.asarray(np.clip(ratio, -1, 1) * max(1 - c.LONGEST * float(np.square(spent).sum()), 0.0))
 
 
 def _idle_score(mean: Mean, near: int) -> Floats:
@@ -182,7 +177,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent) / 2)
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
@@ -276,5 +271,6 @@ def _reduced(mean: Mean) -> Mask:
     at = int(np.argmax(inside))
     if 2 * inside[at] > moved[phases]:
         until = int(np.searchsorted(moved, moved[lasts[at] + 1] + c.SMALL, "right")) - 2
-        out[np.arange(lasts[at], min(until, following[at] - 1) + 1) % phases] = True
+        late = int(np.searchsorted(np.cumsum(np.roll(mean.reduced, -lasts[at] - 1)[::-1]), c.SMALL, "right"))  # of few steps
+        out[np.arange(lasts[at] - late, min(until, following[at] - 1) + 1) % phases] = True
     return out

@@ -39,7 +39,8 @@ def reconstruct(
     if found is None:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), spans)
     code = {address: i for i, address in enumerate(flows.endpoints)}
-    by_endpoint = rank_steps(sequences, found, len(flows.endpoints))
+    hosts = [np.array([code[address] for address in own if address in code]) for own in parallelism.unseen]
+    by_endpoint = rank_steps(sequences, found, len(flows.endpoints), hosts)
     steps = {address: by_endpoint[code[address]] for address in job.endpoints if address in code}
     return Timeline(tuple(_of_ranks(job, steps, parallelism)), (), spans)
 

@@ -66,3 +66,16 @@ def test_a_step_ends_with_its_scalars_though_their_first_round_overlaps_the_payl
     for own in rank_steps(found, steps_of(found), 4)[2:]:
         assert np.all(np.abs(own[1:-1, 1] / MS % 100 - own[1, 1] / MS % 100) < 1)
         assert own[1, 1] - wire.rows[0][0] > 120 * MS
+
+
+def test_ranks_of_a_host_end_a_step_with_the_scalars_that_one_of_them_carries():
+    wire, ends = buckets(signal=False)
+    for step in range(10):
+        wire.ring([0, 2], 100 * step + 85, 4096, rounds=1)
+    found = sequences(wire)
+    steps = steps_of(found)
+    alone, met = rank_steps(found, steps, 4), rank_steps(found, steps, 4, [np.array([0, 1]), np.array([2, 3])])
+    assert np.array_equal(met[0], alone[0])
+    assert np.all(met[1][:, 1] > alone[1][:, 1])
+    assert np.array_equal(met[1][:, 1], met[0][:, 1])
+    assert len(met[1]) == len(ends)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.steps import constants as c
-from prism.steps._step_program import _lags, _power, period_of
+from prism.steps._step_program import Period, _lags, _power, period_of, whole_step
 from prism.steps.record_sequences import chosen
 from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
@@ -30,3 +30,32 @@ def test_a_step_of_one_record_per_connection_is_found_though_smoothing_rounds_it
     clock = Clock(np.cumsum(np.r_[0.0, 1 + 50 * (place > 0.9)]), density, True, records)
     spectra = np.concatenate([_power(density), _power(clock.pace(2.0))[None]])
     assert _lags(spectra, 32, clock)[0].min() == pytest.approx(step, abs=4)
+
+
+def idle(times, apart=64):
+    """A clock of equal parts of traffic, with these idle times `apart` bins from each other."""
+    spent = np.ones(apart * (len(times) + 1))
+    spent[apart * np.arange(1, len(times) + 1)] = times
+    return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
+
+
+BUCKETS, CRASH = [5, 5, 5, 40], [5, 20_000]
+LAYERS = [5] * 6 + [10] * 12
+
+
+@pytest.mark.parametrize(
+    ("times", "step"),
+    [
+        (np.concatenate([np.tile(BUCKETS, 8), CRASH, np.tile(BUCKETS, 14)]), 4),
+        (np.concatenate([np.tile(LAYERS, 3), LAYERS[:7], [20_000], np.tile(LAYERS, 9)]), 18),
+        (np.tile([8, 8.1], 40), 1),
+    ],
+)
+def test_idle_times_that_repeat_after_several_buckets_or_layers_show_the_step(times, step):
+    clock = idle(times)
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(64 * step, rel=0.01)
+
+
+def test_an_interruption_of_each_fifth_step_of_some_makes_no_longer_steps():
+    clock = idle(np.tile([8, 8, 8, 8, 60], 5))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64

@@ -1,7 +1,7 @@
 import numpy as np
 
 from prism.steps._step_program import Period, period_of
-from prism.steps._step_tracking import grouped, tracked
+from prism.steps._step_tracking import tracked
 from prism.steps.record_sequences import chosen
 from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
@@ -25,13 +25,3 @@ def test_traffic_that_does_not_repeat_hides_no_restart_inside_a_step():
     clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), rng.standard_normal((8, len(spent))), bursts=True)
     places = tracked(clock, Period(usual, 1.0, clock.pace(2.0)))
     assert np.abs(idle[:, None] - places[None]).min(1).max() <= usual / 16
-
-
-def test_a_restart_inside_a_step_begins_the_count_of_buckets_anew():
-    """Steps have 4 buckets, and a longer idle time after them. After 2 buckets of step 8 the job crashes and begins a step."""
-    bucket, steps = 64, np.concatenate([np.tile([5, 5, 5, 40], 8), [5, 20_000], np.tile([5, 5, 5, 40], 14)])
-    places = bucket * np.arange(1, len(steps) + 1)
-    spent = np.ones(places[-1] + bucket)
-    spent[places] = steps
-    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
-    np.testing.assert_array_equal(grouped(places, clock), places[steps >= 40])
