@@ -21,7 +21,7 @@ def test_a_finding_says_who_since_when_and_what_to_do(shown, opened):
     page = opened(f"{shown.url}#/findings/{case_of(shown)}")
     expect(page.locator("h1")).to_have_text("Slow rank 10.10.5.1 (server5)")
     facts = page.locator(".facts").first
-    for text in ("endpoint 10.10.5.1", "1.27 ×", "25 GPU-s", "sure"):
+    for text in ("endpoint 10.10.5.1", "1.28 ×", "26 GPU-s", "sure"):
         expect(facts).to_contain_text(text)
     expect(page.locator("#suspects li").first).to_contain_text("server5")
     expect(page.locator("#advice li").first).to_contain_text("Isolate server5 first")

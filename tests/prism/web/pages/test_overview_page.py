@@ -20,7 +20,7 @@ def test_the_overview_says_who_trains_and_what_was_found(shown, opened):
     expect(page.locator("h1")).to_have_text("1 job on 8 endpoints")
     row = page.locator("#jobs tbody tr")
     expect(row).to_have_count(1)
-    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "25 GPU-s", "▲ 1"):
+    for text in (job_of(shown), "DP 2 × PP 4", "98", "1.48 s", "26 GPU-s", "▲ 1"):
         expect(row).to_contain_text(text)
     expect(row.locator(".spark polyline")).to_have_count(1)
     expect(page.locator("#newest .claim")).to_contain_text("own work before its transfers takes 587 ms")
