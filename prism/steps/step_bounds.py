@@ -55,8 +55,9 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
         steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=mean.begins < 0)
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
-    short = len(times) > c.LEAST_PLACES and at[-1] - at[-2] < (1 - c.WHOLE) * usual
-    if short and 4 * idle_time[-2] < np.median(idle_time[1:-1]):  # the last step ends a little late on this clock
+    rest = at[-1] - at[-2] if len(times) > c.LEAST_PLACES else usual
+    late = rest < (1 - c.WHOLE) * usual and 4 * idle_time[-2] < np.median(idle_time[1:-1])
+    if late or rest <= usual / c.PHASES:  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
     return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found)
