@@ -1,9 +1,10 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted by `python -m benchmarks.calibration` with a
-penalty of 2, last to 523 jobs of 10 sets, those of one simulator as one origin. Those of what contradicts a layout (`uneven` …
-`unreduced`) keep the values of an earlier fit to 504 jobs: families of mixed traffic would weaken them.
-`benchmarks/sensitivity.py` shows how far each number can move before results change.
+penalty of 2, last to 525 jobs of 10 sets; sets of one simulator were joined to one origin before, which the command alone does
+not do. The fit began with weights that had `CAUTION` already, and with `in_levels` at -1.0, chosen of four values. The weights
+of what contradicts a layout (`uneven` … `unreduced`) keep the values of an earlier fit to 504 jobs: families of mixed traffic
+would weaken them. `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its 
 BEAM = 128  # assignments of kinds to families that the search keeps
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
-# the next are fitted by `python -m benchmarks.offsets` to 18 sets, those of one simulator as one origin: 165 jobs with tensor
-# twins, 185 with replicas that traffic joins, 35 with stages, 64 with twins of replicas, and 156 with rails.
+# the next are fitted by `python -m benchmarks.offsets` to 18 sets, those of one simulator joined to one origin: 165 jobs with
+# tensor twins, 185 with replicas that traffic joins, 35 with stages, 64 with twins of replicas, and 156 with rails.
 OFFSETS = {
     1: (-3.72, 0.79, 0.08, 0.68),
     2: (-3.09, 1.04, -0.33, 1.67),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -235,7 +235,7 @@ def segment_of(sequences: Sequences, steps: Steps) -> Ints:
     return np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
 
 
-def rank_steps(sequences: Sequences, steps: Steps, ends: int, hosts: Several[Ints] = ()) -> list[Ints]:
+def rank_steps(sequences: Sequences, steps: Steps, ends: int, hosts: Sequence[Ints] = ()) -> list[Ints]:
     """Compute begin and end of each complete step at each endpoint.
 
     Parameters
@@ -274,7 +274,7 @@ def rank_steps(sequences: Sequences, steps: Steps, ends: int, hosts: Several[Int
     return [own[known] for own, known in zip(both, whole, strict=True)]
 
 
-def _take_part(last: Ints, sequences: Sequences, steps: Steps, latest: tuple[Ints, Ints, Ints], hosts: Several[Ints]) -> None:
+def _take_part(last: Ints, sequences: Sequences, steps: Steps, latest: tuple[Ints, Ints, Ints], hosts: Sequence[Ints]) -> None:
     """End the steps of all ranks of a host with a scalar reduction that ends at all hosts together, by some ranks of each.
 
     `last`: end of each step by endpoint, int64[endpoints, n]. `latest`: sequence, segment, and end of its last record.

@@ -185,9 +185,10 @@ class Case:
 
     def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
         receivers = delays.receivers(self.view)
-        gone, clear = (lost(delays, receivers, usual=not always, level=level) for level in (0.5, 1.0))
-        share, scattered = (explained_shares(self._tables, each) for each in (clear, gone))
-        return Comparison(delays, self.which, gone, share, scattered, always)
+        gone = lost(delays, receivers, usual=not always)
+        scattered = explained_shares(self._tables, gone)
+        clear = scattered if always else explained_shares(self._tables, lost(delays, receivers, usual=True, level=1.0))
+        return Comparison(delays, self.which, gone, clear, scattered, always)
 
     @cached_property
     def _tables(self) -> Tables:

@@ -179,9 +179,8 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     mine = comparison.explained(during)
     fit = rate_fit(comparison, during)
     nics = fit >= c.ALWAYS
-    # a single connection may take another path or carry other traffic
-    if nics.any() and np.count_nonzero(lost_rate(comparison, during) >= c.SLOW_LANE) <= 1:
-        nics[:] = False
+    if nics.any():  # a single slow connection may take another path or carry other traffic
+        nics &= np.count_nonzero(lost_rate(comparison, during) >= c.SLOW_LANE) > 1
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
     together = {view.host(member) for members in view.parallelism.unseen for member in members}
