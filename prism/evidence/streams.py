@@ -203,7 +203,7 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
 
 
 def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
-    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of these that has each."""
+    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of it that has each."""
     if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * ONE_SIZE * octets.max():
         return False
     return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1
