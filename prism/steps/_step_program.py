@@ -57,12 +57,21 @@ def whole_step(clock: Clock, period: Period) -> Period:
     lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
     if repeats.max(initial=0) < c.LEAST:
         return period
-    lag = float(lags[repeats >= c.NEAR_BEST * repeats.max()].min())
+    lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
-    if np.ptp(usual) <= np.log(c.LONGER):
+    if np.ptp(usual) <= np.log(c.LONGER) or _pauses(np.expm1(usual), clock, period, lag):
         return period
-    return whole_step(clock, Period(_sharpened(spectrum, lag, 0.5), period.regular, period.pace))
+    return whole_step(clock, Period(lag, period.regular, period.pace))
+
+
+def _pauses(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
+    """Check whether one of several equal steps is followed by a pause, such as an evaluation: its idle time is longer than that
+    of the others, but less than a forward pass would add if these were the buckets of a backward pass.
+    """
+    usual = float(np.median(idle))
+    backward = lag / period.bins * float(np.median(np.diff(clock.times(np.arange(0, clock.parts, period.bins)))))
+    return bool(usual <= c.LONGER * idle.min() and idle.max() - usual < c.FORWARD * backward)
 
 
 def _power(channels: Floats) -> Floats:
