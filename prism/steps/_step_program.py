@@ -66,12 +66,12 @@ def whole_step(clock: Clock, period: Period) -> Period:
 
 
 def _pauses(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
-    """Check whether one of several equal steps is followed by a pause, such as an evaluation: its idle time is longer than that
-    of the others, but less than a forward pass would add if these were the buckets of a backward pass.
+    """Check whether some of equal steps are followed by a pause, such as an evaluation. If they were equal buckets of a backward
+    pass instead, a forward pass would add more time to all of them.
     """
-    usual = float(np.median(idle))
-    backward = lag / period.bins * float(np.median(np.diff(clock.times(np.arange(0, clock.parts, period.bins)))))
-    return bool(usual <= c.LONGER * idle.min() and idle.max() - usual < c.FORWARD * backward)
+    first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
+    part, whole = (float(np.median(np.diff(clock.times(np.arange(first, clock.parts, bins))))) for bins in (period.bins, lag))
+    return bool(np.median(idle) <= c.LONGER * idle.min() and whole < (1 + c.FORWARD) * lag / period.bins * part)
 
 
 def _power(channels: Floats) -> Floats:
