@@ -66,8 +66,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
 
 
 def _pauses(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
-    """Check whether some of equal steps are followed by a pause, such as an evaluation. If they were equal buckets of a backward
-    pass instead, a forward pass would add more time to all of them.
+    """Check whether some of equal steps are followed by a pause, such as an evaluation. If they were equal buckets of a
+    backward pass instead, a forward pass would add more time to all of them.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     part, whole = (float(np.median(np.diff(clock.times(np.arange(first, clock.parts, bins))))) for bins in (period.bins, lag))
