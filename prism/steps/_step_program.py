@@ -55,7 +55,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
-    if repeats.max(initial=0) < c.LEAST:
+    count = clock.parts / period.bins
+    if repeats.max(initial=0) < np.sqrt(2 * np.log(count / c.RARE) / count):  # so well may random idle times repeat at some lag
         return period
     lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
