@@ -61,14 +61,14 @@ def whole_step(clock: Clock, period: Period) -> Period:
     lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
-    if np.ptp(usual) <= np.log(c.LONGER) or _pauses(np.expm1(usual), clock, period, lag):
+    if _equal(np.expm1(usual), clock, period, lag):
         return period
     return whole_step(clock, Period(lag, period.regular, period.pace))
 
 
-def _pauses(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
-    """Check whether some of equal steps are followed by a pause, such as an evaluation. If they were equal buckets of a
-    backward pass instead, a forward pass would add more time to all of them.
+def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
+    """Check whether these are equal steps, perhaps with a pause after some, such as an evaluation. If they were equal buckets
+    of a backward pass instead, a forward pass would add more time to all of them.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     part, whole = (float(np.median(np.diff(clock.times(np.arange(first, clock.parts, bins))))) for bins in (period.bins, lag))
@@ -88,7 +88,7 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     A channel has more weight if it varies more, because an operation that comes once per step varies most. It has less weight
     if it never repeats well: random choices, such as the order of partners, carry no information.
     """
-    parts, pace_power = clock.parts, _power(pace)
+    pace_power = _power(pace)
     spectra = np.stack([power.mean(0), pace_power])
     found = np.concatenate([_lags(spectra, scale, clock) for scale in c.SCALES], axis=1)
     if not found.shape[1]:
@@ -102,9 +102,6 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     if best < c.LEAST:
         return None
     near = common >= c.NEAR_BEST * best
-    one_record = (periods - 1) * clock.records <= parts  # records of one size repeat one by one: only the pace differs
-    if np.any(near & one_record) and rests[near].max() >= c.LEAST:
-        near &= rests >= c.NEAR_BEST * rests[near].max()
     at = int(np.argmin(np.where(near, periods, np.inf)))
     bins = _sharpened(np.concatenate([power, pace_power[None]]), float(periods[at]), float(weight[at]))
     return Period(bins, float(common[periods == periods[at]].max()), pace)
