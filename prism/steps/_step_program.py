@@ -56,7 +56,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
     count = clock.parts / period.bins
-    if repeats.max(initial=0) < np.sqrt(2 * np.log(count / c.RARE) / count):  # so well may random idle times repeat at some lag
+    chance = float(np.sqrt(2 * np.log(count / c.RARE) / count))  # so well may random idle times repeat at some lag
+    if repeats.max(initial=0) < min(c.LEAST, chance):
         return period
     lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
