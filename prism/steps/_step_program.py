@@ -103,6 +103,9 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     if best < c.LEAST:
         return None
     near = common >= c.NEAR_BEST * best
+    one_record = (periods - 1) * clock.records <= clock.parts  # records of one size repeat one by one: only the pace differs
+    if np.any(near & one_record) and rests[near].max() >= c.LEAST:
+        near &= rests >= c.NEAR_BEST * rests[near].max()
     at = int(np.argmin(np.where(near, periods, np.inf)))
     bins = _sharpened(np.concatenate([power, pace_power[None]]), float(periods[at]), float(weight[at]))
     return Period(bins, float(common[periods == periods[at]].max()), pace)
