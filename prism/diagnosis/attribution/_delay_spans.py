@@ -41,9 +41,9 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     usual = float(np.median(view.durations[delays.model]))
     out = []
     typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
-    typical[:, ~np.isfinite(view.durations)] = np.nan
-    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
-        out += _lasting(rows, view.least)
+    steps = np.where(view.comparable, delays.more / usual, np.nan)[None]
+    for rows in (*_by_rank(view, delays, gone, usual), steps, typical):
+        out += _lasting(np.where(np.isfinite(view.durations), rows, np.nan), view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
     for one in out:
@@ -59,17 +59,7 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
     for side, own in ((0, gone.sender), (1, gone.receiver)):
         np.maximum.at(work, lanes[:, side], own / usual)
         np.maximum.at(network, lanes[:, side], gone.within / usual)
-    unknown = ~np.isfinite(view.durations)  # the begin of the first step may not be in the records
-    work[:, unknown] = network[:, unknown] = np.nan
     return work, network
-
-
-def _steps(view: View, delays: Delays, usual: float) -> Floats:
-    """Excess duration of each step as a share of a usual step; NaN for steps with a pause."""
-    more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
-    for pause in view.pauses:
-        more[pause.step] = np.nan
-    return more[None]
 
 
 def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
