@@ -200,11 +200,10 @@ class Case:
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
     def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
-        receivers = delays.receivers(self.view)
-        gone = lost(delays, receivers, usual=not always)
+        gone, clear = lost(delays, delays.events.receivers(self.view.period), usual=not always)
         scattered = explained_shares(self._tables, gone)
-        clear = scattered if always else explained_shares(self._tables, lost(delays, receivers, usual=True, level=1.0))
-        return Comparison(delays, self.which, gone, clear, scattered, always)
+        share = scattered if always else explained_shares(self._tables, clear)
+        return Comparison(delays, self.which, gone, share, scattered, always)
 
     @cached_property
     def _tables(self) -> Tables:
