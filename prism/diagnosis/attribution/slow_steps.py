@@ -82,8 +82,7 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     during = comparison.during(one.start, one.stop)
     during = during & view.comparable if np.count_nonzero(during & view.comparable) >= FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
-    if one.chance <= c.RARE:
-        shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
+    shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
     if shares.max(initial=0.0) < c.DOUBT:  # replays take long
         return None
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
@@ -112,7 +111,7 @@ def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during:
     best = comparison.which[top]
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = float(np.sqrt(one.chance * chance_of(view, comparison, top, one.start, one.stop)))  # of two estimates
+    chance = chance_of(view, comparison, top, one.start, one.stop)
     return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
 
 
