@@ -78,7 +78,7 @@ class Delays:
         at, new = self.at - self.at[0].min(initial=0.0), self.new[0]
         late, longer = (np.flatnonzero((circle >= 0) & (part > 0)) for part in self.new)
         keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
-        late = late[np.argsort(keys[0, late], kind="stable")]
+        late, longer = (own[np.argsort(keys[0, own], kind="stable")] for own in (late, longer))  # ascending, to be found faster
         begins = keys[0, late]
         first, last = np.searchsorted(begins, keys[0, longer], "right"), np.searchsorted(begins, keys[1, longer])
         out, most, wide = np.arange(len(circle)), late, 1
