@@ -82,7 +82,8 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
     during = comparison.during(one.start, one.stop)
     during = during & view.comparable if np.count_nonzero(during & view.comparable) >= FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
-    shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
+    for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
+        shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop) <= c.RARE else shares[k]
     if shares.max(initial=0.0) < c.DOUBT:  # replays take long
         return None
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
