@@ -138,7 +138,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         found = _verdict(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
         if found.lost >= c.ALWAYS * more[step]:
             out.append(replace(found, stall=True))
-    return out
+    return out if len({one.candidate.ids for one in out}) < FEW else []  # each time another: a habit, as evaluations are
 
 
 def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int, *, least: float) -> bool:

@@ -78,6 +78,12 @@ def test_what_happens_every_few_steps_is_a_habit():
     assert not any(one.stall for one in found)
 
 
+def test_stops_of_one_rank_after_another_are_a_habit():
+    pause = lambda step, rank: 600.0 if (step, rank) in ((7, 3), (31, 5)) else 0.0  # noqa: E731
+    found = verdicts(Case(seen(training(dp=4, pp=2, steps=44, pause=pause).flows(placed(8)), placed(8))))
+    assert not any(one.stall for one in found)
+
+
 def test_delays_that_come_elsewhere_as_well_may_be_chance():
     one = Case(case("slow rank"))
     top = int(np.argmax(one.versus_own_steps.explained(one.versus_own_steps.during(BAD.start, BAD.stop))))
