@@ -13,7 +13,9 @@ from typing import Literal
 
 from prism.evidence.constants import EQUAL_VOLUME as EQUAL_VOLUME
 from prism.evidence.constants import FINEST as FINEST
+from prism.evidence.constants import HOSTS_TRIED as HOSTS_TRIED
 from prism.evidence.constants import LIKE_MESSAGES as LIKE_MESSAGES
+from prism.evidence.constants import ONE_CLASS_SIZE as ONE_CLASS_SIZE
 from prism.evidence.constants import SQUARE as SQUARE
 from prism.evidence.constants import TRIANGLE as TRIANGLE
 
@@ -103,6 +105,7 @@ WEIGHTS = {
     "together": 0.80,  # the same, of which pairs start together
     "twins_closer": 1.68,  # in favour: twins and context mates hand over closer in time than replicas do, in deviations
     "twins_compared": -0.97,  # twins that can be compared: those that are no closer than replicas are none
+    "other_data": -4.00,  # share of twins of a host that hand over other sizes, and of replicas with the same sizes
     "in_turn": 0.95,  # in favour: inner dimensions take turns in each micro-batch or layer, reductions of gradients do not
     "uneven": -5.96,  # share of members in groups of an unusual size, or in two groups that share another member
     "unjoined": -7.04,  # share of members in groups of several hosts that no traffic joins

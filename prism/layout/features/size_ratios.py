@@ -24,13 +24,18 @@ def mixed(reducing: Sequence[Family]) -> bool:
     Rounds of one collective have simple ratios. Embeddings are reduced less often than layers. The rest of a message that is
     cut follows the others at once.
     """
+    two = several_sizes(reducing)
+    often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
+    return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
+
+
+def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
+    """Sort streams of equal messages by size: those with sizes in whole ratios belong together. Few octets are left out."""
     classes: dict[float, list[Stream]] = defaultdict(list)  # by the first size of each
     for stream in (s for family in reducing for one in family for s in one.streams if s.equal):
         classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
     moved = [sum(s.volume for s in own) for own in classes.values()]
-    two = [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
-    often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
-    return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
+    return [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
 
 
 def shards(one: Family, other: Family) -> bool:

@@ -64,6 +64,7 @@ class Hypothesis:
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
                 features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
+                features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
                     largest = max(reduced, key=lambda family: family.octets)
@@ -80,7 +81,7 @@ class Hypothesis:
         key = "closer", size
         if key not in known:
             known[key] = problem.twins_closer(self.families, at)
-        return {"twins_closer": 0.0, "twins_compared": 0.0, **cast(dict[str, float], known[key])}
+        return {"twins_closer": 0.0, "twins_compared": 0.0, "other_data": 0.0, **cast(dict[str, float], known[key])}
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
