@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> dict[str, float]:
     """Compute how much closer in time twins of a host hand over than replicas do, in deviations: "twins_closer".
 
-    "twins_compared" is 1: twins that are no closer are none. Both are left out without twins or replicas.
+    Left out without twins or replicas.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> d
     apart = _apart(inside)
     twins, replicas = apart[~stage & ~replica], apart[~stage & replica]
     others = np.concatenate([replicas, _apart(beyond)])
-    return {"twins_closer": _contrast(twins, others), "twins_compared": 1.0} if len(twins) and len(others) else {}
+    return {"twins_closer": _contrast(twins, others)} if len(twins) and len(others) else {}
 
 
 def other_data(sizes: Mapping[int, Floats], hosts: Sequence[int], at: NDArray[np.int64]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
-from prism.layout.constants import KINDS, Kind
+from prism.layout.constants import Kind
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
 from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
@@ -23,12 +23,12 @@ from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import distinct
 
-USED = frozenset(kind for kind in KINDS if f"uses_{kind}" in c.WEIGHTS)
+USED: frozenset[Kind] = frozenset((*c.INNER, "edp"))
 
 
 def usual(kinds: Iterable[Kind]) -> float:
     """Log-prior of layouts in which some traffic serves each of the kinds."""
-    return sum(c.WEIGHTS[f"uses_{kind}"] for kind in USED & set(kinds))
+    return c.WEIGHTS["uses"] * len(USED & set(kinds))
 
 
 class Scored:
@@ -211,8 +211,7 @@ class Scored:
         if tied:  # the first and the last stage of one pipeline
             u, v = np.vstack([self.found[i].ends for i in tied]).T
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
-        for kind in USED & set(self.kinds):
-            add[f"uses_{kind}"] = 1
+        add["uses"] = len(USED & set(self.kinds))
         add["strided"] = float("tp" in self.kinds and self.inside > 0)
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
@@ -286,7 +285,7 @@ class Scored:
             yield "in_levels", levels
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
-            yield "part_of_host", tensor not in (1, self.problem.per_host) and not self._mates
+            yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
         yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
