@@ -13,7 +13,11 @@ from prism.evidence.streams import Stream
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
-    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step."""
+    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step.
+
+    A slow NIC changes the bursts of some hops of a ring. So bursts that are left are one class if they are equal in octets and
+    close rings.
+    """
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
     for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
@@ -22,10 +26,28 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
     loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
     if not bursts:
         return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)
+    parts: list[list[Stream]] = []
     for own in _chained(loose, lambda s: rhythms[id(s)].octets, c.SENT_AGAIN):
         for alike in _chained(own, lambda s: s.size, c.LOOSE_SIZE):
-            out += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
-    return out
+            parts += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
+    parts = _with_rings(parts, lambda s: rhythms[id(s)].octets)
+    return out + _with_rings(parts, lambda s: s.volume)
+
+
+def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float]) -> list[list[Stream]]:
+    """Take streams of equal octets that close rings out of parts that do not."""
+    rest = [s for part in parts if not _close_rings(part) for s in part]
+    rings = [own for own in _chained(rest, octets, c.SENT_AGAIN) if _close_rings(own)]
+    taken = {id(s) for ring in rings for s in ring}
+    left = [[s for s in part if id(s) not in taken] for part in parts]
+    return rings + [part for part in left if part]
+
+
+def _close_rings(streams: Sequence[Stream]) -> bool:
+    """Check whether each member sends one stream, to one member, and receives one, from another."""
+    receivers = {s.src: s.dst for s in streams}
+    closed = len(receivers) == len(streams) and receivers.keys() == set(receivers.values())
+    return closed and all(receivers[dst] != src for src, dst in receivers.items())
 
 
 def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:

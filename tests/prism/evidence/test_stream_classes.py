@@ -49,3 +49,25 @@ def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collecti
     one, other = (replace(bursts(*pair, [100]), equal=True, bursts=False) for pair in ((0, 1), (1, 2)))
     assert classes(one, other, spread=[0.05, 0.6]) == [[(0, 1)], [(1, 2)]]
     assert classes(one, other, spread=[0.025, 0.05]) == [[(0, 1), (1, 2)]]
+
+
+def test_hops_of_a_ring_are_one_class_however_a_slow_nic_changes_their_bursts():
+    """They are left where bursts differ, and equal in octets: those of a usual step, or all if steps are cut elsewhere."""
+    ring = [(0, 1), (1, 2), (2, 0)]
+    slow = [bursts(0, 1, [3000]), bursts(1, 2, [1000], per_step=3), bursts(2, 0, [1000, 2000])]
+    assert classes(*slow, spread=[0.1, 0.4, 0.2]) == [ring]
+    late = [slow[0], replace(slow[1], octets=slow[1].octets * np.resize([0.7, 1.3], 60)), slow[2]]
+    assert classes(*late, spread=[0.1, 0.4, 0.2]) == [ring]
+
+
+def test_hops_that_close_no_ring_are_left_where_their_bursts_differ():
+    chain = [bursts(0, 1, [1000]), bursts(1, 2, [1000]), bursts(2, 3, [1000])]
+    assert len(classes(*chain, spread=[0.1, 0.4, 0.1])) == 2
+    there_and_back = [bursts(0, 1, [1000]), bursts(1, 0, [1000])]
+    assert len(classes(*there_and_back, spread=[0.1, 0.4])) == 2
+
+
+def test_a_ring_is_found_beside_another_of_the_same_octets():
+    inner, outer = [(0, 1), (1, 2), (2, 0)], [(0, 2), (2, 1), (1, 0)]
+    streams = [bursts(*pair, [1000]) for pair in inner] + [bursts(*pair, [100], per_step=10) for pair in outer]
+    assert classes(*streams, spread=[0.1, 0.1, 0.1, 0.3, 0.6, 0.9]) == sorted([inner, sorted(outer)])
