@@ -69,7 +69,9 @@ class Family(tuple[Communicator, ...]):
         sent: dict[int, list[Stream]] = defaultdict(list)
         for s in (s for one in self for s in one.streams if not (s.equal or s.bursts)):
             sent[s.src].append(s)
-        starts, octets = ({m: np.concatenate([getattr(s, n) for s in own]) for m, own in sent.items()} for n in ("start", "octets"))
+        starts, octets = (
+            {m: np.concatenate([getattr(s, n) for s in own]) for m, own in sent.items()} for n in ("start", "octets")
+        )
         return {member: own[np.argsort(starts[member])] for member, own in octets.items()}
 
     @cached_property

@@ -63,8 +63,9 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
 
 def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """Keep the best hypothesis of each layout with its groups, the likeliest first; of gradients of two sizes also, which hidden
-    experts explain.
+    """Keep the best hypothesis of each layout with its groups, the likeliest first.
+
+    Gradients of two sizes are kept beside: hidden experts explain them.
     """
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:

@@ -1,8 +1,9 @@
 """Compare how ranks hand over: tensor twins of a host, replicas of one host, replicas of several hosts.
 
 Tensor twins wait for each other in every layer and hand over together. Replicas drift until their gradients are reduced, in one
-host as between hosts. How far apart they are differs from job to job, so that only the contrast inside a job tells them apart. Where sequences have any length, the sizes of
-hand-overs vary: twins work on the same data and hand over the same sizes, replicas have other data.
+host as between hosts. How far apart they are differs from job to job, so that only the contrast inside a job tells them apart.
+Where sequences have any length, hand-overs vary in size: twins work on the same data and hand over the same sizes, replicas
+have other data.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> d
 
 
 def other_data(sizes: Mapping[int, Floats], hosts: Sequence[int], at: NDArray[np.int64]) -> dict[str, float]:
-    """Compute the share of twins of one host that hand over other sizes, plus that of replicas with the same sizes: "other_data".
+    """Compute the share of twins of a host that hand over other sizes, plus that of replicas with the same sizes: "other_data".
 
     `sizes` of the messages of each member that hands over, in order of time; pairs with unequal numbers are left out. `at`: as
     in `twins_closer`.
