@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -52,6 +51,8 @@ def _close_rings(streams: Sequence[Stream]) -> bool:
 
 def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:
     """Group streams in order of a value, separated where its logarithm jumps by more than `max_jump`."""
-    ordered = sorted(streams, key=value)
-    jumps = np.flatnonzero(np.diff(np.log([value(s) for s in ordered])) > max_jump) + 1
-    return [ordered[low:high] for low, high in pairwise([0, *jumps.tolist(), len(ordered)])] if ordered else []
+    every = list(streams)
+    values = np.array([value(s) for s in every])
+    order = values.argsort(kind="stable")
+    jumps = np.flatnonzero(np.diff(np.log(values[order])) > max_jump) + 1
+    return [[every[i] for i in own.tolist()] for own in np.split(order, jumps)] if every else []

@@ -77,8 +77,9 @@ class Delays:
         t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
         at, new = self.at - self.at[0].min(initial=0.0), np.nan_to_num(self.new[0])
         keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
-        order = np.argsort(keys[0], kind="stable")
-        first, last = np.searchsorted(keys[0, order], keys[0], "right"), np.searchsorted(keys[0, order], keys[1])
+        order, (first, last) = np.argsort(keys[0], kind="stable"), np.empty((2, len(t.rows)), np.int64)
+        begins, ends = keys[:, order]  # values that ascend are found faster
+        first[order], last[order] = np.searchsorted(begins, begins, "right"), np.searchsorted(begins, ends)
         out, most, wide = np.arange(len(t.rows)), order, 1
         last[circle < 0] = 0
         while len(rows := np.flatnonzero(last - first >= wide)):

@@ -68,7 +68,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
 def _power(channels: Floats) -> Floats:
     """Power spectra of channels, padded so that ends do not meet; 6 digits are enough."""
     even = (channels - channels.mean(-1, keepdims=True)).astype(np.float32)
-    return np.asarray(np.abs(fft.rfft(even, 2 * channels.shape[-1])) ** 2, np.float64)
+    spectra = fft.rfft(even, 2 * channels.shape[-1])
+    return np.asarray(spectra.real**2 + spectra.imag**2, np.float64)
 
 
 def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
@@ -111,13 +112,14 @@ def _lags(spectra: Floats, scale: int, clock: Clock) -> Floats:
         return np.zeros((4, 0))
     passed = _passed(parts // every, parts, scale)
     smooth = spectra[:, : len(passed)] * passed
-    varied = (2 * smooth.sum(1) - smooth[:, 0]) / (2 * parts)
+    varied = 2 * smooth.sum(1) - smooth[:, 0]
     if varied.min() <= 0:
         return np.zeros((4, 0))
     weight = float(np.clip(varied[0] / varied.sum(), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     first = max(int(low) // every - 1, 0)
     lags = np.arange(first, min(int(high) // every + 2, parts // every // 2)) * every
-    sequences, rests = fft.irfft(smooth)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None] / every
+    # The power is real, so its inverse transform is a cosine transform, which is several times as fast.
+    sequences, rests = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None]
     common = weight * sequences + (1 - weight) * rests
     at = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     at = at[(lags[at] >= low) & (lags[at] < high)]
@@ -133,7 +135,7 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     parts = power.shape[1] - 1
     passed = power * _passed(parts, parts, max(1.0, lag / 48))
     common = passed / np.maximum(passed.sum(1, keepdims=True), 1e-300)
-    autocorrelation = fft.irfft(weight * common[:-1].mean(0) + (1 - weight) * common[-1])[:parts]
+    autocorrelation = fft.dct(weight * common[:-1].mean(0) + (1 - weight) * common[-1], 1)[:parts]
     autocorrelation /= 1 - np.arange(parts) / parts
     times, near = 1, max(2, round(lag / 6))
     out = lag

@@ -59,9 +59,9 @@ class Division:
 
         def find() -> float:
             hosts, n = self.placing.hosts, len(parts)
-            own, every = (np.unique(part * n + hosts, return_inverse=True, return_counts=True)[1:] for part in (parts, plane))
-            spread = np.bincount(np.unique(np.stack([parts, hosts]), axis=1)[0])[parts] > 1
-            return float(np.mean(spread & (own[1][own[0]] < every[1][every[0]])))
+            own, every = (np.unique(part * n + hosts, return_inverse=True, return_counts=True) for part in (parts, plane))
+            spread = np.bincount(own[0] // n)[parts] > 1
+            return float(np.mean(spread & (own[2][own[1]] < every[2][every[1]])))
 
         return self.known(find, "strided", id(plane), id(parts))
 

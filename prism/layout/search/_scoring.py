@@ -160,8 +160,8 @@ class Scored:
         """The number of hosts of most members' data-parallel groups."""
 
         def find() -> int:
-            cells = np.unique(np.stack([self.plane, self.placing.hosts]), axis=1)
-            return int(np.bincount(np.bincount(cells[0])[self.plane]).argmax())
+            hosts = np.bincount(distinct(self.plane * self.n + self.placing.hosts) // self.n)
+            return int(np.bincount(hosts[self.plane]).argmax())
 
         return self.division.known(find, "hosts", id(self.plane))
 

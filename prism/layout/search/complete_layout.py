@@ -94,9 +94,9 @@ class Hypothesis:
         if size == self.cut[0] > 1 and not {"dp", "edp", "tp"} & set(self.kinds):
             plane = {member: own for kind, own in self.groups if kind == "dp" for member in own}
             twins = [own for kind, own in self.groups if kind == "tp"]
-            whole = dict.fromkeys(frozenset(m for twin in own for m in plane.get(twin, (twin,))) for own in twins)
+            planes = dict.fromkeys(frozenset(plane.get(twin, frozenset((twin,))) for twin in own) for own in twins)
             groups = [(kind, own) for kind, own in self.groups if kind not in ("dp", "tp")]
-            groups += [("dp", own) for own in whole] + [("cp", own) for own in twins]
+            groups += [("dp", frozenset[int]().union(*own)) for own in planes] + [("cp", own) for own in twins]
             less = {**self.layout, "tp": 1, "cp": size}
             yield replace(self, layout=less, groups=tuple(groups), features={**self.features, "hidden": 1.0})
 
