@@ -26,7 +26,6 @@ PAIRS_TRIED = 8
 HIDDEN_LEVELS = 3  # levels of halving and doubling inside a host of eight
 OPEN = 0.2  # imbalance of a one-way communicator, or of an endpoint, above which a ring continues inside hosts
 LIKE_MESSAGES = 1.1  # difference of logarithms of messages per step in one family: a factor of 3
-KINDS_APART = 3
 AROUND = 0.05  # share of a step; the last messages of a step may follow its bound by less
 FEW_SENDS = 6  # fewer messages give no reliable median
 FINEST = 1e-5  # share of a step; smaller differences are clock errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +16,6 @@ from prism.evidence.member_graphs import Pair, connected, weighted_median
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, resolved_spread
 from prism.evidence.streams import Stream
-from prism.steps.constants import ONE_SIZE
 
 
 class Family(tuple[Communicator, ...]):
@@ -88,7 +87,6 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
         short = one.shape in ("pair", "path")
         by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
-    out = [part for family in out for part in _apart(family)]
     out = [_joined_parts(family, steps, hosts) for family in out]
     return sorted(_rounds_joined(out, steps, hosts), key=lambda family: -family.octets)
 
@@ -108,16 +106,6 @@ def _alike(own: list[Communicator]) -> list[Family]:
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
-
-
-def _apart(family: Family) -> list[Family]:
-    """Split one-way communicators by size if they share members: groups of one kind share none."""
-    if family[0].way == "two" or not _shares_members(family):
-        return [family]
-    by: dict[int, list[Communicator]] = defaultdict(list)
-    for one in family:
-        by[round(float(np.log(one.size)) / ONE_SIZE)].append(one)
-    return [Family(own) for own in by.values()] if 1 < len(by) <= c.KINDS_APART else [family]
 
 
 def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
@@ -174,10 +162,6 @@ def _gap(stream: Stream, others: Sequence[Stream]) -> float:
     later = np.append(start, np.inf)[after] - stream.end
     earlier = stream.start - np.append(-np.inf, end)[after]
     return float(np.median(np.maximum(np.minimum(later, earlier), 0.0))) / duration
-
-
-def _shares_members(family: Family) -> bool:
-    return max(Counter(member for one in family for member in one.members).values()) > 1
 
 
 def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:

@@ -56,7 +56,7 @@ def _rhythms(size: Ints, start: Floats, end: Floats, octets: Floats, steps: Step
     n, of = len(size), np.repeat(np.arange(len(size)), size)
     place = steps.places(start)
     step = np.floor(place).astype(np.int64)
-    messages, sure = _messages(_table(of, step, n, len(steps.bounds)), size, max(round(steps.count), 1))
+    messages, sure = _messages(_table(of, step, n, len(steps.bounds)))
     octets_of_steps = _table(of, step, n, len(steps.bounds), octets)
     moved = octets_of_steps > 0
     mean = octets_of_steps.sum(1) / moved.sum(1)
@@ -73,13 +73,11 @@ def _table(of: Ints, column: Ints, rows: int, columns: int, weights: Floats | No
     return np.bincount(of * columns + column, weights, rows * columns).reshape(rows, columns)
 
 
-def _messages(counts: Ints, size: Ints, steps: int) -> tuple[Floats, Floats]:
+def _messages(counts: Ints) -> tuple[Floats, Floats]:
     """Usual number of messages per step of each stream (its lower median over steps with messages), and if that is sure."""
     active, usual = np.count_nonzero(counts, axis=1), _usual(counts)
     sure = (active >= c.LEAST_MESSAGES) & ((counts == usual[:, None]).sum(1) >= c.HALF * active)
-    mean = size / steps
-    whole = ~sure & (np.abs(mean - np.round(mean)) * steps < c.HALF) & (mean >= 1)
-    return np.where(whole, np.round(mean), usual), (sure | whole).astype(np.float64)
+    return usual, sure.astype(np.float64)
 
 
 def _usual(values: NDArray[Any]) -> Floats:

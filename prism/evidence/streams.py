@@ -183,7 +183,7 @@ def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
     """Yield a stream for each steady size, and one for each magnitude of the other sizes."""
     by_size = np.argsort(table.octets[rows], kind="stable")
-    order, parts = rows[by_size], _parts_of_life(table.start[rows])[by_size]
+    order, parts = rows[by_size], by_size * c.PARTS_OF_LIFE // len(rows)  # rows are in order of time
     octets = table.octets[order]
     begins = np.concatenate([[0], np.flatnonzero(octets[1:] > octets[:-1] * (1 + ONE_SIZE)) + 1, [len(octets)]])
     groups = [slice(int(low), int(high)) for low, high in pairwise(begins)]
@@ -202,19 +202,8 @@ def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
         yield np.sort(order[begins[k] : begins[k + 1]]), True
 
 
-def _parts_of_life(start: NDArray[np.float64]) -> Ints:
-    """Number the part of a pair's time of each of its messages, which are in order of time.
-
-    If the job pauses so long that parts hold no message, parts hold equal numbers of messages instead.
-    """
-    times = (start - start[0]) / max(float(start[-1] - start[0]), 1.0)
-    parts = np.minimum((times * c.PARTS_OF_LIFE).astype(np.int64), c.PARTS_OF_LIFE - 1)
-    paused = len(np.unique(parts)) < c.PARTS_OF_LIFE - 1
-    return np.arange(len(start)) * c.PARTS_OF_LIFE // len(start) if paused else parts
-
-
 def _is_steady(octets: NDArray[np.float64], parts: Ints, messages: int) -> bool:
-    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of time of each."""
+    """Check whether messages of one size recur throughout the `messages` of a pair; `parts`: the part of it that has each."""
     if len(octets) < c.LEAST_MESSAGES or np.ptp(octets) > 2 * ONE_SIZE * octets.max():
         return False
     return messages < c.FEW_MESSAGES or len(np.unique(parts)) >= c.PARTS_OF_LIFE - 1

@@ -53,6 +53,13 @@ class View(Steps):
         return inside
 
     @cached_property
+    def comparable(self) -> NDArray[np.bool_]:
+        """Mask of steps of known duration without a pause: what else delays a step with a pause is hardly visible."""
+        out = np.isfinite(self.durations)
+        out[[pause.step for pause in self.pauses]] = False
+        return out
+
+    @cached_property
     def pauses(self) -> list[Pause]:
         """Longest silence of each step, if it is longer than usual by the share `PAUSE` of a step."""
         flows, n = self.flows, len(self.ends)
@@ -74,6 +81,7 @@ class View(Steps):
             k
             for k, i in longest.items()
             if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= c.LONG_SILENCE * usual
-        }  # adjacent long silences are slow steps, not pauses
-        alone = [(k, longest[k]) for k in sorted(long) if not long & {k - 1, k + 1}]
+        }  # a span of steps with long silences is slow
+        runs = np.split(np.array(sorted(long)), np.flatnonzero(np.diff(sorted(long)) > 1) + 1)
+        alone = [(k, longest[k]) for run in runs if len(run) < c.SPAN for k in run.tolist()]
         return [Pause(k, int(end[i]), int(begin[i + 1]), int(silence[i] - usual)) for k, i in alone]

@@ -73,18 +73,18 @@ class Delays:
 
     @cached_property
     def holder(self) -> Ints:
-        """The transfer of its collective that began with the longest new delay while each lasted; itself if there is none."""
-        t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
-        at, new = self.at - self.at[0].min(initial=0.0), np.nan_to_num(self.new[0])
+        """The transfer of its collective that began with the longest new delay while each took longer; itself if none did."""
+        circle = self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        at, new = self.at - self.at[0].min(initial=0.0), self.new[0]
+        late, longer = (np.flatnonzero((circle >= 0) & (part > 0)) for part in self.new)
         keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
-        order, (first, last) = np.argsort(keys[0], kind="stable"), np.empty((2, len(t.rows)), np.int64)
-        begins, ends = keys[:, order]  # values that ascend are found faster
-        first[order], last[order] = np.searchsorted(begins, begins, "right"), np.searchsorted(begins, ends)
-        out, most, wide = np.arange(len(t.rows)), order, 1
-        last[circle < 0] = 0
+        late, longer = (own[np.argsort(keys[0, own], kind="stable")] for own in (late, longer))  # ascending, to be found faster
+        begins = keys[0, late]
+        first, last = np.searchsorted(begins, keys[0, longer], "right"), np.searchsorted(begins, keys[1, longer])
+        out, most, wide = np.arange(len(circle)), late, 1
         while len(rows := np.flatnonzero(last - first >= wide)):
             one, other = most[first[rows]], most[last[rows] - wide]
-            out[rows] = np.where(new[one] >= new[other], one, other)
+            out[longer[rows]] = np.where(new[one] >= new[other], one, other)
             one, other = most[:-wide], most[wide:]
             most, wide = np.where(new[one] >= new[other], one, other), 2 * wide
         return out
@@ -114,21 +114,6 @@ class Delays:
         np.minimum.at(first, self.transfers.step, begins)
         known = np.diff(first[np.isfinite(first)])
         return float(np.median(known)) if len(known) else 0.0
-
-    def receivers(self, view: Steps) -> float:
-        """Estimate how much senders wait for late receivers, 0 (never) … 1 (always).
-
-        From two counts: which end had just ended a transfer, and control messages of receivers just before transfers
-        (readiness, credits).
-        """
-        sends, hears = self.events.idle_for
-        soon, long = 4 * c.SOON * view.period, 40 * c.SOON * view.period
-        waits = (sends > long) & np.isfinite(sends)
-        prompted = waits & (self.called < soon)
-        late = int(np.count_nonzero(waits & (hears < soon)))
-        early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
-        answered = int(np.count_nonzero(prompted)) / max(int(np.count_nonzero(waits)), 1)
-        return max(min((late + 1) / (early + 1), 1.0), answered)
 
     @cached_property
     def _by_begin(self) -> tuple[Floats, Floats, Floats]:

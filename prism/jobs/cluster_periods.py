@@ -140,15 +140,4 @@ def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
         return False
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
     drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
-    return drift <= c.MOST_DRIFT or _alike(leader.marks, follower.marks)
-
-
-def _alike(one: Ints, other: Ints) -> bool:
-    """Check whether the steps of two clusters are long and short at the same times."""
-    if not 0.5 < len(one) / max(len(other), 1) < 2:
-        return False
-    near = np.interp(one, other, np.arange(float(len(other))))
-    paired = other[np.minimum(np.round(near).astype(np.int64), len(other) - 1)]
-    a, b = np.diff(one).astype(np.float64), np.diff(paired).astype(np.float64)
-    a, b = a - a.mean(), b - b.mean()
-    return float(a @ b) >= c.ALIKE * float(np.sqrt((a @ a) * (b @ b))) > 0
+    return drift <= c.MOST_DRIFT

@@ -9,7 +9,6 @@ BINS = 32  # parts of a step in which traffic of steps is compared; a burst last
 # repetition at its own steps, these are no evidence against a hint.
 LOCKED = 0.5
 MOST_DRIFT = 0.1  # share of a step between the first and the last: parts of one job reach 0.07 without faults
-ALIKE = 0.5  # correlation of step durations: two jobs have 0 by chance, parts of one job 0.5 to 1
 # Share of a step between equal messages of two clusters that begin together. Parts of one job: up to 0.01, above 0.02 if their
 # work varies; twins of one start with different shifts: 0.1 and more (60 simulated clusters).
 TOGETHER = 0.01

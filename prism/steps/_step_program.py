@@ -55,14 +55,25 @@ def whole_step(clock: Clock, period: Period) -> Period:
     spectrum = np.tile(_power(longest[None]), (2, 1))
     found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
     lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
-    if repeats.max(initial=0) < c.LEAST:
+    count = clock.parts / period.bins
+    chance = float(np.sqrt(2 * np.log(count / c.RARE) / count))  # so well may random idle times repeat at some lag
+    if repeats.max(initial=0) < min(c.LEAST, chance):
         return period
-    lag = float(lags[repeats >= c.NEAR_BEST * repeats.max()].min())
+    lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
-    if np.ptp(usual) <= np.log(c.LONGER):
+    if _equal(np.expm1(usual), clock, period, lag):
         return period
-    return whole_step(clock, Period(_sharpened(spectrum, lag, 0.5), period.regular, period.pace))
+    return whole_step(clock, Period(lag, period.regular, period.pace))
+
+
+def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
+    """Check whether these are equal steps, perhaps with a pause after some, such as an evaluation. If they were equal buckets
+    of a backward pass instead, a forward pass would add more time to all of them.
+    """
+    first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
+    part, whole = (float(np.median(np.diff(clock.times(np.arange(first, clock.parts, bins))))) for bins in (period.bins, lag))
+    return bool(np.median(idle) <= c.LONGER * idle.min() and whole < (1 + c.FORWARD) * lag / period.bins * part)
 
 
 def _power(channels: Floats) -> Floats:
@@ -78,7 +89,7 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     A channel has more weight if it varies more, because an operation that comes once per step varies most. It has less weight
     if it never repeats well: random choices, such as the order of partners, carry no information.
     """
-    parts, pace_power = clock.parts, _power(pace)
+    pace_power = _power(pace)
     spectra = np.stack([power.mean(0), pace_power])
     found = np.concatenate([_lags(spectra, scale, clock) for scale in c.SCALES], axis=1)
     if not found.shape[1]:
@@ -92,7 +103,7 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     if best < c.LEAST:
         return None
     near = common >= c.NEAR_BEST * best
-    one_record = (periods - 1) * clock.records <= parts  # records of one size repeat one by one: only the pace differs
+    one_record = (periods - 1) * clock.records <= clock.parts  # records of one size repeat one by one: only the pace differs
     if np.any(near & one_record) and rests[near].max() >= c.LEAST:
         near &= rests >= c.NEAR_BEST * rests[near].max()
     at = int(np.argmin(np.where(near, periods, np.inf)))

@@ -136,7 +136,8 @@ def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
-        near = (mean.begins + np.arange(-2, 3)) % phases
+        around = int(c.NEAR * phases)
+        near = (mean.begins + np.arange(-around, around + 1)) % phases
         at = int(near[np.argmax(mean.spent[near])])
         if mean.spent[at] >= 1 / phases:
             after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64

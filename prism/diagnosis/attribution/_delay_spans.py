@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -12,28 +11,17 @@ from prism.diagnosis.attribution.explained_delay import Lost
 from prism.diagnosis.attribution.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import Shift, by_chance, held, shifts, spread, standing_out, unbroken
+from prism.loops.arrays.change_points import held, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SlowSpan:
-    """Steps `start` to before `stop`, and their deviation in robust standard deviations.
-
-    `rows`: delays by rank and step in which row number `row` has the `shift`; none if no chance is computed.
-    """
+    """Steps `start` to before `stop`, and their deviation in robust standard deviations."""
 
     start: int
     stop: int
     score: float
-    rows: Floats | None = None
-    row: int = 0
-    shift: Shift | None = None
-
-    @cached_property
-    def chance(self) -> float:
-        """Expected number of such spans by chance; computed on demand: noise has many spans, few are examined."""
-        return 0.0 if self.rows is None or self.shift is None else by_chance(self.rows, self.row, self.shift)
 
 
 def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
@@ -41,9 +29,9 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     usual = float(np.median(view.durations[delays.model]))
     out = []
     typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
-    typical[:, ~np.isfinite(view.durations)] = np.nan
-    for rows in (*_by_rank(view, delays, gone, usual), _steps(view, delays, usual), typical):
-        out += _lasting(rows, view.least)
+    steps = np.where(view.comparable, delays.more / usual, np.nan)[None]
+    for rows in (*_by_rank(view, delays, gone, usual), steps, typical):
+        out += _lasting(np.where(np.isfinite(view.durations), rows, np.nan), view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
     for one in out:
@@ -59,17 +47,7 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
     for side, own in ((0, gone.sender), (1, gone.receiver)):
         np.maximum.at(work, lanes[:, side], own / usual)
         np.maximum.at(network, lanes[:, side], gone.within / usual)
-    unknown = ~np.isfinite(view.durations)  # the begin of the first step may not be in the records
-    work[:, unknown] = network[:, unknown] = np.nan
     return work, network
-
-
-def _steps(view: View, delays: Delays, usual: float) -> Floats:
-    """Excess duration of each step as a share of a usual step; NaN for steps with a pause."""
-    more = np.where(np.isfinite(view.durations), delays.more / usual, np.nan)
-    for pause in view.pauses:
-        more[pause.step] = np.nan
-    return more[None]
 
 
 def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
@@ -83,7 +61,7 @@ def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
                 known = np.isfinite(rows[row, one.start : one.stop])
                 enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
                 if enough:
-                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score, rows, row, one))
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score))
     return out
 
 

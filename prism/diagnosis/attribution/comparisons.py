@@ -75,16 +75,32 @@ class Comparison:
         return list(np.argsort(-shares, kind="stable")[: c.EXAMINED].tolist())
 
     def replayed(self, shares: Floats, during: Mask) -> Floats:
-        """Raise the `shares` of the best candidates to the mean with what a replay without them saves; see `explained`."""
-        if self.always or not during.any():
-            return shares
+        """Raise the `shares` of the best candidates by what the steps `during` save without them; see `explained`."""
         out = shares.copy()
+        if not during.any():
+            return out
         more = float(np.maximum(self.delays.more[during], 0.0).sum())
         for k in self.best(shares):
             one = self.which[k]
-            saved = float(self.saved(one.gone(self.delays, during), during).sum()) / max(more, 1.0)
-            out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
+            if self.always:
+                out[k] = max(out[k], self._not_awaited(one, during) if one.cause == "work" else 0.0)
+            else:
+                saved = float(self.saved(one.gone(self.delays, during), during).sum()) / max(more, 1.0)
+                out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
+
+    def _not_awaited(self, one: Candidate, during: Mask) -> float:
+        """Share of the longest delay of a typical step that is gone if a candidate is never late, minus that of its size.
+
+        All wait for the latest: delays of others count only as far as they exceed what remains. Those of lanes at which the
+        candidate is the likelier one to be late are gone.
+        """
+        before = self.gone.before[:, during]
+        left = before.copy()
+        for lanes, part in ((one.sends, self.gone.sender), (one.receives, self.gone.receiver)):
+            left[lanes] *= 2 * part[np.ix_(lanes, during)] < before[lanes]
+        gone = 1 - left.max(axis=0, initial=0.0) / np.maximum(before.max(axis=0, initial=0.0), 1.0)
+        return float(np.median(gone)) - c.FEWER * one.larger
 
     def saved(self, gone: Mask, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""
@@ -184,11 +200,10 @@ class Case:
         return [] if self.transfers is None else candidates(self.view, self.transfers)
 
     def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
-        receivers = delays.receivers(self.view)
-        gone = lost(delays, receivers, usual=not always)
+        gone, clear = lost(delays, delays.events.receivers(self.view.period), usual=not always)
         scattered = explained_shares(self._tables, gone)
-        clear = scattered if always else explained_shares(self._tables, lost(delays, receivers, usual=True, level=1.0))
-        return Comparison(delays, self.which, gone, clear, scattered, always)
+        share = scattered if always else explained_shares(self._tables, clear)
+        return Comparison(delays, self.which, gone, share, scattered, always)
 
     @cached_property
     def _tables(self) -> Tables:

@@ -51,7 +51,7 @@ class Lost:
         return np.asarray(late + slowest * lanes, np.float64)
 
 
-def lost(delays: Delays, receivers: float, *, usual: bool, level: float = 0.5) -> Lost:
+def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     """Compute the new delays of a job by lane and step; if `usual`, minus those of the steps that define what is usual.
 
     Parameters
@@ -62,12 +62,11 @@ def lost(delays: Delays, receivers: float, *, usual: bool, level: float = 0.5) -
         How much senders wait for late receivers, 0 … 1.
     usual : bool
         Whether the delays are relative to the job's own quick steps.
-    level : float
-        Quantile of the usual steps that is subtracted: the median leaves their scatter, the maximum what exceeds all of them.
 
     Returns
     -------
-    Lost
+    tuple of Lost
+        Minus the median of the usual steps, which leaves their scatter; minus their maximum: what exceeds all of them.
         A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
         A transfer that lasts while another of its collective begins late waits for that.
@@ -82,15 +81,15 @@ def lost(delays: Delays, receivers: float, *, usual: bool, level: float = 0.5) -
     ends[0] = np.where(answered, ends[0] * since, ends[0])
     ends[1] *= np.where(answered, 1 - since, receivers)
     values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
-    out = [t.by_step(each) for each in values]
-    if usual and len(delays.model):
-        out = [np.maximum(each - np.quantile(each[:, delays.model], level, axis=1, keepdims=True), 0.0) for each in out]
-    late, first, *both, inside = out
-    sender, receiver = (np.minimum(each, first) for each in both)
-    return Lost(
-        late, first, sender, receiver, inside, t.moved, usual,
-        delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took), np.stack(values[1:4]),
-    )  # fmt: skip
+    sums, each = np.stack([t.by_step(each) for each in values]), np.stack(values[1:4])
+    more = delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took)
+    out = list[Lost]()
+    for level in (0.5, 1.0):
+        habit = np.quantile(sums[..., delays.model], level, axis=-1, keepdims=True) if usual else np.zeros(1)
+        late, first, sender, receiver, inside = np.maximum(sums - habit, 0.0)
+        sender, receiver = np.minimum(sender, first), np.minimum(receiver, first)
+        out.append(Lost(late, first, sender, receiver, inside, t.moved, usual, more, each))
+    return out[0], out[1]
 
 
 class Tables(NamedTuple):

@@ -16,7 +16,7 @@ from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
-from prism.graph.constants import PAUSE
+from prism.graph.constants import FEW, PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.constants import MAD_TO_SIGMA
@@ -80,9 +80,10 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
+    during = during & view.comparable if np.count_nonzero(during & view.comparable) >= FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
-    if one.chance <= c.RARE:
-        shares = np.where(fit >= c.ALWAYS, np.maximum(shares, fit), shares)
+    for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
+        shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop) <= c.RARE else shares[k]
     if shares.max(initial=0.0) < c.DOUBT:  # replays take long
         return None
     chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
@@ -111,7 +112,7 @@ def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during:
     best = comparison.which[top]
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = float(np.sqrt(one.chance * chance_of(comparison, top, one.start, one.stop)))  # of two estimates
+    chance = chance_of(view, comparison, top, one.start, one.stop)
     return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
 
 
@@ -159,7 +160,7 @@ def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int,
     return begun and long and moved < 1 - STEP_BORDER
 
 
-def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
+def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: int) -> float:
     """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps."""
     usual = max(float(np.median(comparison.gone.total)), comparison.delays.took, 1.0)
     best = comparison.which[top]
@@ -169,8 +170,8 @@ def chance_of(comparison: Comparison, top: int, start: int, stop: int) -> float:
         if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
     ]
     levels = (comparison.scattered[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
-    row = alike.index(top)
-    return by_chance(levels, row, Shift(start, stop, float(np.median(levels[row, start:stop])), 0.0))
+    row, levels = alike.index(top), np.where(view.comparable, levels, np.nan)
+    return by_chance(levels, row, Shift(start, stop, float(np.nanmedian(levels[row, start:stop])), 0.0))
 
 
 def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
@@ -196,7 +197,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + c.WORTH and found.probability >= 1 - c.DOUBT
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= 1 - c.DOUBT
     return [found] if clear else []
 
 

@@ -62,6 +62,8 @@ def _interrupted(view: View, left: Left, stop: Stop, like: Ints, moved: Floats) 
     begun, own = moved > c.NOTHING_MOVED, view.codes == left.who
     if not (begun & (moved < c.ALL_MOVED)).any() or not own.any() or before[own][0] >= c.ALL_MOVED:
         return False
+    sends = np.isin(view.codes, [src for src, _ in view.edges])  # the others never show that they have begun
+    begun, before = begun[sends], before[sends]
     if begun.all() or (left.gone and (begun & (before <= c.NOTHING_MOVED)).any()):
         return True
     whole = view.volumes.sum(axis=0)[1:-1]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from prism.diagnosis.stops import constants as c
 from prism.graph.job_transfers import transfers_of
 from prism.graph.job_view import Floats, View
-from prism.graph.new_delays import against_steps
+from prism.graph.transfer_events import events_of
 from prism.loops.arrays.edges import Edge
 from prism.loops.arrays.intervals import Ints
 from prism.loops.constants import EQUAL, PART
@@ -84,8 +84,9 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         a, b = lanes[k].tolist()
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
-    delays = None if stop.gone else against_steps(view, transfers_of(view))  # nobody can send to a rank that left
-    return Due(lanes[known], weight[known], alive, 1.0 if delays is None else delays.receivers(view))
+    # nobody can send to a rank that left
+    receivers = 1.0 if stop.gone else events_of(view, transfers_of(view)).receivers(view.period)
+    return Due(lanes[known], weight[known], alive, receivers)
 
 
 def usual_steps(view: View) -> Ints:

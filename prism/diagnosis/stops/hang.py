@@ -42,7 +42,7 @@ def hang(view: View) -> list[Finding]:
     if len(calm) < c.EXAMPLES or len(view.edges) < 2:
         return []
     halted = [(one, like, *progress(view, one, like)) for one in stops(view) for like in [near(calm, one.step)]]
-    places = np.array([(one.end - one.start, float(np.mean(sent))) for one, _, sent, _ in halted]).reshape(-1, 2)
+    places = np.array([(one.end - one.start, min(float(np.mean(sent)), 1.0)) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
     for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
         begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
@@ -155,7 +155,7 @@ def _finding(view: View, one: Stop, guilty: list[int], moved: float, likely: Flo
         score=round(min(length / view.period * 10, MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
-            f"{min(moved, 1.0):.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"
+            f"{moved:.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"
         ),
         evidence={
             "step": view.numbers(one.step, one.step)[0],

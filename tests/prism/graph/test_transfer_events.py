@@ -4,7 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from prism.graph.transfer_events import host_mates, in_time
+from prism.graph.job_transfers import transfers_of
+from prism.graph.transfer_events import events_of, host_mates, in_time
+from tests.prism.faults import case
 from tests.prism.traffic import placed, seen, training
 
 
@@ -25,3 +27,9 @@ def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
     view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
     who, begins = host_mates(view)
     assert [who[a:b].tolist() for a, b in pairwise(begins)] == [[r - r % 2, r - r % 2 + 1] for r in range(8)]
+
+
+def test_receivers_that_announce_themselves_are_waited_for():
+    told, untold = (case("nothing", tcp=tcp) for tcp in (True, False))
+    waits = [events_of(view, transfers_of(view)).receivers(view.period) for view in (told, untold)]
+    assert waits[0] > waits[1]

@@ -6,7 +6,7 @@ import pytest
 from collectors.columns.record import TCP
 from prism.steps.record_sequences import sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
-from tests.prism.evidence.made import Wire
+from tests.prism.evidence.made import ORIGIN, Wire
 from tests.prism.steps.made import MS, buckets, sequences
 
 
@@ -19,6 +19,14 @@ def test_every_rank_ends_its_steps_with_its_last_message(made):
         assert len(own) == len(ends)
         assert np.abs(own[:, 1] - ends).max() <= 5 * MS
         assert np.all(own[1:, 0] == own[:-1, 1])
+
+
+def test_a_bound_within_a_phase_of_the_end_of_a_recording_is_the_end():
+    wire, ends = buckets(steps=12)
+    wire.send(0, 1, (ends[-1] - ORIGIN) / MS + 20, 1000)  # later than the last step, but less than a phase of its octets
+    found = steps_of(sequences(wire))
+    assert len(found.times) == len(ends) + 1
+    assert found.complete.all()
 
 
 def test_results_do_not_depend_on_time_or_on_the_order_of_rows():

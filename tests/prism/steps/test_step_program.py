@@ -3,9 +3,11 @@ import pytest
 
 from prism.steps import constants as c
 from prism.steps._step_program import Period, _lags, _power, period_of, whole_step
+from prism.steps.examined_traffic import repetition_of
 from prism.steps.record_sequences import chosen
 from prism.steps.traffic_clock import Clock, clock_of
 from tests.prism.steps.made import buckets, sequences
+from tests.prism.traffic import training
 
 
 @pytest.mark.parametrize("made", [{}, {"jitter": 0.3}, {"hang": (2, 7)}, {"steps": 60}, {"period": 600_000}, {"period": 20}])
@@ -39,7 +41,7 @@ def idle(times, apart=64):
     return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
 
 
-BUCKETS, CRASH = [5, 5, 5, 40], [5, 20_000]
+BUCKETS, CRASH = [50, 50, 50, 400], [50, 20_000]
 LAYERS = [5] * 6 + [10] * 12
 
 
@@ -59,3 +61,20 @@ def test_idle_times_that_repeat_after_several_buckets_or_layers_show_the_step(ti
 def test_an_interruption_of_each_fifth_step_of_some_makes_no_longer_steps():
     clock = idle(np.tile([8, 8, 8, 8, 60], 5))
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
+
+
+@pytest.mark.parametrize(("dp", "pp"), [(8, 1), (4, 2), (4, 4)])
+@pytest.mark.parametrize("every", [4, 5, 10])
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_a_pause_after_every_kth_step_makes_no_longer_steps(dp, pp, every, share):
+    took = 3 * 20.0 * pp  # ms: forward and backward through the stages
+    steps = 8 * every
+    wire = training(dp=dp, pp=pp, steps=steps, pause=lambda step, _: share * took * (step % every == every - 1))
+    found = repetition_of(sequences(wire))
+    assert found.clock.parts / found.step == pytest.approx(steps, rel=0.02)
+
+
+@pytest.mark.parametrize("rest", [50, 300, 600])
+def test_buckets_of_a_step_remain_if_it_is_paused_after_some_steps(rest):
+    clock = idle(np.tile(BUCKETS * 4 + [50, 50, 50, 400 + rest], 8))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(4 * 64, rel=0.01)

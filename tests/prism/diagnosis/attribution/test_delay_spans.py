@@ -16,7 +16,6 @@ def told(name):
 def test_the_clearest_stretch_is_that_of_the_fault(name):
     best = told(name)[0]
     assert (best.start, best.stop) == (BAD.start, BAD.stop)
-    assert best.chance < 0.01
 
 
 def test_a_healthy_job_has_none():

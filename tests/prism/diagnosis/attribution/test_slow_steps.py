@@ -81,10 +81,26 @@ def test_what_happens_every_few_steps_is_a_habit():
 def test_delays_that_come_elsewhere_as_well_may_be_chance():
     one = Case(case("slow rank"))
     top = int(np.argmax(one.versus_own_steps.explained(one.versus_own_steps.during(BAD.start, BAD.stop))))
-    assert chance_of(one.versus_own_steps, top, BAD.start, BAD.stop) < 0.01
-    well = Case(case("nothing")).versus_own_steps
-    top = int(np.argmax(well.explained(well.during(4, 6))))
-    assert chance_of(well, top, 4, 6) > 0.5
+    assert chance_of(one.view, one.versus_own_steps, top, BAD.start, BAD.stop) < 0.01
+    well = Case(case("nothing"))
+    top = int(np.argmax(well.versus_own_steps.explained(well.versus_own_steps.during(4, 6))))
+    assert chance_of(well.view, well.versus_own_steps, top, 4, 6) > 0.5
+
+
+def test_evaluations_hide_no_slow_rank():
+    work = lambda step, rank: 50.0 if rank == RANK and step in BAD else 20.0  # noqa: E731
+    pause = lambda step, _rank: 800.0 if step in (3, 8, 15) else 0.0  # noqa: E731
+    view = seen(training(dp=4, pp=2, steps=24, work=work, pause=pause).flows(placed(8)), placed(8))
+    (one,) = verdicts(Case(view))
+    assert (one.candidate.cause, one.candidate.ids) == ("work", (address(RANK),))
+    assert one.slowdown == pytest.approx(np.median(view.durations[[6, 9, 10]]) / np.median(view.durations), rel=0.05)
+
+
+def test_chance_delays_of_many_ranks_hide_no_rank_that_is_always_slow():
+    work = lambda _step, rank: 40.0 if rank == RANK else 20.0  # noqa: E731
+    view = seen(training(dp=16, work=work, noise=0.15, steps=20).flows(placed(16)), placed(16))
+    (one,) = verdicts(Case(view))
+    assert (one.candidate.ids, one.always) == ((address(RANK),), True)
 
 
 def test_a_host_whose_ranks_wait_for_each_other_is_always_slow_against_its_replica():

@@ -70,6 +70,12 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
     assert (one.severity is Severity.CRITICAL) == claimed
 
 
+def test_ranks_that_never_send_may_have_begun_the_step():
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2)
+    wire.rows[:] = [row for row in wire.rows if row["octets"] == 0 or row["src"] % 2]
+    assert named(crash(seen(wire.flows(), placed(8)))) == [(address(2),)]
+
+
 @pytest.mark.parametrize("rank", [1, 4])
 def test_a_pipeline_cut_short_though_most_of_its_octets_are_the_ring_s(rank):
     """Few edges have moved part of their octets, as no ring has begun; but half of the two-way edges have."""
