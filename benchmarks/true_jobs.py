@@ -45,16 +45,16 @@ def asked_cases(
     `options`: numbers that it takes besides, with their defaults. Clusters of the grid are small and have no faults.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=description.partition("\n")[0])
-    parser.add_argument("folders", nargs="*", type=Path, metavar="DIR")
+    parser.add_argument("folders", nargs="*", metavar="[ORIGIN=]DIR")
     parser.add_argument("--grid", action="append", default=[], type=seed_and_count, metavar="SEED:COUNT")
     for name, default in options.items():
         parser.add_argument(f"--{name}", type=type(default), default=default, metavar="NUMBER")
     asked = parser.parse_args(argv)
 
     def every() -> Iterator[Case]:
-        for folder in captures([path.resolve() for path in asked.folders]):
-            if inputs(folder):
-                yield from cases(of_folder(folder, folder.name))
+        for origin, _, path in (text.rpartition("=") for text in asked.folders):
+            for folder in (own for own in captures([Path(path).resolve()]) if inputs(own)):
+                yield from (case._replace(origin=origin or case.origin) for case in cases(of_folder(folder, folder.name)))
         for seed, count in asked.grid:
             for case in grid.cases(seed, count, scales=("small",)):
                 yield from cases(of_case(replace(case, fault="none", spec=replace(case.spec, faults=()))))

@@ -148,7 +148,7 @@ def communicators(
             by[int(part[s.src])].append(s)
         found += [_of([(s, rhythms[id(s)]) for s in together]) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
-    merged = [formed(one, steps, hosts) for one in _merged(found)]
+    merged = [formed(one, steps, hosts) for one in _merged(found, steps)]
     return _untangled(merged, steps, hosts)
 
 
@@ -161,13 +161,13 @@ def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
     return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm)
 
 
-def _merged(found: list[Communicator]) -> list[Communicator]:
+def _merged(found: list[Communicator], steps: Steps) -> list[Communicator]:
     """Merge communicators on the same edges with similar rhythm: collectives of several sizes in one group."""
     out: list[Communicator] = []
     at: dict[Pair, list[int]] = defaultdict(list)
     for one in found:
         near = Counter(i for pair in one.pairs for i in at[pair])
-        same = next((i for i in sorted(near) if near[i] == len(one.pairs) and _are_alike(one, out[i])), None)
+        same = next((i for i in sorted(near) if near[i] == len(one.pairs) and _are_alike(one, out[i], steps)), None)
         if same is not None:
             out[same] = _of([*out[same].moving, *one.moving])
         else:
@@ -177,13 +177,24 @@ def _merged(found: list[Communicator]) -> list[Communicator]:
     return out
 
 
-def _are_alike(one: Communicator, other: Communicator) -> bool:
-    """Check whether communicators, one of which has all pairs of the other, are one ring or have similar runs per step."""
+def _are_alike(one: Communicator, other: Communicator, steps: Steps) -> bool:
+    """Check whether communicators, one of which has all pairs of the other, are one ring or have similar runs per step.
+
+    Two stages that hand over may also exchange the gradients of tied embeddings: only of the first does one direction lead.
+    """
     if len(one.pairs) != len(other.pairs):
         return False
     ring = len(one.edges) == len(one.pairs) >= c.TRIANGLE and one.edges.keys() == other.edges.keys()
     runs = one.rhythm.runs, other.rhythm.runs
+    if not ring and len(one.edges) == len(other.edges) == 2 == 2 * len(one.pairs) and runs[0] != runs[1]:
+        return max(runs) <= 3 * min(runs) + 2 and _leads(one, steps) == _leads(other, steps)
     return ring or max(runs) <= 3 * min(runs) + 2
+
+
+def _leads(pair: Communicator, steps: Steps) -> bool:
+    """Whether one direction of a pair's traffic leads the other."""
+    forth, back = ([s for s in pair.streams if s.pair == edge] for edge in pair.edges)
+    return apart(forth, back, steps) > c.AROUND
 
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:

@@ -63,6 +63,17 @@ class Family(tuple[Communicator, ...]):
         return np.fromiter(self.edges.values(), np.float64, len(self.edges))
 
     @cached_property
+    def varying(self) -> dict[int, NDArray[np.float64]]:
+        """Sizes of the messages that each member sends, in order of time, if they vary; none if records are bursts."""
+        sent: dict[int, list[Stream]] = defaultdict(list)
+        for s in (s for one in self for s in one.streams if not (s.equal or s.bursts)):
+            sent[s.src].append(s)
+        starts, octets = (
+            {m: np.concatenate([getattr(s, n) for s in own]) for m, own in sent.items()} for n in ("start", "octets")
+        )
+        return {member: own[np.argsort(starts[member])] for member, own in octets.items()}
+
+    @cached_property
     def joins(self) -> NDArray[np.int64]:
         """Pairs that join the members of each communicator; int64[n, 2]."""
         return np.concatenate([one.joins for one in self])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from benchmarks import calibration
-from benchmarks.calibration import NAMES, PRESENT, Table, fitted, row
+from benchmarks.calibration import FITTED, NAMES, PRESENT, Table, fitted, row
 from benchmarks.true_jobs import Case
 from tests.prism.layout.made import tensor_and_data, topology
 
@@ -15,12 +15,19 @@ def job(origin, true, name):
 
 
 def test_a_weight_grows_where_its_feature_speaks_against_what_is_wrong_and_shrinks_where_it_does_not():
-    jobs = [job("a", 0, "uneven"), job("b", 0, "uneven"), job("a", 1, "in_levels"), job("b", 1, "in_levels")]
+    jobs = [job("a", 0, "strided"), job("b", 0, "strided"), job("a", 1, "no_tensor"), job("b", 1, "no_tensor")]
     weights = dict(zip(NAMES, fitted(jobs, 0.1), strict=True))
-    before = dict(zip(NAMES, PRESENT, strict=True))
-    assert abs(weights["uneven"]) >= abs(before["uneven"])
-    assert abs(weights["in_levels"]) < abs(before["in_levels"])
-    assert weights["unjoined"] == pytest.approx(before["unjoined"])
+    assert weights["strided"] < -1
+    assert -1 < weights["no_tensor"] < 0
+    assert weights["relayed"] == -1, "no job tells more"
+
+
+def test_the_fit_does_not_depend_on_the_present_weights(monkeypatch):
+    jobs = [job("a", 0, "strided"), job("b", 1, "in_levels"), job("a", 0, "uneven")]
+    before = fitted(jobs, 0.5)
+    monkeypatch.setattr(calibration, "PRESENT", np.where(FITTED, 3 * PRESENT, PRESENT))
+    assert fitted(jobs, 0.5) == pytest.approx(before)
+    assert before[~FITTED] == pytest.approx(PRESENT[~FITTED])
 
 
 def test_a_row_counts_what_is_right_and_what_is_reported_with_confidence():

@@ -23,3 +23,8 @@ def test_captures_and_grids_are_asked_for_together(folder):  # noqa: F811
     asked, found = asked_cases("kinds", "Fit.", [str(folder), "--grid", "7:1", "--penalty", "2"], penalty=1.0)
     assert asked.penalty == 2
     assert {one.origin for one in found} == {folder.name, "grid"}
+
+
+def test_captures_may_be_joined_to_one_origin(folder):  # noqa: F811
+    _, found = asked_cases("kinds", "Fit.", [f"one simulator={folder}"])
+    assert {one.origin for one in found} == {"one simulator"}

@@ -63,10 +63,13 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 
 
 def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
-    """Keep the best hypothesis of each layout with its groups, the likeliest first."""
+    """Keep the best hypothesis of each layout with its groups, the likeliest first.
+
+    Gradients of two sizes are kept beside: hidden experts explain them.
+    """
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:
-        key, score = (*one.layout.items(), one.groups), one.score
+        key, score = (*one.layout.items(), one.groups, bool(one.features.get("mixed_gradients"))), one.score
         if key not in best or best[key][0] < score:
             best[key] = score, one
     return [one for _, one in sorted(best.values(), key=lambda own: -own[0])]

@@ -1,10 +1,16 @@
-"""Compare how close in time ranks hand over: tensor twins of a host, replicas of one host, replicas of several hosts.
+"""Compare how ranks hand over: tensor twins of a host, replicas of one host, replicas of several hosts.
 
 Tensor twins wait for each other in every layer and hand over together. Replicas drift until their gradients are reduced, in one
 host as between hosts. How far apart they are differs from job to job, so that only the contrast inside a job tells them apart.
+Where sequences have any length, hand-overs vary in size: twins work on the same data and hand over the same sizes, replicas
+have other data.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +24,7 @@ Floats = NDArray[np.float64]
 def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> dict[str, float]:
     """Compute how much closer in time twins of a host hand over than replicas do, in deviations: "twins_closer".
 
-    "twins_compared" is 1: twins that are no closer are none. Both are left out without twins or replicas.
+    Left out without twins or replicas.
 
     Parameters
     ----------
@@ -31,7 +37,25 @@ def twins_closer(inside: Lockstep, beyond: Lockstep, at: NDArray[np.int64]) -> d
     apart = _apart(inside)
     twins, replicas = apart[~stage & ~replica], apart[~stage & replica]
     others = np.concatenate([replicas, _apart(beyond)])
-    return {"twins_closer": _contrast(twins, others), "twins_compared": 1.0} if len(twins) and len(others) else {}
+    return {"twins_closer": _contrast(twins, others)} if len(twins) and len(others) else {}
+
+
+def other_data(sizes: Mapping[int, Floats], hosts: Sequence[int], at: NDArray[np.int64]) -> dict[str, float]:
+    """Compute the share of twins of a host that hand over other sizes, plus that of replicas with the same sizes: "other_data".
+
+    `sizes` of the messages of each member that hands over, in order of time; pairs with unequal numbers are left out. `at`: as
+    in `twins_closer`.
+    """
+    of: dict[int, list[int]] = defaultdict(list)
+    for member in sorted(sizes):
+        of[hosts[member]].append(member)
+    wrong: dict[bool, list[bool]] = {True: [], False: []}  # of twins, of replicas
+    for a, b in (pair for own in [*of.values()][: c.HOSTS_TRIED] for pair in combinations(own, 2)):
+        if at[a, 3] == at[b, 3] and len(sizes[a]) == len(sizes[b]):
+            same = float(np.median(np.abs(np.log(sizes[a] / sizes[b])))) < c.ONE_CLASS_SIZE
+            twins = bool(at[a, 2] == at[b, 2])
+            wrong[twins].append(same != twins)
+    return {"other_data": sum(float(np.mean(own)) for own in wrong.values() if own)} if sizes else {}
 
 
 def _apart(seen: Lockstep) -> Floats:

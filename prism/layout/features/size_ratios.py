@@ -1,4 +1,4 @@
-"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios."""
+"""Compare the message sizes of families: those of the rounds of one collective have simple ratios."""
 
 from __future__ import annotations
 
@@ -24,25 +24,18 @@ def mixed(reducing: Sequence[Family]) -> bool:
     Rounds of one collective have simple ratios. Embeddings are reduced less often than layers. The rest of a message that is
     cut follows the others at once.
     """
-    classes: dict[float, list[Stream]] = defaultdict(list)  # by the first size of each
-    for stream in (s for family in reducing for one in family for s in one.streams if s.equal):
-        classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
-    moved = [sum(s.volume for s in own) for own in classes.values()]
-    two = [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
+    two = several_sizes(reducing)
     often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
     return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
 
 
-def shards(one: Family, other: Family) -> bool:
-    """Check whether one family moves shards of a model, and the other reduces each shard among its replicas.
-
-    Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
-    then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank.
-    """
-    s, r = (max(len(each.members) for each in family) for family in (one, other))
-    a, b = (family.octets / sum(len(each.members) for each in family) for family in (one, other))
-    times = a / (s - 1) * 2 * (r - 1) / (b * r)
-    return c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= c.SHARD_MOVES[1] * (1 + c.FEW_OCTETS)
+def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
+    """Sort streams of equal messages by size: those with sizes in whole ratios belong together. Few octets are left out."""
+    classes: dict[float, list[Stream]] = defaultdict(list)  # by the first size of each
+    for stream in (s for family in reducing for one in family for s in one.streams if s.equal):
+        classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
+    moved = [sum(s.volume for s in own) for own in classes.values()]
+    return [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
 
 
 def _whole(one: float, other: float) -> bool:

@@ -14,21 +14,21 @@ from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
-from prism.layout.constants import KINDS, Kind
+from prism.layout.constants import Kind
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
-from prism.layout.features.size_ratios import may_halve, mixed, shards
+from prism.layout.features.size_ratios import may_halve, mixed, several_sizes
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import distinct
 
-USED = frozenset(kind for kind in KINDS if f"uses_{kind}" in c.WEIGHTS)
+USED: frozenset[Kind] = frozenset((*c.INNER, "edp"))
 
 
 def usual(kinds: Iterable[Kind]) -> float:
     """Log-prior of layouts in which some traffic serves each of the kinds."""
-    return sum(c.WEIGHTS[f"uses_{kind}"] for kind in USED & set(kinds))
+    return c.WEIGHTS["uses"] * len(USED & set(kinds))
 
 
 class Scored:
@@ -99,8 +99,9 @@ class Scored:
             "together": self.division.known(self._together, "together", self._of("dp"), *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
-            closer = partial(self.problem.twins_closer, self.found, self.placing.at)
-            self.features |= self.division.known(closer, "closer")
+            at = self.placing.at * np.array([1, 1, not self._mates, 1])
+            closer = partial(self.problem.twins_closer, self.found, at)
+            self.features |= self.division.known(closer, "closer", self._mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
@@ -164,10 +165,15 @@ class Scored:
 
         return self.division.known(find, "hosts", id(self.plane))
 
+    @property
+    def _reducing(self) -> list[Family]:
+        """Families that reduce gradients over the plane."""
+        return [self.found[i] for i in self._of("dp")]
+
     @cached_property
     def _reduced(self) -> Family | None:
         """The largest family that reduces gradients over the plane."""
-        return max((self.found[i] for i in self._of("dp")), key=lambda family: family.octets, default=None)
+        return max(self._reducing, key=lambda family: family.octets, default=None)
 
     @cached_property
     def _halves(self) -> bool:
@@ -205,8 +211,8 @@ class Scored:
         if tied:  # the first and the last stage of one pipeline
             u, v = np.vstack([self.found[i].ends for i in tied]).T
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
-        for kind in USED & set(self.kinds):
-            add[f"uses_{kind}"] = 1
+        add["uses"] = len(USED & set(self.kinds))
+        add["strided"] = float("tp" in self.kinds and self.inside > 0)
         for kind in ("ep", "cp", "edp"):
             sub[kind] = 1
             if kind in self.kinds:
@@ -229,7 +235,8 @@ class Scored:
                 add["uneven"] += self.division.shared(experts, replicas)
             else:
                 same = self.division.replicas(self.plane, experts)
-                add["unreduced"] += any(len({self.placing.hosts[m] for m in own}) > 1 for _, own in same)
+                sizes = self.division.known(lambda: len(several_sizes(self._reducing)), "sizes", self._of("dp"))
+                add["unreduced"] += any(len({self.placing.hosts[m] for m in own}) > 1 for _, own in same) and sizes < 2
             if "cp" in self.kinds:  # frameworks divide contexts among experts, or experts among contexts
                 add["not_nested"] += not self.division.nested(experts, contexts)
         add["unreduced"] += "dp" not in self.kinds and ("cp" in self.kinds or ("ep" in self.kinds and "edp" not in self.kinds))
@@ -247,6 +254,11 @@ class Scored:
             return self._parts(places, axis)
         return self._parts(places, axis, self.placing.distance(np.vstack([self.found[i].ends for i in places])))
 
+    @cached_property
+    def _mates(self) -> bool:
+        """Whether the data-parallel ranks of a host share context or experts: all of the host works in lockstep."""
+        return any(self._going_on(kind) for kind in ("cp", "ep"))
+
     def _going_on(self, kind: Kind) -> int:
         """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
         if any(self.found[i].opened for i in self._of(kind)):
@@ -261,12 +273,11 @@ class Scored:
     def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
-        reduced = [family for family, kind in zip(self.found, self.kinds, strict=True) if kind == "dp"]
         if not {"ep", "edp"} & set(self.kinds):
-            yield "mixed_gradients", self.division.known(partial(mixed, reduced), "mixed", self._of("dp"))
+            yield "mixed_gradients", self.division.known(partial(mixed, self._reducing), "mixed", self._of("dp"))
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
-            rings = all(family[0].form == "two pair" for family in reduced)  # two members may also form a ring
+            rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
             yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             through = self._rounds()
             levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
@@ -274,10 +285,8 @@ class Scored:
             yield "in_levels", levels
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
-            beside = any(self._going_on(kind) for kind in ("cp", "ep"))  # the rest of the host works on other tokens
-            yield "part_of_host", tensor not in (1, self.problem.per_host) and not beside
+            yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
-        yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -290,17 +299,8 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                parts += self._in_shards(own) if "dp" in kinds else []
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
-
-    def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
-        """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
-        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
-            return []
-        parts, (one, other) = [self._parts((i,), 0) for i in places], [self.found[i] for i in places]
-        whole = int(np.prod([self.division.sized(part)[0] for part in parts])) == self.division.sized(self.plane)[0]
-        return parts if whole and (shards(one, other) or shards(other, one)) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         found = [self.found[i] for i in places]

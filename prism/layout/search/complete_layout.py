@@ -58,12 +58,13 @@ class Hypothesis:
                 closer["part_of_host"] = 0.0  # the rest of the host works on other tokens
             if self.layout["cp"] == 1 and inside > 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
-                yield self._with({"dp": data // size, "cp": size}, own, {**closer, "hidden_context": 1.0})
+                yield self._with({"dp": data // size, "cp": size}, own, {**closer, "hidden": 1.0})
             if self.layout["ep"] == 1:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
-                features = {**closer, "unseen_experts": 1.0, "mixed_gradients": 0.0}
+                features = {**closer, "hidden": 1.0, "mixed_gradients": 0.0}
+                features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
                     largest = max(reduced, key=lambda family: family.octets)
@@ -80,7 +81,7 @@ class Hypothesis:
         key = "closer", size
         if key not in known:
             known[key] = problem.twins_closer(self.families, at)
-        return {"twins_closer": 0.0, "twins_compared": 0.0, **cast(dict[str, float], known[key])}
+        return {"twins_closer": 0.0, "other_data": 0.0, **cast(dict[str, float], known[key])}
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
@@ -97,7 +98,7 @@ class Hypothesis:
             groups = [(kind, own) for kind, own in self.groups if kind not in ("dp", "tp")]
             groups += [("dp", frozenset[int]().union(*own)) for own in planes] + [("cp", own) for own in twins]
             less = {**self.layout, "tp": 1, "cp": size}
-            yield replace(self, layout=less, groups=tuple(groups), features={**self.features, "hidden_context": 1.0})
+            yield replace(self, layout=less, groups=tuple(groups), features={**self.features, "hidden": 1.0})
 
     @property
     def score(self) -> float:

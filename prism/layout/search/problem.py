@@ -22,7 +22,7 @@ from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged
-from prism.layout.features.handover_paces import twins_closer
+from prism.layout.features.handover_paces import other_data, twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
 from prism.layout.search.placement import Placing
@@ -123,7 +123,9 @@ class Problem:
         )
         inside, beyond = (self.compared(handed, own) for own in (self.hosts, tuple(replicas.tolist())))
         apart = np.all([part[beyond.first] != part[beyond.second] for part in (pipeline, np.array(self.hosts))], axis=0)
-        return twins_closer(inside, beyond.of(apart), at)
+        chains = (family for family in found if family in handed or family[0].form == "two path")
+        sizes = {member: own for family in chains for member, own in family.varying.items()}
+        return twins_closer(inside, beyond.of(apart), at) | other_data(sizes, self.hosts, at)
 
     def in_turn(self, found: Sequence[Family], kinds: Sequence[Kind]) -> float:
         """Score whether inner dimensions take turns with one another many times a step, and reductions of gradients do not.

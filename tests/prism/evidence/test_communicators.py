@@ -97,3 +97,14 @@ def test_a_ring_sends_its_rounds_over_each_hop_of_several_sizes():
         wire.ring([0, 1, 2, 3], step * 100 + 20, 3_000_000)
     _, _, found, _ = evidence(wire)
     assert [one.rounds for one in found] == [12]
+
+
+def test_gradients_of_tied_embeddings_are_apart_from_the_hand_overs_of_the_same_two_stages():
+    wire = Wire(["a", "b"])
+    for step in range(10):
+        for micro in range(4):
+            wire.send(0, 1, step * 400 + 40 * micro, 2_000_000)
+            wire.send(1, 0, step * 400 + 100 + 40 * micro, 2_000_000)
+        wire.send(0, 1, step * 400 + 350, 20_000_000, long=5)
+        wire.send(1, 0, step * 400 + 350, 20_000_000, long=5)
+    assert sorted(one.size for one in evidence(wire)[2]) == [2_000_000, 20_000_000]

@@ -19,6 +19,17 @@ def test_a_family_knows_its_edges_joins_and_rounds():
     assert (family.size, family.rhythm.messages) == (4_000_000, 4)
 
 
+def test_sizes_that_vary_are_in_order_of_time():
+    wire = Wire(["a", "b"])
+    sizes = wire.rng.integers(1_000_000, 9_000_000, 40).tolist()
+    for k, octets in enumerate(sizes):
+        wire.send(0, 1, 100 * (k // 4) + 10 * (k % 4), octets)
+        wire.send(1, 0, 100 * (k // 4) + 10 * (k % 4) + 50, octets)
+    _, _, _, found = evidence(wire)
+    assert found[0].varying[0].tolist() == sizes
+    assert evidence(pipelined(stages=4, replicas=2))[3][0].varying == {}
+
+
 def test_rounds_among_ranks_that_are_no_power_of_two_are_one_collective():
     """Six ranks halve: two of them first hand all to a neighbour, four halve twice, and the two get the result back."""
     wire = Wire([f"a{i}" for i in range(6)])

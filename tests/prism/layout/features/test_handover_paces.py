@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import Lockstep
-from prism.layout.features.handover_paces import twins_closer
+from prism.layout.features.handover_paces import other_data, twins_closer
 
 
 def lockstep(pairs):
@@ -33,3 +33,18 @@ def test_a_few_twins_that_count_as_replicas_weaken_the_contrast():
 def test_without_hand_overs_nothing_is_compared():
     none = lockstep([])
     assert twins_closer(none, none, np.zeros((2, 4), np.int64)) == {}
+
+
+def test_sizes_contradict_twins_with_other_data_and_replicas_with_the_same():
+    """Three members of a host; the first two hand over the same sizes."""
+    same, other = np.array([1e6, 3e6, 2e6]), np.array([2e6, 2e6, 5e6])
+    known = {0: same, 1: same, 2: other}
+
+    def wrong(*data):
+        at = np.array([[0, 0, own, 0] for own in data])
+        return other_data(known, [0, 0, 0], at)["other_data"]
+
+    assert wrong(0, 0, 1) == 0
+    assert wrong(0, 0, 0) == pytest.approx(2 / 3)
+    assert wrong(0, 1, 2) == pytest.approx(1 / 3)
+    assert other_data({}, [0, 0, 0], np.zeros((3, 4))) == {}

@@ -87,6 +87,24 @@ def test_replicas_of_one_host_may_be_as_far_apart_as_those_of_two():
     assert max(one.probability for one in found if one.best.layout["dp"] == 4 and one.best.layout["tp"] == 1) > 0.35
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_hand_overs_of_any_length_are_alike_only_between_ranks_with_the_same_data(shared):
+    """Two stages of two hosts with two GPUs each. A stage's GPUs of one host hand over the same sizes or sizes of their own."""
+    wire = Wire(addresses(4, 2))
+    for step in range(12):
+        for host in (0, 1):
+            sizes = wire.rng.integers(500_000, 4_000_000, (4, 2))
+            for gpu, micro in ((gpu, micro) for gpu in range(2) for micro in range(4)):
+                first, last, octets = host * 2 + gpu, (host + 2) * 2 + gpu, int(sizes[micro, 0 if shared else gpu])
+                wire.send(first, last, step * 400 + 25 * micro + float(wire.rng.normal(0, 1)), octets)
+                wire.send(last, first, step * 400 + 120 + 25 * micro + float(wire.rng.normal(0, 1)), octets)
+        for stage in (0, 2):
+            for gpu in range(2):
+                wire.ring([(stage + host) * 2 + gpu for host in (0, 1)], step * 400 + 320, 30_000_000)
+    _, found = asked(wire, 2)
+    assert (found[0].best.layout["dp"] == 2) == shared
+
+
 def test_ranks_that_do_not_follow_the_hosts_may_show_all_their_groups():
     """Two groups of four, over hosts of two: every host holds a rank of each, and all rings go between hosts."""
     wire = Wire(addresses(8, 2))
