@@ -161,7 +161,12 @@ def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int,
 
 
 def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: int) -> float:
-    """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps."""
+    """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps.
+
+    Without bound if the span holds steps with pauses only.
+    """
+    if not view.comparable[start:stop].any():
+        return np.inf
     usual = max(float(np.median(comparison.gone.total)), comparison.delays.took, 1.0)
     best = comparison.which[top]
     alike = [
