@@ -13,7 +13,8 @@ form with few examples says little. Kinds count alike: how often each occurs in 
 
 Rows: by origin, the share of its families whose kind is right and the mean log-probability of the right kind, with the present
 table, the fitted one, and one fitted to all other origins (`without`). Then the fitted table, with the number of examples of
-each form.
+each form, and the weight of two families that move as much as shards and their replicas (`size_ratios.shards`): how much more
+often those of sharded jobs do so than those of others, as a logarithm.
 
 The present table was fitted before the own simulator was a source; only its rows of trees were fitted to that. Fitted to 458
 draws of SMPI, 28 runs of NCCL, the captures `foreign`, `lab`, `flows`, `roce`, `pcaps`, and `--grid 5001:168 --grid 5002:168`
@@ -33,8 +34,9 @@ from scipy.optimize import minimize
 
 from benchmarks.true_jobs import Case, asked_cases, evidence, nothing_found, part, places
 from prism.evidence.families import Family
-from prism.layout.constants import KIND_SCORES, NEVER, SCORED, Kind
+from prism.layout.constants import FEW_OCTETS, KIND_SCORES, NEVER, SCORED, Kind
 from prism.layout.features.likelihood import traits
+from prism.layout.features.size_ratios import shards
 from prism.layout.search.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -90,35 +92,52 @@ def block_of(job: Mapping[str, Any]) -> float:
     return float(run.get("cpb", 0)) / (int(run["cp"]) if run.get("cpk") == "a2a" else 1)
 
 
+def is_sharded(job: Mapping[str, Any]) -> bool:
+    """Whether some ranks of a job share one copy of the model, of which it has several."""
+    return 1 < int(job.get("shard") or _arguments(job).get("shard") or 1) < int(job["layout"].get("dp", 1))
+
+
 def _arguments(job: Mapping[str, Any]) -> Mapping[str, Any]:
     arguments: Mapping[str, Any] = job.get("info", {}).get("args", {})
     return arguments
 
 
-def _examples_of(case: Case, problem: Problem) -> Iterator[Example]:
-    """Yield the families of known kind of a job."""
-    rank = places(problem, case.job)
-    group_of = {
-        kind: {rank[r]: i for i, own in enumerate(groups) for r in own if r in rank}
-        for kind, groups in case.job["groups"].items()
-    }
-    for family in problem.families:
-        kind = kind_of(family, group_of, block_of(case.job))
-        if kind is not None:
-            seen = traits(family, family.octets / problem.octets)
-            yield Example(case.origin, np.array([seen.get(name, 0.0) for name in NAMES]), SCORED.index(kind))
+class Examples(NamedTuple):
+    """What jobs show: families of known kind, and by whether a job is sharded, which pairs of its families look like that."""
+
+    families: list[Example]
+    pairs: dict[bool, list[bool]]
+
+    def add(self, case: Case, problem: Problem) -> None:
+        """Add the families of known kind of a job, and the pair of its families if it has two."""
+        rank = places(problem, case.job)
+        group_of = {
+            kind: {rank[r]: i for i, own in enumerate(groups) for r in own if r in rank}
+            for kind, groups in case.job["groups"].items()
+        }
+        for family in problem.families:
+            kind = kind_of(family, group_of, block_of(case.job))
+            if kind is not None:
+                seen = traits(family, family.octets / problem.octets)
+                values = np.array([seen.get(name, 0.0) for name in NAMES])
+                self.families.append(Example(case.origin, values, SCORED.index(kind)))
+        large = [family for family in problem.families if family.octets > FEW_OCTETS * problem.octets]
+        if len(large) == 2:
+            self.pairs[is_sharded(case.job)].append(shards(*large) or shards(*large[::-1]))
 
 
-def examples(cases: Iterable[Case]) -> Iterator[Example]:
-    """Yield the examples of jobs, and of parts of their recordings."""
+def examples(cases: Iterable[Case]) -> Examples:
+    """Collect the examples of jobs, and of parts of their recordings."""
+    out = Examples([], {True: [], False: []})
     for case in cases:
         problem = evidence(case)
         if problem is not None:
-            yield from _examples_of(case, problem)
+            out.add(case, problem)
             some = part(case, problem)
             less = None if some is None else evidence(some)
             if less is not None:
-                yield from _examples_of(case, less)
+                out.add(case, less)
+    return out
 
 
 def fitted(known: Sequence[Example], penalty: float) -> Floats:
@@ -173,8 +192,8 @@ def row(known: Sequence[Example], table: Floats, frequencies: Floats) -> tuple[f
     return float((share.argmax(axis=1) == true).mean()), float(np.log(share[np.arange(len(true)), true] + 1e-12).mean())
 
 
-def lines(known: Sequence[Example], penalty: float) -> Iterator[str]:
-    """Format the rows by origin, then the fitted table."""
+def lines(known: Sequence[Example], pairs: Mapping[bool, Sequence[bool]], penalty: float) -> Iterator[str]:
+    """Format the rows by origin, then the fitted table, then the weight of pairs that move as shards and replicas do."""
     every = list(dict.fromkeys(one.origin for one in known))
     width = max(map(len, ("origin", *every))) + 2
     whole, frequencies = fitted(known, penalty), _frequencies(known)
@@ -190,15 +209,17 @@ def lines(known: Sequence[Example], penalty: float) -> Iterator[str]:
     for name, values, seen in zip(NAMES, whole, examples.T, strict=True):
         number = f"  # {np.count_nonzero(seen)}" if IS_FORM[NAMES.index(name)] else ""
         yield f'    "{name}": ({", ".join(f"{x:.2f}" for x in values)}),{number}'
+    shown, chance = ((sum(pairs[own]) + 1) / (len(pairs[own]) + 2) for own in (True, False))
+    yield f"sharded: {np.log(shown / chance):.2f} ({len(pairs[True])} pairs of shards and replicas, {len(pairs[False])} others)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables; return 2 without input."""
     asked, cases = asked_cases("kinds", __doc__ or "", argv, penalty=1.0)
-    known = list(examples(cases))
+    known, pairs = examples(cases)
     if not known:
         return nothing_found()
-    for text in lines(known, asked.penalty):
+    for text in lines(known, pairs, asked.penalty):
         print(text, flush=True)
     return 0
 

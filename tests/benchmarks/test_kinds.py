@@ -52,7 +52,8 @@ def test_captures_become_a_table(folder, capsys):  # noqa: F811
     assert kinds.main([str(folder)]) == 0
     text = capsys.readouterr().out.splitlines()
     assert text[0].split()[:2] == ["origin", "table"]
-    assert len(text) == 1 + 2 + 1 + len(NAMES)
+    assert len(text) == 1 + 2 + 1 + len(NAMES) + 1
+    assert text[-1].startswith("sharded: ")
 
 
 def test_nothing_to_read_is_said(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Compare the message sizes of families: those of the rounds of one collective have simple ratios."""
+"""Compare families: rounds of one collective, shards and their replicas have message sizes in simple ratios."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
         classes[next((known for known in classes if _whole(known, stream.size)), stream.size)].append(stream)
     moved = [sum(s.volume for s in own) for own in classes.values()]
     return [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
+
+
+def shards(one: Family, other: Family) -> bool:
+    """Check whether one family moves shards of a model, and the other reduces each shard among its replicas.
+
+    Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
+    then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank.
+    """
+    s, r = (max(len(each.members) for each in family) for family in (one, other))
+    a, b = (family.octets / sum(len(each.members) for each in family) for family in (one, other))
+    times = a / (s - 1) * 2 * (r - 1) / (b * r)
+    return c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= c.SHARD_MOVES[1] * (1 + c.FEW_OCTETS)
 
 
 def _whole(one: float, other: float) -> bool:

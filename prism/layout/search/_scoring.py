@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
-from prism.layout.features.size_ratios import may_halve, mixed, several_sizes
+from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -287,6 +287,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
+        yield "sharded", bool(self._in_shards(self._of("dp")))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -299,8 +300,17 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
+                parts += self._in_shards(own) if "dp" in kinds else []
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
+
+    def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
+        """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
+        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
+            return []
+        parts, (one, other) = [self._parts((i,), 0) for i in places], [self.found[i] for i in places]
+        whole = int(np.prod([self.division.sized(part)[0] for part in parts])) == self.division.sized(self.plane)[0]
+        return parts if whole and (shards(one, other) or shards(other, one)) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         found = [self.found[i] for i in places]

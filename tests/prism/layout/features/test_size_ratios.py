@@ -1,4 +1,4 @@
-from prism.layout.features.size_ratios import may_halve, mixed, several_sizes
+from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -43,3 +43,25 @@ def test_embeddings_and_the_rest_of_a_message_are_no_second_kind_of_gradients():
             wire.send(0, 1, at, 1 << 20)
             wire.send(0, 1, at + 0.5, 380_000)
     assert not mixed(evidence(wire)[3])
+
+
+def sharded(gathers, reduced):
+    """Two groups of four ranks that move shards in `gathers` passes per step; each shard is reduced with its replica."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    shard = 4_000_000
+    for step in range(8):
+        for part in range(gathers):
+            for group in ([0, 1, 2, 3], [4, 5, 6, 7]):
+                wire.ring(group, step * 100 + 20 * part, shard, rounds=3)
+        for one in range(4):
+            for pair in ((one, one + 4), (one + 4, one)):
+                wire.send(*pair, step * 100 + 80, reduced, long=2.0)
+    return sorted(evidence(wire)[3], key=lambda family: -len(family[0].members))
+
+
+def test_replicas_reduce_the_shards_that_others_gather():
+    """A pair reduces a shard in two halves each way, so each sends as many octets as the shard has."""
+    assert shards(*sharded(3, 4_000_000))
+    assert shards(*sharded(2, 4_000_000))
+    assert not shards(*sharded(3, 1_000_000)), "less than what is gathered"
+    assert not shards(*sharded(3, 4_000_000)[::-1])
