@@ -136,7 +136,7 @@ def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
-        for around, least in ((2, 1 / phases), (int(c.NEAR * phases), mean.spent.max())):  # farther away, the longest of all
+        for around, least in ((2, 1 / phases), (int(c.NEAR * phases), mean.spent.max() / c.LONGER)):  # farther: none is longer
             near = (mean.begins + np.arange(-around, around + 1)) % phases
             at = int(near[np.argmax(mean.spent[near])])
             if mean.spent[at] >= least:
