@@ -1,8 +1,9 @@
 """Constants of this folder: likelihoods of a family for each kind, and the weight of each feature of a hypothesis.
 
-Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are those that `python -m benchmarks.calibration` prints for
-the captures that docs/accuracy.md names, each simulator one origin: 825 jobs of 11 origins. Those of `GIVEN` there are chosen:
-e^-6 is one job in 400. `benchmarks/sensitivity.py` shows how far each number can move before results change.
+Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted to 825 jobs of 11 origins, each simulator one
+origin, by `python -m benchmarks.calibration`, with the captures that docs/accuracy.md names. The evidence was that of versions
+just before: a run of the command may differ by some hundredths. Weights of `GIVEN` there are chosen: e^-6 is one job in 400.
+`benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
 from __future__ import annotations

@@ -51,27 +51,24 @@ class Scored:
         self.scattered = self.division.known(lambda: len(np.unique(placing.hosts)) > len(set(problem.hosts)), "scattered")
         self.apart = 0.0
         if placing.regular:
-            self.plane = self._joined(("dp", "edp", "ep", "cp"), self.inside)
-            self.tp, self.pp = self._joined(("tp",), 1), self._joined(("pp",), 3)
+            self.plane = self._parts(self._of("dp", "edp", "ep", "cp"), self.inside)
+            self.tp, self.pp = self._parts(self._of("tp"), 1), self._parts(self._of("pp"), 3)
         else:  # coordinates are those of the whole job: they define the groups
-            self.plane, self.tp, self.pp = groups = self.division.known(self._coordinate_groups, "groups")
+            self.plane, self.tp, self.pp = groups = self.division.known(
+                lambda: tuple(placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2))), "groups"
+            )
             self.apart = self.division.known(
                 lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
             )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
 
-    def _coordinate_groups(self) -> tuple[Parts, Parts, Parts]:
-        return self.placing.alike((1, 3)), self.placing.alike((2, 3)), self.placing.alike((1, 2))
-
     def _of(self, *kinds: Kind) -> tuple[int, ...]:
         """Indices of the families of some kinds."""
         return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
 
-    def _joined(self, kinds: tuple[Kind, ...], axis: int) -> Parts:
-        """Join members by the families of some kinds, and along a host's axis if it is above 0."""
-        return self._parts(self._of(*kinds), axis)
-
     def _parts(self, places: tuple[int, ...], axis: int, apart: int = 1) -> Parts:
+        """Join members by some families, and by steps of `apart` along a host's axis if it is above 0."""
+
         def find() -> Parts:
             pairs = [self.found[i].joins for i in places]
             inside = [self.division.known(partial(self.placing.links, axis, apart), "links", axis, apart)] if axis else []
@@ -206,21 +203,18 @@ class Scored:
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
-        sub, add = dict[Kind, int](), self.features
-        tied = self._of("tied")
-        if tied:  # the first and the last stage of one pipeline
+        sub: dict[Kind, int] = {"ep": 1, "cp": 1, "edp": 1}
+        add = self.features
+        if tied := self._of("tied"):  # the first and the last stage of one pipeline
             u, v = np.vstack([self.found[i].ends for i in tied]).T
             add["not_nested"] += float(np.mean((self.pp[u] != self.pp[v]) | (np.bincount(self.pp)[self.pp[u]] < 2)))
         add["uses"] = len(USED & set(self.kinds))
         add["strided"] = float("tp" in self.kinds and self.inside > 0)
-        for kind in ("ep", "cp", "edp"):
-            sub[kind] = 1
-            if kind in self.kinds:
-                size, uneven = self.division.sized(self._inner(kind))
-                sub[kind] = size
-                add["strided"] += self.division.strided(self.plane, self._inner(kind)) * (kind != "edp")
-                add["uneven"] += uneven
-                add["not_nested"] += dp % size > 0
+        for kind in [kind for kind in sub if kind in self.kinds]:
+            sub[kind], uneven = self.division.sized(self._inner(kind))
+            add["strided"] += self.division.strided(self.plane, self._inner(kind)) * (kind != "edp")
+            add["uneven"] += uneven
+            add["not_nested"] += dp % sub[kind] > 0
         if "edp" in self.kinds and "ep" not in self.kinds:  # experts exchange inside hosts
             sub["ep"] = max(dp // sub["edp"], 1)
             reduced = self._inner("edp")
