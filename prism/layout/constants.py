@@ -122,7 +122,7 @@ WEIGHTS = {
     "no_tensor": -1.03,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -1.90,  # tensor parallel in hosts that hold replicas, too
     "relayed": -1.16,  # context or experts of several ranks of a host, each of which exchanges with its like in other hosts
-    "strided": -1.66,  # share of members of context or experts that hosts divide, although neighbours come first: 5 jobs of 62
+    "strided": -1.66,  # share of context, experts or tensors that hosts divide; neighbours come first in 57 of 62 jobs
     "no_replicas": -2.70,
     "hidden": -3.86,  # context parallel inside hosts, or experts that reduce with the same groups as other gradients
     "mixed_gradients": -6.00,  # gradients of two sizes, but no experts
