@@ -45,6 +45,7 @@ def test_context_inside_data_groups_is_told_by_its_recorded_block():
     assert kind_of(family, {"dp": one, "cp": one}, block_of(run)) == "cp"
     assert kind_of(family, {"dp": one, "cp": one}, 3_000_000) == "dp"
     assert kind_of(family, {"dp": one, "cp": one}, block_of({})) is None
+    assert kind_of(family, {"dp": dict.fromkeys(range(8), 0), "cp": one}) == "cp"  # gradients are reduced over the plane
     assert block_of({"info": {"args": {"cp": 4, "cpb": 2_000_000, "cpk": "a2a"}}}) == 500_000
 
 
