@@ -56,6 +56,13 @@ class ClusterRhythm:
         """Consistency of the traffic between marks, 0 ... 1."""
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
+    @cached_property
+    def fills_steps(self) -> bool:
+        """Whether edges that move something in most steps have nearly all octets. Copies of equal messages do not do so."""
+        steps = [len(np.unique(np.searchsorted(self.marks, edge.start))) for edge in self.edges]
+        often = sum(edge.volume for edge, count in zip(self.edges, steps, strict=True) if 2 * count > len(self.marks))
+        return often > (1 - c.CONSTANT) * sum(edge.volume for edge in self.edges)
+
 
 def repeats(edges: Sequence[Edge], marks: Ints) -> bool:
     """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets."""
@@ -85,7 +92,7 @@ def _is_equal(edge: Edge, marks: Ints) -> bool:
         usual = float(np.median(moved))
         differ = float(np.median(np.abs(moved - usual)))
         lost = np.sqrt(c.RANDOM * usual * record) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
-        if usual > 0 and differ <= max(c.EQUAL * usual, lost):
+        if usual > 0 and differ <= max(c.EQUAL * usual, lost * (usual > record)):
             return True
     return False
 
