@@ -209,7 +209,8 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
         own = own > c.IN_MOST_STEPS * own.max()
         clusters = _clusters(own, heavy)
         brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= c.BRIEF for first, last in clusters)
-        if len(clusters) <= c.SIGNALS_OF_A_STEP and heavy[own].sum() <= c.DURING_PAYLOAD and brief and _joint(mean, kind, clusters):
+        apart = len(clusters) <= c.SIGNALS_OF_A_STEP and heavy[own].sum() <= c.DURING_PAYLOAD
+        if apart and brief and _joint(mean, kind, clusters):
             active |= own
     found = _clusters(active, heavy)
     if not found or len(found) > c.SIGNALS_OF_A_STEP:
