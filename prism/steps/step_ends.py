@@ -152,24 +152,8 @@ def end_of(mean: Mean) -> tuple[float, bool]:
     return (at + 0.5) / phases, False
 
 
-def _backward(spent: Floats) -> Floats:
-    """Logarithm of the time of the quarter step of traffic before each phase over that of the quarter after it.
-
-    Backward passes take longer than forward passes. It counts less the fewer idle times make up the step, and nothing for a
-    few. The longest idle times, which end steps, are limited to others.
-    """
-    quarter = len(spent) // 4
-    usual = np.minimum(spent, np.partition(spent, -c.LONGEST)[-c.LONGEST]) ** 2
-    total = np.concatenate([[0.0], np.cumsum(np.tile(usual, 3))])
-    at = np.arange(len(spent), 2 * len(spent))
-    before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
-    ratio = np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2))
-    return np.asarray(np.clip(ratio, -1, 1) * max(1 - c.LONGEST * float(np.square(spent).sum()), 0.0))
-
-
 def _idle_score(mean: Mean, near: int) -> Floats:
-    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time, and
-    of the time before it over that after it.
+    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
@@ -179,7 +163,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent))
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
