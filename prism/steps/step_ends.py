@@ -137,11 +137,12 @@ def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
-        for around, least in ((2, 1 / phases), (int(c.NEAR * phases), mean.spent.max() / c.LONGER)):  # farther: none is longer
+        close, far = round(c.AT_BOUND * phases), int(c.NEAR * phases)
+        for around, least in ((close, 1 / phases), (far, mean.spent.max() / c.LONGER)):  # farther: none is longer
             near = (mean.begins + np.arange(-around, around + 1)) % phases
             at = int(near[np.argmax(mean.spent[near])])
             if mean.spent[at] >= least:
-                after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+                after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= 2 * close
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
