@@ -213,7 +213,7 @@ def infer_job(
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
     parallelism, examined = _inferred(flows, own, rows, job, burst, topology, hints)
-    timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism, examined), known)
+    timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism, examined, topology), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least)
     return view, burst
 
@@ -286,13 +286,14 @@ def _timeline(
     burst: Bursts | None,
     parallelism: Parallelism,
     examined: Examined | None,
+    topology: Topology | None,
 ) -> Timeline:
     """Build the timeline of a job from its `own` records, which are `rows` of the `flows` or of their bursts."""
     if burst is None:
-        return reconstruct(own, job, parallelism, examined=examined)
+        return reconstruct(own, job, parallelism, examined=examined, topology=topology)
     place = np.full(len(burst.flows), -1, np.int32)
     place[rows] = np.arange(len(rows))
-    return reconstruct(own, job, parallelism, records=flows, of=place[burst.of], examined=examined)
+    return reconstruct(own, job, parallelism, records=flows, of=place[burst.of], examined=examined, topology=topology)
 
 
 def _trusted(parallelism: Parallelism, seen: Completeness) -> Parallelism:

@@ -43,13 +43,18 @@ def _exchanges(flows: Flows, members: Members, rhythm: ClusterRhythm, steady: Ca
 
 
 def _exchanges_once(rhythm: ClusterRhythm) -> bool:
-    """Check whether steps follow each other without gaps and hold one burst of most edges."""
+    """Check whether steps follow each other without gaps and hold one burst of most edges.
+
+    A record over a large part of a step may hold several bursts.
+    """
     if len(rhythm.marks) <= c.MIN_STEPS:
         return False
     if rhythm.period * len(rhythm.marks) <= (1 - c.CONSTANT) * float(np.ptp(rhythm.times)):
         return False
     bursts = list[float]()
     for edge in rhythm.edges:
+        if np.median(edge.end - edge.start) > c.CONSTANT * rhythm.period:
+            return False
         bursts.append(float(np.median(np.diff(np.searchsorted(_bursts(edge, rhythm.period), rhythm.marks)))))
         if bursts[-1] > 2:
             return False

@@ -36,7 +36,8 @@ def classify(
     if lopped or _has_servers(clusters, rhythms[0].flows, inside, endpoints):
         return "other"
     edges = [edge for rhythm in rhythms for edge in rhythm.edges]
-    return "training" if any(repeats(edges, rhythm.marks) for rhythm in rhythms if rhythm.period) else "unknown"
+    stepping = [rhythm.marks for rhythm in rhythms if rhythm.period and rhythm.fills_steps]
+    return "training" if any(repeats(edges, marks) for marks in stepping) else "unknown"
 
 
 def lopsided(src: Ints, dst: Ints, volume: Floats, host: Ints | None) -> bool:

@@ -56,16 +56,36 @@ class ClusterRhythm:
         """Consistency of the traffic between marks, 0 ... 1."""
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
+    @cached_property
+    def fills_steps(self) -> bool:
+        """Whether edges that move something in most steps have nearly all octets. Copies of equal messages do not do so."""
+        steps = [len(np.unique(np.searchsorted(self.marks, edge.start))) for edge in self.edges]
+        often = sum(edge.volume for edge, count in zip(self.edges, steps, strict=True) if 2 * count > len(self.marks))
+        return often > (1 - c.CONSTANT) * sum(edge.volume for edge in self.edges)
+
 
 def repeats(edges: Sequence[Edge], marks: Ints) -> bool:
-    """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets."""
-    enough, equal = c.CONSTANT * sum(edge.volume for edge in edges), 0
+    """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets.
+
+    Hand-overs of sequences of varying length count as well if as much goes back, and other octets are equal in each step, such
+    as gradients; those of inference are not.
+    """
+    enough, equal, answered = c.CONSTANT * sum(edge.volume for edge in edges), 0, 0
+    of = {edge.key: edge for edge in edges}
     for edge in edges:
         whole = _is_equal(edge, marks)
-        equal += edge.volume if whole else sum(part.volume for part in parts_by_size(edge) if _is_equal(part, marks))
-        if equal >= enough:
+        same = edge.volume if whole else sum(part.volume for part in parts_by_size(edge) if _is_equal(part, marks))
+        back = None if same else of.get((edge.dst, edge.src))
+        equal, answered = equal + same, answered + (edge.volume if back is not None and _is_answered(edge, back, marks) else 0)
+        if equal and equal + answered >= enough:
             return True
     return False
+
+
+def _is_answered(edge: Edge, back: Edge, marks: Ints) -> bool:
+    """Check whether as many octets go back as go forth in each step, so not as in most requests and responses."""
+    forth, returned = (np.histogram(one.start, marks, weights=one.octets)[0] for one in (edge, back))
+    return bool(np.median(np.abs(forth - returned)) < c.EQUAL * np.median(forth))
 
 
 def _is_equal(edge: Edge, marks: Ints) -> bool:
@@ -84,7 +104,7 @@ def _is_equal(edge: Edge, marks: Ints) -> bool:
         moved = np.bincount(step, octets, steps + 1)[1:]
         usual = float(np.median(moved))
         differ = float(np.median(np.abs(moved - usual)))
-        lost = np.sqrt(c.RANDOM * usual * record) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS)
+        lost = np.sqrt(c.RANDOM * usual * record) / MAD_TO_SIGMA * (steps > 2 * c.MIN_STEPS) * (usual > record)
         if usual > 0 and differ <= max(c.EQUAL * usual, lost):
             return True
     return False

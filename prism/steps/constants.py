@@ -19,6 +19,7 @@ STRETCH = 0.4  # relative difference of a step's traffic from the median above w
 RECORDS = 1 << 14  # records that are used for the mean step; of more, every third, fifth, ..., or fewer sequences
 # Share of a step: largest distance of the idle time after a step from its place on the clock; half a layer of a ZeRO-3 model.
 NEAR = 0.025
+AT_BOUND = 1 / 128  # share of a step: distance of the first record from the idle time before it, in two phases of the mean step
 # Powers of idle times between bursts: the higher one if the lower one does not show the steps of a job with a slow link.
 POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints

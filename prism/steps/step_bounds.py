@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from collectors.columns.record import SMALL
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
 from prism.steps.examined_traffic import Examined, repetition_of
@@ -280,9 +281,10 @@ def _take_part(last: Ints, sequences: Sequences, steps: Steps, latest: tuple[Int
     `last`: end of each step by endpoint, int64[endpoints, n]. `latest`: sequence, segment, and end of its last record.
     """
     of, segment, ends = latest
-    size = classes(np.bincount(sequences.of, sequences.octets, len(sequences)) / sequences.count, c.ONE_SIZE)
-    for number in np.unique(size[sequences.small]).tolist():
-        own, scalar = (sequences.small & (size == number))[of], np.full_like(last, -1)
+    octets = np.bincount(sequences.of, sequences.octets, len(sequences)) / sequences.count
+    size, scalars = classes(octets, c.ONE_SIZE), sequences.small & (octets <= SMALL)
+    for number in np.unique(size[scalars]).tolist():
+        own, scalar = (scalars & (size == number))[of], np.full_like(last, -1)
         for side in (sequences.src, sequences.dst):
             np.maximum.at(scalar, (side[of[own]], segment[own]), ends[own])
         final = np.array([scalar[members].max(0) for members in hosts])

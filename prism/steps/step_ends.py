@@ -86,10 +86,11 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     usual = np.diff(np.median(since_begin / np.maximum(since_begin[:, -1:], 1), axis=0), prepend=0)
     count = clock.parts / fold.apart
     begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
-    small, none = sequences.small[picked], np.zeros(phases)
+    none = np.zeros(phases)
     return Mean(
-        usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], small, none, none, begins
-    )
+        usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], sequences.small[picked],
+        none, none, begins,
+    )  # fmt: skip
 
 
 def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
@@ -136,39 +137,24 @@ def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
     if mean.begins >= 0:  # the recording holds the job from its first step to its last
-        for around, least in ((2, 1 / phases), (int(c.NEAR * phases), mean.spent.max() / c.LONGER)):  # farther: none is longer
+        close, far = round(c.AT_BOUND * phases), int(c.NEAR * phases)
+        for around, least in ((close, 1 / phases), (far, mean.spent.max() / c.LONGER)):  # farther: none is longer
             near = (mean.begins + np.arange(-around, around + 1)) % phases
             at = int(near[np.argmax(mean.spent[near])])
             if mean.spent[at] >= least:
-                after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= phases / 64
+                after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= 2 * close
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
         more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
-    after = _reduced(mean)
+    after = _reduced(mean) if mean.others.any() else _single(mean)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
     at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))
     return (at + 0.5) / phases, False
 
 
-def _backward(spent: Floats) -> Floats:
-    """Logarithm of the time of the quarter step of traffic before each phase over that of the quarter after it.
-
-    Backward passes take longer than forward passes. It counts less the fewer idle times make up the step, and nothing for a
-    few. The longest idle times, which end steps, are limited to others.
-    """
-    quarter = len(spent) // 4
-    usual = np.minimum(spent, np.partition(spent, -c.LONGEST)[-c.LONGEST]) ** 2
-    total = np.concatenate([[0.0], np.cumsum(np.tile(usual, 3))])
-    at = np.arange(len(spent), 2 * len(spent))
-    before, after = total[at] - total[at - quarter], total[at + 1 + quarter] - total[at + 1]
-    ratio = np.log((before + c.LEAST_IDLE**2) / (after + c.LEAST_IDLE**2))
-    return np.asarray(np.clip(ratio, -1, 1) * max(1 - c.LONGEST * float(np.square(spent).sum()), 0.0))
-
-
 def _idle_score(mean: Mean, near: int) -> Floats:
-    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time, and
-    of the time before it over that after it.
+    """Score the idle time near each phase: sum over classes of the mean logarithm, plus that of the whole job's idle time.
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
@@ -178,7 +164,7 @@ def _idle_score(mean: Mean, near: int) -> Floats:
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
-    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE) + _backward(mean.spent))
+    return np.asarray(np.sum(every, axis=0) + c.WHOLE_JOB * np.log(idle + c.LEAST_IDLE))
 
 
 def _idle_around(active: Mask, spent: Floats) -> Floats:
@@ -208,7 +194,8 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
         own = own > c.IN_MOST_STEPS * own.max()
         clusters = _clusters(own, heavy)
         brief = all(np.roll(mean.spent, -first)[: last - first].sum() <= c.BRIEF for first, last in clusters)
-        if len(clusters) <= c.SIGNALS_OF_A_STEP and heavy[own].sum() <= c.DURING_PAYLOAD and brief:
+        apart = len(clusters) <= c.SIGNALS_OF_A_STEP and heavy[own].sum() <= c.DURING_PAYLOAD
+        if apart and brief and _joint(mean, kind, clusters):
             active |= own
     found = _clusters(active, heavy)
     if not found or len(found) > c.SIGNALS_OF_A_STEP:
@@ -218,6 +205,12 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
     until = [float(times[begin] - times[last]) for (_, last), begin in zip(found, begins[1:], strict=True)]
     best = int(np.argmax(until))
     return found[best][1] % len(mean.spent), begins[best + 1] - found[best][1]
+
+
+def _joint(mean: Mean, kind: int, clusters: list[tuple[int, int]]) -> bool:
+    """Check whether nearly all sequences of a kind take part in each of its clusters."""
+    moved = np.tile(mean.moved[mean.kind == kind], 2)
+    return all(np.mean(moved[:, first : last + 1].any(axis=1)) >= c.WHOLE for first, last in clusters)
 
 
 def _clusters(active: Mask, heavy: Floats) -> list[tuple[int, int]]:
@@ -256,22 +249,52 @@ def _gathered(mean: Mean, until: int) -> int:
     return at + 1 if idle[at] > before and len(inside) < 2 and not fetched else 0
 
 
-def _reduced(mean: Mean) -> Mask:
-    """Select phases from the end of the gradients' reduction to the next other traffic; none if there is no other traffic.
+def _single(mean: Mean) -> Mask:
+    """Select long idle times after an operation that comes once in a step: gradients, where no label tells them from others.
 
-    Most of the other traffic lies between two reductions: if they are those of layers (ZeRO-3), they show no end.
+    It is a class of messages between two of which most other traffic lies, in one gap, and no long idle time in others.
     """
     phases, out = len(mean.spent), np.zeros(len(mean.spent), np.bool_)
-    busy = mean.reduced > c.ACTIVE * mean.reduced.max()
+    long = mean.spent >= c.FORWARD * mean.spent.max()
+    for kind in np.unique(mean.kind[~mean.small]).tolist():
+        own = mean.kind == kind
+        moved, others = mean.moved[own].mean(0), mean.moved[~own & ~mean.small].sum(0)
+        gap = _gap(moved, others)
+        if gap is not None:
+            after = _until_others(moved, others, gap)
+            busy = np.arange(gap[1], gap[0] + phases + 1) % phases
+            out |= after & long & ~long[busy[~after[busy]]].any()
+    return out
+
+
+def _reduced(mean: Mean) -> Mask:
+    """Select phases from the end of the gradients' reduction to the next other traffic; none if there is no other traffic."""
+    gap = _gap(mean.reduced, mean.others)
+    return np.zeros(len(mean.spent), np.bool_) if gap is None else _until_others(mean.reduced, mean.others, gap)
+
+
+def _gap(moved: Floats, others: Floats) -> tuple[int, int] | None:
+    """Return the last phase of an operation before most of the other traffic, and its first phase after that.
+
+    None if other traffic is between its parts: the reductions of layers (ZeRO-3) show no end.
+    """
+    busy = moved > c.ACTIVE * moved.max()
     lasts, firsts = np.flatnonzero(busy & ~np.roll(busy, -1)), np.flatnonzero(busy & ~np.roll(busy, 1))
-    if not mean.others.any() or not len(lasts):
-        return out
-    moved = np.concatenate([[0.0], np.cumsum(np.tile(mean.others, 2))])
-    following = np.append(firsts, firsts[0] + phases)[np.searchsorted(firsts, lasts, "right")]
-    inside = moved[following] - moved[lasts + 1]
+    if not others.any() or not len(lasts):
+        return None
+    passed = np.concatenate([[0.0], np.cumsum(np.tile(others, 2))])
+    following = np.append(firsts, firsts[0] + len(moved))[np.searchsorted(firsts, lasts, "right")]
+    inside = passed[following] - passed[lasts + 1]
     at = int(np.argmax(inside))
-    if 2 * inside[at] > moved[phases]:
-        until = int(np.searchsorted(moved, moved[lasts[at] + 1] + c.SMALL, "right")) - 2
-        late = int(np.searchsorted(np.cumsum(np.roll(mean.reduced, -lasts[at] - 1)[::-1]), c.SMALL, "right"))  # of few steps
-        out[np.arange(lasts[at] - late, min(until, following[at] - 1) + 1) % phases] = True
+    return (int(lasts[at]), int(following[at])) if 2 * inside[at] > passed[len(moved)] else None
+
+
+def _until_others(moved: Floats, others: Floats, gap: tuple[int, int]) -> Mask:
+    """Select phases from the end of an operation, of few steps excepted, to the next other traffic in the gap after it."""
+    last, following = gap
+    passed = np.concatenate([[0.0], np.cumsum(np.tile(others, 2))])
+    until = int(np.searchsorted(passed, passed[last + 1] + c.SMALL * others.sum(), "right")) - 2
+    late = int(np.searchsorted(np.cumsum(np.roll(moved, -last - 1)[::-1]), c.SMALL * moved.sum(), "right"))
+    out = np.zeros(len(moved), np.bool_)
+    out[np.arange(last - late, min(until, following - 1) + 1) % len(moved)] = True
     return out

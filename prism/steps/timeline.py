@@ -13,6 +13,7 @@ from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Ints, Mask, sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
+from prism.topology import Topology
 
 
 def reconstruct(
@@ -23,11 +24,13 @@ def reconstruct(
     records: Flows | None = None,
     of: Codes | None = None,
     examined: Examined | None = None,
+    topology: Topology | None = None,
 ) -> Timeline:
     """Reconstruct the timeline of one job, without its events; empty if nothing repeats. Times in ns since the epoch.
 
     `flows`: records of the job, as numbered by the streams of `parallelism`. `records`: the records before they were condensed
-    to `flows`; `of`: index of each of them in `flows`, −1 for others. `examined`: its repetition, if known.
+    to `flows`; `of`: index of each of them in `flows`, −1 for others. `examined`: its repetition, if known. `topology`: hosts
+    of the ranks; without it, only ranks of a group without traffic are known to share a host.
     """
     spans, reduces = _spans(flows, job, parallelism.streams), _reducing(flows, parallelism)
     if records is not None and of is not None:
@@ -39,10 +42,19 @@ def reconstruct(
     if found is None:
         return Timeline(tuple(np.zeros((0, 2), np.int64) for _ in job.endpoints), (), spans)
     code = {address: i for i, address in enumerate(flows.endpoints)}
-    hosts = [np.array([code[address] for address in own if address in code]) for own in parallelism.unseen]
+    together = parallelism.unseen if topology is None else _hosts(job, topology)
+    hosts = [np.array([code[address] for address in own if address in code]) for own in together]
     by_endpoint = rank_steps(sequences, found, len(flows.endpoints), hosts)
     steps = {address: by_endpoint[code[address]] for address in job.endpoints if address in code}
     return Timeline(tuple(_of_ranks(job, steps, parallelism)), (), spans)
+
+
+def _hosts(job: Job, topology: Topology) -> list[list[str]]:
+    """Group the endpoints of a job by host; endpoints without a known host are not in the result."""
+    at = defaultdict[str | None, list[str]](list)
+    for address in job.endpoints:
+        at[topology.host(address)].append(address)
+    return [own for host, own in at.items() if host is not None]
 
 
 def _of_ranks(job: Job, steps: dict[str, Ints], parallelism: Parallelism) -> Iterator[Ints]:

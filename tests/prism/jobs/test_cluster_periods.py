@@ -84,3 +84,28 @@ def test_lost_records_leave_volumes_equal_and_records_at_random_are_not():
 def test_traffic_in_few_steps_does_not_follow_them():
     copies = rhythm([edge(4, 5, [200.0, 600.0, 1000.0])])
     assert not in_step(beat(), copies)
+
+
+def test_hand_overs_of_varying_length_repeat_where_as_much_goes_back():
+    times, begins = steps(12)
+    octets = np.random.default_rng(2).integers(100_000, 900_000, len(times))
+    marks = ((np.append(begins, begins[-1] + 100) - 1) * MS).astype(np.int64)
+    forth, back = edge(0, 1, times, octets), edge(1, 0, times + 20, octets)
+    norm = edge(2, 3, begins + 60, 8)
+    assert repeats([forth, back, norm], marks)
+    assert not repeats([forth, edge(1, 0, times + 20, octets[::-1].copy()), norm], marks)
+    assert not repeats([forth, back], marks), "inference"
+
+
+def test_records_larger_than_steps_are_no_loss():
+    times, begins = steps(12)
+    sizes = np.where(np.arange(len(times)) >= 18, 1_000_000, 50_000 + 1_000 * np.arange(len(times)))
+    marks = ((np.append(begins, begins[-1] + 100) - 1) * MS).astype(np.int64)
+    assert not repeats([edge(0, 1, times, sizes)], marks[:8])
+
+
+def test_copies_fill_few_steps():
+    times, _ = steps(12)
+    ring = [edge(k, (k + 1) % 4, times + 0.1 * k) for k in range(4)]
+    assert rhythm(ring).fills_steps
+    assert not rhythm([*ring, edge(4, 5, 200.0 + 3 * np.arange(30), 8_000_000)]).fills_steps

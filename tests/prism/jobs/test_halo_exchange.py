@@ -92,3 +92,12 @@ def test_a_ring_adds_up():
 
 def test_few_members_give_no_result():
     assert not judged(swaps([lambda r: r ^ 1, lambda r: r ^ 2], ranks=4), 4)
+
+
+def test_long_records_may_hold_the_bursts_of_a_reduction():
+    wire = Wire()
+    for step in range(20):
+        for rank in range(8):
+            for other in set(range(8)) - {rank}:
+                wire.send(rank, other, 1_000_000, T0 + step * 100 * MS, gbits=0.2)
+    assert not judged(wire, 8)
