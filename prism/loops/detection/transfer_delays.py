@@ -41,10 +41,15 @@ def usual(
     late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
     known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
     shown, parts = np.zeros(2, np.int64), (near, 1 - near)
+    even = 0
     for cell in range(len(begin) - 1):
         lane, turn = cell // turns, cell % turns
+        if turn == 0:
+            even = compare_alike(begin[lane * turns : (lane + 1) * turns + 1], model, time, idle_for, parts, late, rested)
         base = begin[cell]
         many = begin[cell + 1] - base
+        if many == even:
+            continue
         at[0] = at[1] = begin[lane * turns + model]
         same_number = numbers_alike(begin, lane * turns, turn, model)
         for k in range(base, base + many):
@@ -74,6 +79,63 @@ def usual(
                     late[side, k] = place - middle(known[side], shown[side])
                 rested[side, k] = middle(known[2 + side], n) if n else 0.0
     return late, rested
+
+
+@compiled
+def compare_alike(
+    begin: Ints, model: Ints, time: tuple[Floats, Floats], idle_for: Floats, parts: tuple[float, float], late: Floats,
+    rested: Floats,
+) -> int:  # fmt: skip
+    """Compute `usual` for the turns of one lane with as many transfers as all of the turns `model` that have any.
+
+    Each turn is compared with the same others but itself, so these are sorted once. Returns the number; 0 if the others differ.
+    """
+    many = 0
+    for other in model:
+        number = begin[other + 1] - begin[other]
+        if number and many and number != many:
+            return 0
+        many = max(many, number)
+    start, end = time
+    known, of = np.empty((4, len(model))), np.empty((4, len(model)), np.int64)
+    for k in range(many):
+        n = 0
+        for other in model:
+            same = begin[other] + k
+            if begin[other + 1] > begin[other]:
+                for row in range(4):
+                    side = row % 2
+                    value = idle_for[side, same] if row > 1 else start[same] + parts[side] * (end[same] - start[same])
+                    j = n
+                    while j > 0 and known[row, j - 1] > value:
+                        known[row, j], of[row, j] = known[row, j - 1], of[row, j - 1]
+                        j -= 1
+                    known[row, j], of[row, j] = value, other
+                n += 1
+        for turn in range(len(begin) - 1):
+            one = begin[turn] + k
+            if begin[turn + 1] - begin[turn] == many:
+                for side in range(2):
+                    others, usually = middle_of_others(known[side], of[side], n, turn)
+                    if others:
+                        late[side, one] = start[one] + parts[side] * (end[one] - start[one]) - usually
+                    rested[side, one] = middle_of_others(known[2 + side], of[2 + side], n, turn)[1]
+    return many
+
+
+@compiled
+def middle_of_others(ascending: Floats, of: Ints, n: int, one: int) -> tuple[int, float]:
+    """Number and median of the first `n` ascending values, without that `of` one; 0 if there are no others."""
+    place = n
+    for i in range(n):
+        if of[i] == one:
+            place = i
+    others = n - (place < n)
+    if not others:
+        return 0, 0.0
+    high, low = others // 2, (others - 1) // 2
+    high, low = high + (high >= place), low + (low >= place)
+    return others, ascending[high] if others % 2 else (ascending[low] + ascending[high]) / 2
 
 
 @compiled

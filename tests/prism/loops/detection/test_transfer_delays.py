@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import idle, inherited_delays, middle, note, usual
+from prism.loops.detection.transfer_delays import compare_alike, idle, inherited_delays, middle, middle_of_others, note, usual
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
 
@@ -68,6 +68,37 @@ def test_a_turn_is_not_compared_with_itself():
     late, known = usual(begin, 2, np.array([0]), share, time, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
     assert np.isnan(late[:, 0]).all()
     assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_turns_with_as_many_transfers_are_compared_with_the_median_of_the_others(empty):
+    rng = np.random.default_rng(3)
+    turns = [[(a := float(rng.integers(20)), a + 1, 1) for _ in range(3)] for _ in range(6)]
+    begin, share, time = laid([[*turns[:5], [] if empty else turns[5]]])
+    model, idle_for = np.array([0, 2, 3, 5]), rng.random((2, begin[-1]))
+    late, rested = usual(begin, 6, model, share, time, idle_for, 0.1)
+    for turn in range(5 + (not empty)):
+        others = [other for other in model[: 4 - empty] if other != turn]
+        at = begin[turn] + np.arange(3)
+        start, idle_then = (
+            np.array([each[begin[other] + np.arange(3)] for other in others]) for each in (time[0], idle_for[0])
+        )
+        assert late[0, at] == pytest.approx(time[0][at] - np.median(start, axis=0))
+        assert rested[0, at] == pytest.approx(np.median(idle_then, axis=0))
+
+
+def test_turns_of_other_numbers_are_not_compared_one_by_one():
+    begin, _, time = laid([[[(0, 1, 5)], [(0, 1, 2), (4, 5, 8)]]])
+    out = np.full((2, 3), np.nan)
+    assert compare_alike(begin, np.array([0, 1]), time, np.zeros((2, 3)), (0.1, 0.9), out, out.copy()) == 0
+    assert np.isnan(out).all()
+
+
+def test_the_median_without_one():
+    values, of = np.array([1.0, 2.0, 4.0, 0.0]), np.array([7, 5, 6, 6])
+    assert middle_of_others(values, of, 3, 5) == (2, 2.5)
+    assert middle_of_others(values, of, 3, 8) == (3, 2.0)
+    assert middle_of_others(values, of, 1, 7) == (0, 0.0)
 
 
 @pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
