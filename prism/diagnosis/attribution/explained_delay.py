@@ -85,8 +85,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     sums, each = np.stack([t.by_step(each) for each in values]), np.stack(values[1:4])
     more = delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took)
     out = list[Lost]()
-    for level in (0.5, 1.0)[: 1 + usual]:
-        habit = np.quantile(sums[..., delays.model], level, axis=-1, keepdims=True) if usual else np.zeros(1)
+    for habit in np.quantile(sums[..., delays.model], (0.5, 1.0), axis=-1, keepdims=True) if usual else np.zeros(1):
         late, first, sender, receiver, inside = np.maximum(sums - habit, 0.0)
         sender, receiver = np.minimum(sender, first), np.minimum(receiver, first)
         out.append(Lost(late, first, sender, receiver, inside, t.moved, usual, more, each))
