@@ -56,5 +56,6 @@ def test_lanes_with_few_octets_do_not_hide_the_slow_nic():
 
 @pytest.mark.parametrize(("name", "slower"), [("nothing", False), ("NIC always slow", True), ("rank always slow", True)])
 def test_only_slow_parts_are_compared_with_peers(name, slower):
-    peers = Case(case(name)).versus_peers
-    assert may_be_slower(peers.case.view, peers, peers.during(0, peers.delays.transfers.steps)) is slower
+    view = case(name)
+    peers = Case(view).versus_peers
+    assert may_be_slower(view, peers, peers.during(0, peers.delays.transfers.steps)) is slower
