@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median, weighted_medians
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_medians
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
 from prism.evidence.streams import Stream
 from prism.evidence.turn_taking import apart, overlap
+from prism.loops.arrays.intervals import weighted_median
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Communicator:
     @cached_property
     def size(self) -> float:
         """Median message size, octets."""
-        return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
+        return weighted_median(*np.array([(s.size, s.volume) for s in self.streams]).T.copy())
 
     @cached_property
     def joins(self) -> NDArray[np.int64]:
