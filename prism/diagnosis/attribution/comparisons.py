@@ -26,24 +26,6 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Causes:
-    """The candidate causes of a job's delays, listed when one of its comparisons needs them."""
-
-    view: View
-    transfers: Transfers
-
-    @cached_property
-    def which(self) -> list[Candidate]:
-        """All candidates."""
-        return candidates(self.view, self.transfers)
-
-    @cached_property
-    def tables(self) -> Tables:
-        """The candidates as tables."""
-        return tables_of(self.which, len(self.transfers.lanes))
-
-
-@dataclass(frozen=True, eq=False)
 class Comparison:
     """New delays of a job, and the share of each step's delays that each candidate explains; float64[candidates, steps].
 
@@ -51,18 +33,22 @@ class Comparison:
     """
 
     delays: Delays
-    causes: Causes
+    view: View
     always: bool
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def which(self) -> list[Candidate]:
         """The candidates."""
-        return self.causes.which
+        return candidates(self.view, self.delays.transfers)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables_of(self.which, len(self.delays.transfers.lanes))
 
     @cached_property
     def _losses(self) -> tuple[Lost, Lost]:
-        return lost(self.delays, self.delays.events.receivers(self.causes.view.period), usual=not self.always)
+        return lost(self.delays, self.delays.events.receivers(self.view.period), usual=not self.always)
 
     @property
     def gone(self) -> Lost:
@@ -72,12 +58,12 @@ class Comparison:
     @cached_property
     def share(self) -> Floats:
         """Shares of the delays that exceed those of all usual steps."""
-        return self.scattered if self.always else explained_shares(self.causes.tables, self._losses[1])
+        return self.scattered if self.always else explained_shares(self._tables, self._losses[1])
 
     @cached_property
     def scattered(self) -> Floats:
         """Shares of the delays that exceed their median in usual steps: it shows chance."""
-        return explained_shares(self.causes.tables, self.gone)
+        return explained_shares(self._tables, self.gone)
 
     def during(self, start: int, stop: int) -> Mask:
         """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
@@ -204,13 +190,13 @@ class Case:
     def versus_own_steps(self) -> Comparison | None:
         """Comparison with the job's own quick steps; None if too few steps are known."""
         delays = None if self.transfers is None else against_steps(self.view, self.transfers, self._events)
-        return None if delays is None or self._causes is None else Comparison(delays, self._causes, always=False)
+        return None if delays is None else Comparison(delays, self.view, always=False)
 
     @cached_property
     def versus_peers(self) -> Comparison | None:
         """Comparison with peers; None if there are too few."""
         delays = None if self.transfers is None else against_peers(self.view, self.transfers, self._events)
-        return None if delays is None or self._causes is None else Comparison(delays, self._causes, always=True)
+        return None if delays is None else Comparison(delays, self.view, always=True)
 
     @cached_property
     def may_have_slow_steps(self) -> bool:
@@ -231,7 +217,3 @@ class Case:
     @cached_property
     def _events(self) -> Events | None:
         return None if self.transfers is None else events_of(self.view, self.transfers)
-
-    @cached_property
-    def _causes(self) -> Causes | None:
-        return None if self.transfers is None else Causes(self.view, self.transfers)
