@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
-from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_median, weighted_medians
+from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_medians
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
 from prism.evidence.streams import Stream
 from prism.evidence.turn_taking import apart, overlap
+from prism.loops.arrays.intervals import weighted_median
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +50,14 @@ class Communicator:
         return zip(self.streams, self.rhythms, strict=True)
 
     @cached_property
+    def by_pair(self) -> Mapping[Pair, list[Stream]]:
+        """Its streams by sender and receiver."""
+        by: dict[Pair, list[Stream]] = defaultdict(list)
+        for s in self.streams:
+            by[s.pair].append(s)
+        return by
+
+    @cached_property
     def pairs(self) -> set[Pair]:
         """Pairs of members that exchange in either direction, the lower member first."""
         return undirected(self.edges)
@@ -61,7 +70,7 @@ class Communicator:
     @cached_property
     def size(self) -> float:
         """Median message size, octets."""
-        return weighted_median([s.size for s in self.streams], [s.volume for s in self.streams])
+        return weighted_median(*np.array([(s.size, s.volume) for s in self.streams]).T.copy())
 
     @cached_property
     def joins(self) -> NDArray[np.int64]:
@@ -74,10 +83,8 @@ class Communicator:
         """Median number of distinct message sizes of its edges; 1 if records are bursts. Experts send many."""
         if self.bursts:
             return 1.0
-        by: dict[Pair, list[NDArray[np.float64]]] = defaultdict(list)
-        for s in self.streams:
-            by[s.pair].append(np.round(np.log(s.octets) / c.DISTINCT_SIZE))
-        return float(np.median([len(np.unique(np.concatenate(own))) for own in by.values()]))
+        every = ([np.round(np.log(s.octets) / c.DISTINCT_SIZE) for s in own] for own in self.by_pair.values())
+        return float(np.median([len(np.unique(np.concatenate(own))) for own in every]))
 
     @cached_property
     def rounds(self) -> int:
@@ -94,11 +101,8 @@ class Communicator:
 
         They pass on keys and values with their gradients.
         """
-        by: dict[Pair, list[Stream]] = defaultdict(list)
-        for s in self.streams:
-            if s.equal:
-                by[s.pair].append(s)
-        return sum(any(_is_double(a, b) for a in own for b in own) for own in by.values()) / max(len(by), 1)
+        equal = [own for every in self.by_pair.values() if (own := [s for s in every if s.equal])]
+        return sum(any(_is_double(a, b) for a in own for b in own) for own in equal) / max(len(equal), 1)
 
     @cached_property
     def opened(self) -> bool:
@@ -193,37 +197,25 @@ def _are_alike(one: Communicator, other: Communicator, steps: Steps) -> bool:
 
 def _leads(pair: Communicator, steps: Steps) -> bool:
     """Whether one direction of a pair's traffic leads the other."""
-    forth, back = ([s for s in pair.streams if s.pair == edge] for edge in pair.edges)
+    forth, back = pair.by_pair.values()
     return apart(forth, back, steps) > c.AROUND
 
 
 def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Add the form: whether both directions are used, and the shape of the graph."""
-    pairs = communicator.pairs
-    both = [
-        p
-        for p in pairs
-        if p in communicator.edges
-        and p[::-1] in communicator.edges
-        and _within(communicator.edges[p], communicator.edges[p[::-1]], c.TWO_WAYS)
-    ]
-    by: dict[Pair, list[Stream]] = defaultdict(list)
-    for s in communicator.streams:
-        by[s.pair].append(s)
-    more_than_half = len(communicator.edges) > across(communicator.members, hosts)  # of all directed pairs
+    pairs, edges, by = communicator.pairs, communicator.edges, communicator.by_pair
+    forth_and_back = [pair for pair in pairs if pair in edges and pair[::-1] in edges]
+    both = [pair for pair in forth_and_back if 1 / c.TWO_WAYS <= edges[pair] / edges[pair[::-1]] <= c.TWO_WAYS]
+    more_than_half = len(edges) > across(communicator.members, hosts)  # of all directed pairs
     everywhere = len(communicator.members) > c.TRIANGLE and more_than_half
     if len(both) >= c.MOST_PAIRS * len(pairs) or (everywhere and not communicator.equal):
-        both = both or [pair for pair in pairs if pair in communicator.edges and pair[::-1] in communicator.edges]
+        both = both or forth_and_back
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
         ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
-    shape = shape_of(communicator.edges, pairs, communicator.members, communicator.way, hosts)
+    shape = shape_of(edges, pairs, communicator.members, communicator.way, hosts)
     return replace(communicator, shape=shape)
-
-
-def _within(a: float, b: float, ratio: float) -> bool:
-    return max(a, b) <= ratio * min(a, b)
 
 
 def _untangled(found: list[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:

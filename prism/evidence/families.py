@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.communicators import Communicator, components, joined
-from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.member_graphs import Pair, connected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, resolved_spread
 from prism.evidence.streams import Stream
+from prism.loops.arrays.intervals import weighted_median
 
 
 class Family(tuple[Communicator, ...]):
@@ -31,7 +32,7 @@ class Family(tuple[Communicator, ...]):
     @cached_property
     def size(self) -> float:
         """Median message size of its communicators, octets."""
-        return weighted_median([one.size for one in self], [one.octets for one in self])
+        return weighted_median(*np.array([(one.size, one.octets) for one in self]).T.copy())
 
     @cached_property
     def rhythm(self) -> Rhythm:

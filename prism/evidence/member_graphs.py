@@ -47,11 +47,6 @@ def unjoined(parts: Ints, pairs: Ints, hosts: Ints) -> float:
     return float(np.mean(part[joined] < whole[parts]))
 
 
-def weighted_median(values: Sequence[float] | NDArray[np.float64], weights: Sequence[float] | NDArray[np.float64]) -> float:
-    """Return the value at which half of the weight is reached."""
-    return float(values[0]) if len(values) == 1 else weighted_medians(np.array(values)[:, None], weights)[0]
-
-
 def weighted_medians(columns: NDArray[np.float64], weights: Sequence[float] | NDArray[np.float64]) -> list[float]:
     """Return the value of each column, float64[n, columns], at which half of the weight of its rows is reached."""
     order = columns.argsort(axis=0)

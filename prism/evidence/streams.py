@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from collectors.columns.record import Flows
 from prism.evidence import constants as c
-from prism.evidence.member_graphs import Pair, connected, weighted_median
+from prism.evidence.member_graphs import Pair, connected
 from prism.loops.arrays.group_sums import by_group, numbered_pairs
+from prism.loops.arrays.intervals import weighted_median
 from prism.steps.constants import ONE_SIZE
 
 Ints = NDArray[np.int64]
@@ -54,10 +55,7 @@ class Stream:
     @cached_property
     def size(self) -> float:
         """Size of the message with the median octet."""
-        ascending = self.octets.copy()
-        ascending.sort()
-        carried = ascending.cumsum()
-        return float(ascending[carried.searchsorted(carried[-1] / 2)])
+        return weighted_median(self.octets, self.octets)
 
 
 class Streams(tuple[Stream, ...]):

@@ -17,7 +17,8 @@ from prism.graph.job_transfers import Transfers
 from prism.graph.transfer_events import Events, events_of
 from prism.loops.arrays.group_sums import counted
 from prism.loops.arrays.intervals import Ints
-from prism.loops.detection.transfer_delays import Codes, Floats, usual
+from prism.loops.detection.transfer_delays import Codes, Floats
+from prism.loops.detection.usual_times import usual
 
 Mask = NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ from collectors.columns.record import Mask
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
-from prism.loops.arrays.group_sums import latest
+from prism.loops.arrays.group_sums import latest, preceding
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.orders import in_order
 from prism.loops.detection.transfer_delays import Codes, Floats, idle, inherited_delays
@@ -98,7 +98,7 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
     by, last = in_order(begins), in_order(2 * ends + at_once)
     number = np.empty(n, np.int64)
     number[by] = np.arange(n)
-    place = np.where(at_once[last], number[last] + 1, np.searchsorted(begins.take(by), ends.take(last))) + np.arange(n)
+    place = np.where(at_once[last], number[last] + 1, preceding(begins.take(by), ends.take(last), False)) + np.arange(n)
     order, is_begin = np.empty(2 * n, np.int64), np.ones(2 * n, np.bool_)
     is_begin[place] = False
     order[place], order[is_begin] = number.take(last) + n, np.arange(n)

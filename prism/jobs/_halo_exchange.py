@@ -26,12 +26,15 @@ from prism.loops.arrays.pair_volumes import Carried
 def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], steady: Carried) -> bool:
     """Check whether the clusters of one candidate exchange messages and never sum them: most octets of the largest clusters."""
     largest = sorted(range(len(clusters)), key=lambda i: -len(clusters[i]))[: c.SAMPLED_PAIRS]
-    judged = exchanged = 0
-    for members, rhythm in ((clusters[i], rhythms[i]) for i in largest if len(clusters[i]) > c.SMALL_GROUP):
-        volume = sum(edge.volume for edge in rhythm.edges)
-        judged += volume
-        exchanged += volume * _exchanges(flows, members, rhythm, steady)
-    return 2 * exchanged > judged
+    judged = [(sum(edge.volume for edge in rhythms[i].edges), i) for i in largest if len(clusters[i]) > c.SMALL_GROUP]
+    left = whole = sum(volume for volume, _ in judged)
+    exchanged = 0
+    for volume, i in judged:
+        if 2 * exchanged > whole or 2 * (exchanged + left) <= whole:  # the others do not change the answer
+            break
+        left -= volume
+        exchanged += volume * _exchanges(flows, clusters[i], rhythms[i], steady)
+    return 2 * exchanged > whole
 
 
 def _exchanges(flows: Flows, members: Members, rhythm: ClusterRhythm, steady: Carried) -> bool:

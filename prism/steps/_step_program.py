@@ -52,14 +52,14 @@ def whole_step(clock: Clock, period: Period) -> Period:
     around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
     least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
     longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
-    spectrum = np.tile(_power(longest[None]), (2, 1))
-    found = np.concatenate([_lags(spectrum, scale, clock) for scale in c.SCALES], axis=1)
-    lags, repeats = found[:2, (found[0] > (1 + c.STRETCH) * period.bins) & (found[0] * c.GROUPS <= clock.parts)]
+    spectrum, low, high = _power(longest[None]), (1 + c.STRETCH) * period.bins, clock.parts / c.GROUPS
+    found = np.concatenate([_lags(spectrum, scale, clock, low, high) for scale in c.SCALES], axis=1)
+    lags, repeats = found[:2, (found[0] > low) & (found[0] <= high)]
     count = clock.parts / period.bins
     chance = float(np.sqrt(2 * np.log(count / c.RARE) / count))  # so well may random idle times repeat at some lag
     if repeats.max(initial=0) < min(c.LEAST, chance):
         return period
-    lag = _sharpened(spectrum, float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
+    lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
     if _equal(np.expm1(usual), clock, period, lag):
@@ -111,26 +111,28 @@ def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
     return Period(bins, float(common[periods == periods[at]].max()), pace)
 
 
-def _lags(spectra: Floats, scale: int, clock: Clock) -> Floats:
+def _lags(spectra: Floats, scale: int, clock: Clock, above: float = 0.0, most: float = np.inf) -> Floats:
     """Find lags at which the traffic, smoothed at a scale, repeats: lag, repetition of sequences and pace, weight; [4, lags].
 
-    `spectra`: of the sequences, mean over classes, and of the pace. A step holds a record of each sequence.
+    `spectra`: of the sequences, mean over classes, and of the pace; or one for both. A step holds a record of each sequence.
+    None if all lags of the scale are outside of the range from `above` to `most`.
     """
     parts, every = clock.parts, max(scale // 4, 1)  # bins between the lags that are computed: smoothing leaves no finer ones
     low = max(8 * scale, parts / clock.records - every)
     high = 64 * scale if 64 * scale < parts / 2 else c.LONGEST_LAG * parts
-    if low >= high or 8 * scale >= high:
+    if low >= high or 8 * scale >= high or high <= above or low > most:
         return np.zeros((4, 0))
     passed = _passed(parts // every, parts, scale)
     smooth = spectra[:, : len(passed)] * passed
     varied = 2 * smooth.sum(1) - smooth[:, 0]
     if varied.min() <= 0:
         return np.zeros((4, 0))
-    weight = float(np.clip(varied[0] / varied.sum(), c.LEAST_WEIGHT, c.MOST_WEIGHT))
+    weight = float(np.clip(varied[0] / (varied[0] + varied[-1]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     first = max(int(low) // every - 1, 0)
     lags = np.arange(first, min(int(high) // every + 2, parts // every // 2)) * every
     # The power is real, so its inverse transform is a cosine transform, which is several times as fast.
-    sequences, rests = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None]
+    repeats = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None]
+    sequences, rests = repeats[[0, -1]]
     common = weight * sequences + (1 - weight) * rests
     at = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
     at = at[(lags[at] >= low) & (lags[at] < high)]

@@ -44,7 +44,8 @@ def sharpened(places: Ints, pace: Floats) -> Ints:
         window = pace[around]
         moved = [window[:, k : k + 2 * half + 1] for k in range(2 * near + 1)]
         pattern = moved[near].mean(0)
-        places = places + np.stack([own @ (pattern - pattern.mean()) for own in moved]).argmax(0) - near
+        pattern -= pattern.mean()
+        places = places + np.stack([own @ pattern for own in moved]).argmax(0) - near
     return np.unique(places[(places > near) & (places < len(pace) - near)])  # at an edge half a step is seen
 
 

@@ -27,19 +27,43 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """New delays of a job, the candidates, and the share of each step's delays that each explains (float64[candidates, steps]).
+    """New delays of a job, and the share of each step's delays that each candidate explains; float64[candidates, steps].
 
-    `share` counts delays that exceed those of all usual steps, `scattered` those that exceed their median: it shows chance.
     `always`: the delays are relative to peers, so that they show what was slow in all steps.
     """
 
     delays: Delays
-    which: list[Candidate]
-    gone: Lost
-    share: Floats
-    scattered: Floats
+    view: View
     always: bool
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
+
+    @cached_property
+    def which(self) -> list[Candidate]:
+        """The candidates."""
+        return candidates(self.view, self.delays.transfers)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return tables_of(self.which, len(self.delays.transfers.lanes))
+
+    @cached_property
+    def _losses(self) -> tuple[Lost, Lost]:
+        return lost(self.delays, self.delays.events.receivers(self.view.period), usual=not self.always)
+
+    @property
+    def gone(self) -> Lost:
+        """New delays that exceed the median of all usual steps."""
+        return self._losses[0]
+
+    @cached_property
+    def share(self) -> Floats:
+        """Shares of the delays that exceed those of all usual steps."""
+        return self.scattered if self.always else explained_shares(self._tables, self._losses[1])
+
+    @cached_property
+    def scattered(self) -> Floats:
+        """Shares of the delays that exceed their median in usual steps: it shows chance."""
+        return explained_shares(self._tables, self.gone)
 
     def during(self, start: int, stop: int) -> Mask:
         """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
@@ -166,13 +190,13 @@ class Case:
     def versus_own_steps(self) -> Comparison | None:
         """Comparison with the job's own quick steps; None if too few steps are known."""
         delays = None if self.transfers is None else against_steps(self.view, self.transfers, self._events)
-        return None if delays is None else self._comparison(delays)
+        return None if delays is None else Comparison(delays, self.view, always=False)
 
     @cached_property
     def versus_peers(self) -> Comparison | None:
         """Comparison with peers; None if there are too few."""
         delays = None if self.transfers is None else against_peers(self.view, self.transfers, self._events)
-        return None if delays is None else self._comparison(delays, always=True)
+        return None if delays is None else Comparison(delays, self.view, always=True)
 
     @cached_property
     def may_have_slow_steps(self) -> bool:
@@ -193,18 +217,3 @@ class Case:
     @cached_property
     def _events(self) -> Events | None:
         return None if self.transfers is None else events_of(self.view, self.transfers)
-
-    @cached_property
-    def which(self) -> list[Candidate]:
-        """Candidate causes; none without transfers."""
-        return [] if self.transfers is None else candidates(self.view, self.transfers)
-
-    def _comparison(self, delays: Delays, *, always: bool = False) -> Comparison:
-        gone, clear = lost(delays, delays.events.receivers(self.view.period), usual=not always)
-        scattered = explained_shares(self._tables, gone)
-        share = scattered if always else explained_shares(self._tables, clear)
-        return Comparison(delays, self.which, gone, share, scattered, always)
-
-    @cached_property
-    def _tables(self) -> Tables:
-        return tables_of(self.which, 0 if self.transfers is None else len(self.transfers.lanes))

@@ -67,6 +67,7 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     -------
     tuple of Lost
         Minus the median of the usual steps, which leaves their scatter; minus their maximum: what exceeds all of them.
+        Against peers both are the same.
         A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
         A transfer that lasts while another of its collective begins late waits for that.
@@ -84,12 +85,11 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     sums, each = np.stack([t.by_step(each) for each in values]), np.stack(values[1:4])
     more = delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took)
     out = list[Lost]()
-    for level in (0.5, 1.0):
-        habit = np.quantile(sums[..., delays.model], level, axis=-1, keepdims=True) if usual else np.zeros(1)
+    for habit in np.quantile(sums[..., delays.model], (0.5, 1.0), axis=-1, keepdims=True) if usual else np.zeros(1):
         late, first, sender, receiver, inside = np.maximum(sums - habit, 0.0)
         sender, receiver = np.minimum(sender, first), np.minimum(receiver, first)
         out.append(Lost(late, first, sender, receiver, inside, t.moved, usual, more, each))
-    return out[0], out[1]
+    return out[0], out[-1]
 
 
 class Tables(NamedTuple):

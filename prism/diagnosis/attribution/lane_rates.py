@@ -12,6 +12,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph.constants import UNLIKE
+from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Floats
 
@@ -56,3 +57,23 @@ def lost_rate(comparison: Comparison, during: Mask) -> Floats:
         scatter = spread(rise, floor=UNLIKE / 2)
         out[own] = np.where((rise >= c.CLEAR * scatter) | (rise <= 0), rise, c.SLOW_LANE / 2)
     return out
+
+
+def may_be_slower(view: View, comparison: Comparison, during: Mask) -> bool:
+    """Whether a part may be slow against its peers: lanes are, or new delays of a rank's latest lane in each step cost enough.
+
+    Much faster than what each candidate explains. Where ranks of a host wait for each other invisibly, it is the host's lane.
+    """
+    delays, t = comparison.delays, comparison.delays.transfers
+    if np.count_nonzero(lost_rate(comparison, during) >= c.SLOW_LANE) > 1:
+        return True
+    slowest = t.by_step(delays.slower)[:, during].max(axis=0)
+    if np.median(slowest) >= c.ALWAYS * c.SAVED * 2 * c.WORTH * delays.took:
+        return True
+    late = t.by_step(np.maximum(np.nan_to_num(delays.new[0]), 0.0))[:, during]
+    place = view.hosts[t.lanes] if view.parallelism.unseen else t.lanes
+    longest = np.zeros((int(place.max()) + 2, late.shape[1]))  # the last row is that of unknown hosts
+    for side in place.T:
+        np.maximum.at(longest, side, late)
+    cost, whole = float(longest.sum(axis=1).max()), float(np.nansum(view.durations[during]))
+    return whole >= (1 + 2 * c.WORTH) * max(whole - cost, 1.0)

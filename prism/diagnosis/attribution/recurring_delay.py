@@ -47,10 +47,9 @@ def lasting_shares(which: list[Candidate], gone: Lost, t: Transfers, during: NDA
     recur at the same places. 0 for candidates of the network.
     """
     on = np.flatnonzero(during[t.step])
-    place = np.minimum((t.low[on] * c.PLACES).astype(np.int64), c.PLACES - 1)
-    keys, number = np.unique(t.lane[on].astype(np.int64) * c.PLACES + place, return_inverse=True)
-    many = int(during.sum())
-    cell = number * many + (np.cumsum(during) - 1)[t.step[on]]
+    at = t.lane[on].astype(np.int64) * c.PLACES + np.minimum((t.low[on] * c.PLACES).astype(np.int64), c.PLACES - 1)
+    seen, many = np.bincount(at, minlength=len(t.lanes) * c.PLACES) > 0, int(during.sum())
+    keys, cell = np.flatnonzero(seen), (np.cumsum(seen) - 1)[at] * many + (np.cumsum(during) - 1)[t.step[on]]
     first, sender, receiver = (
         np.bincount(
             keys // c.PLACES, np.median(np.bincount(cell, part[on], len(keys) * many).reshape(-1, many), axis=1), len(t.lanes)

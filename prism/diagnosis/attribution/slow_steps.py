@@ -12,7 +12,7 @@ from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
-from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
 from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
@@ -182,6 +182,8 @@ def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: in
 def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     """Find a rank, host or NIC that was slow against its peers in all steps."""
     during = comparison.during(0, comparison.delays.transfers.steps)
+    if not may_be_slower(view, comparison, during):
+        return []
     mine = comparison.explained(during)
     fit = rate_fit(comparison, during)
     nics = fit >= c.ALWAYS

@@ -113,21 +113,35 @@ def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -
     """
     n, host = len(hosts), np.asarray(hosts, np.int64)
     number, members = np.unique(host, return_inverse=True, return_counts=True)[1:]
-    ranks = np.arange(n), _dealt(host)
+    even = int(members[0]) if np.all(members == members[0]) else 0
+    ranks = ((np.arange(n), even), (_dealt(host), len(members) * (even > 0)))  # with the distance after which hosts recur
     known: set[bytes] = set()
     for sizes in cuts(n):
         orders = dict.fromkeys(tuple(axis for axis in order if sizes[axis] > 1) for order in permutations(range(3)))
-        for order, left in product(orders, ranks):
+        for order, (left, block) in product(orders, ranks):
+            if _is_even(block, [sizes[axis] for axis in order]):
+                continue
             at = np.zeros((4, n), np.int64)
             for axis in order:
                 left, at[1 + axis] = np.divmod(left, sizes[axis])
-            if at.tobytes() in known or not suits(at[1:]):
-                continue
-            held = _held(at[1:], number)
-            if not _cut_alike(held, members):
+            if at.tobytes() not in known and suits(at[1:]):
                 known.add(at.tobytes())
-                tensor, data, stages = held.max(axis=1).tolist()
+                tensor, data, stages = _held(at[1:], number).max(axis=1).tolist()
                 yield Placing((tensor, data, stages), np.ascontiguousarray(at.T), host, regular=False)
+
+
+def _is_even(block: int, sizes: Sequence[int]) -> bool:
+    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others.
+
+    `sizes` of the axes, in order of their numbers; each `block` of numbers is one host, or one of each host; 0: hosts differ.
+    """
+    for size in sizes:
+        if block and size % block == 0:
+            return True
+        if block % size:
+            return False
+        block //= size
+    return block == 1
 
 
 def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -145,12 +159,3 @@ def _held(at: NDArray[np.int64], hosts: NDArray[np.intp]) -> NDArray[np.int64]:
     """Count the distinct coordinates of each host on each axis; `hosts`: number of each member's host; int64[3, hosts]."""
     n, count = at.shape[1], int(hosts.max()) + 1
     return np.stack([np.bincount(distinct(hosts * n + column) // n, minlength=count) for column in at])
-
-
-def _cut_alike(held: NDArray[np.int64], members: NDArray[np.intp]) -> bool:
-    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others.
-
-    `members`: number of each host.
-    """
-    complete = np.all(held.prod(axis=0) == members)
-    return bool(complete and np.all(held == held[:, :1]))

@@ -133,6 +133,12 @@ class Problem:
         Log2 of the turns, less that of even odds (`message_times`); octets weigh the families of both. Little octets may be
         scalars.
         """
+        key = *found, *kinds
+        if key not in self._times:
+            self._times[key] = self._in_turn(found, kinds)
+        return self._times[key]
+
+    def _in_turn(self, found: Sequence[Family], kinds: Sequence[Kind]) -> float:
         weighty = [i for i, family in enumerate(found) if family.octets >= c.FEW_OCTETS * self.octets]
         inner, out = [i for i in weighty if kinds[i] in ("pp", *c.INNER)], 0.0
         for sign, own in ((1, c.INNER), (-1, ("dp", "edp"))):

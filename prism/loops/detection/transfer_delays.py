@@ -1,4 +1,4 @@
-"""Compute how late transfers begin and end, which delays are new, and what remains without some of them.
+"""Compute which delays of transfers are new, and what remains without some of them.
 
 A delay is new if none of the transfer's predecessors was as late. Compiled loops over records.
 """
@@ -13,109 +13,6 @@ from collectors.compilation.compiled import compiled
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
-
-
-@compiled
-def usual(
-    begin: Ints,
-    turns: int,
-    model: Ints,
-    share: tuple[Floats, Floats],
-    time: tuple[Floats, Floats],
-    idle_for: Floats,
-    near: float,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
-
-    Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
-    and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's
-    octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
-    sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
-    at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
-    before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
-    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier,
-    say, that only some lanes have; and where usually a transfer is underway, its ends are not idle.
-    """
-    low, high = share
-    start, end = time
-    late, rested = np.full((2, len(low)), np.nan), np.zeros((2, len(low)))
-    known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
-    shown, parts = np.zeros(2, np.int64), (near, 1 - near)
-    for cell in range(len(begin) - 1):
-        lane, turn = cell // turns, cell % turns
-        base = begin[cell]
-        many = begin[cell + 1] - base
-        at[0] = at[1] = begin[lane * turns + model]
-        same_number = numbers_alike(begin, lane * turns, turn, model)
-        for k in range(base, base + many):
-            n = 0
-            shown[:] = 0
-            for i in range(len(model)):
-                other = model[i]
-                first, after = begin[lane * turns + other], begin[lane * turns + other + 1]
-                if other == turn or first == after:
-                    continue
-                alike = same_number and after - first == many
-                for side in range(2):
-                    known_at = first + k - base, at[side, i]
-                    same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
-                    at[side, i] = same
-                    if meets:
-                        known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
-                        shown[side] += 1
-                same = at[0, i]
-                within = not alike and low[k] > low[same] + near * (high[same] - low[same])
-                for side in range(2):
-                    known[2 + side, n] = 0.0 if within else idle_for[side, same]
-                n += 1
-            for side in range(2):
-                if shown[side]:
-                    place = start[k] + parts[side] * (end[k] - start[k])
-                    late[side, k] = place - middle(known[side], shown[side])
-                rested[side, k] = middle(known[2 + side], n) if n else 0.0
-    return late, rested
-
-
-@compiled
-def numbers_alike(begin: Ints, lane: int, turn: int, model: Ints) -> bool:
-    """Whether most other turns of a lane, which starts at cell `lane`, have as many transfers as one: messages, not bursts."""
-    many, known, same = begin[lane + turn + 1] - begin[lane + turn], 0, 0
-    for other in model:
-        number = begin[lane + other + 1] - begin[lane + other]
-        known += other != turn and number > 0
-        same += other != turn and number == many
-    return 2 * same > known
-
-
-@compiled
-def counterpart(
-    low: Floats, high: Floats, one: int, known: tuple[int, int], after: int, alike: bool, part: float
-) -> tuple[int, float, bool]:
-    """Find the transfer of another turn at the share `part` of one: its number, the share of it there, whether they compare.
-
-    If the turns are `alike` it is the first of `known`; else the search starts at the second. A small transfer at the border of
-    a large one compares with nothing: a barrier, say, that only some turns have.
-    """
-    if alike:
-        return known[0], part, True
-    place = low[one] + part * (high[one] - low[one])
-    same = known[1]
-    while same + 1 < after and low[same + 1] <= place:  # the last transfer that begins there or before
-        same += 1
-    way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
-    return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
-
-
-@compiled
-def middle(values: Floats, n: int) -> float:
-    """Sort the first `n` values in place and return their median. Few values: insertion is faster than to select one."""
-    for i in range(1, n):
-        value, j = values[i], i
-        while j > 0 and values[j - 1] > value:
-            values[j] = values[j - 1]
-            j -= 1
-        values[j] = value
-    return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
 
 
 @compiled

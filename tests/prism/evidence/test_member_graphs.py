@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.evidence.member_graphs import connected, imbalance, unjoined, weighted_median
+from prism.evidence.member_graphs import connected, imbalance, unjoined, weighted_medians
 
 
 def test_connected_numbers_each_member_by_the_lowest_of_its_component():
@@ -12,8 +12,8 @@ def test_connected_numbers_each_member_by_the_lowest_of_its_component():
     assert all(np.flatnonzero(part == n)[0] == n for n in np.unique(part))
 
 
-def test_the_weighted_median_is_where_half_of_the_weight_is_reached():
-    assert weighted_median([1.0, 2.0, 9.0], [1, 1, 10]) == 9.0
+def test_weighted_medians_are_where_half_of_the_weight_is_reached():
+    assert weighted_medians(np.array([(1.0, 5.0), (2.0, 3.0), (9.0, 0.0)]), [1, 1, 10]) == [9.0, 0.0]
 
 
 def test_what_enters_and_does_not_leave_is_out_of_balance():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.lane_rates import lost_rate, rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
 from tests.prism.faults import BAD, NIC, case
 from tests.prism.traffic import address
 
@@ -52,3 +52,10 @@ def test_lanes_with_few_octets_do_not_hide_the_slow_nic():
     assert np.nanargmax(lost_rate(noisy, during)) == far
     fit = rate_fit(noisy, during)
     assert noisy.which[int(np.argmax(fit))].ids == (address(NIC),)
+
+
+@pytest.mark.parametrize(("name", "slower"), [("nothing", False), ("NIC always slow", True), ("rank always slow", True)])
+def test_only_slow_parts_are_compared_with_peers(name, slower):
+    view = case(name)
+    peers = Case(view).versus_peers
+    assert may_be_slower(view, peers, peers.during(0, peers.delays.transfers.steps)) is slower

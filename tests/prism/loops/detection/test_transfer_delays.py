@@ -3,76 +3,9 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.transfer_delays import idle, inherited_delays, middle, note, usual
+from prism.loops.detection.transfer_delays import idle, inherited_delays, note
 
 NONE = np.zeros((2, 0), np.bool_), np.zeros((2, 0))
-
-
-def laid(lanes):
-    """Convert transfers by lane and turn, each (start, end, octets), to arrays."""
-    begin, low, high, start, end = [0], [], [], [], []
-    for lane in lanes:
-        for turn in lane:
-            whole = sum(octets for *_, octets in turn)
-            gone = 0
-            for a, b, octets in turn:
-                low.append(gone / whole)
-                gone += octets
-                high.append(gone / whole)
-                start.append(a)
-                end.append(b)
-            begin.append(len(start))
-    arrays = [np.array(each, float) for each in (low, high, start, end)]
-    return np.array(begin), (arrays[0], arrays[1]), (arrays[2], arrays[3])
-
-
-def test_the_kth_of_as_many_is_compared_with_the_kth_whatever_it_moves():
-    begin, share, time = laid([[[(0, 1, 5), (4, 5, 5)], [(0, 1, 2), (4, 5, 8)], [(2, 3, 9), (7, 9, 1)]]])
-    late, _ = usual(begin, 3, np.array([0, 1]), share, time, np.zeros((2, len(time[0]))), 0.1)
-    assert late[0, 4:].tolist() == pytest.approx([2.0, 3.1])
-    assert late[1, 4:].tolist() == pytest.approx([2.0, 3.9])
-
-
-def test_where_records_are_cut_differently_the_same_place_is_compared():
-    begin, share, time = laid([[[(0, 10, 10)], [(1, 6, 5), (6, 11, 5)]]])
-    late, _ = usual(begin, 2, np.array([0]), share, time, np.zeros((2, len(time[0]))), 0.1)
-    assert late[:, 1:].ravel().tolist() == pytest.approx([1.0] * 4)
-
-
-def test_bursts_that_are_as_many_by_chance_are_compared_by_place():
-    """The third turn has as many bursts as the first, cut elsewhere; the second has more."""
-    turns = [[(0, 2, 20), (2, 10, 80)], [(0, 1, 10), (1, 5, 40), (5, 10, 50)], [(0, 9, 90), (9, 10, 10)]]
-    begin, share, time = laid([turns])
-    late, _ = usual(begin, 3, np.array([0, 1]), share, time, np.zeros((2, len(time[0]))), 0.1)
-    assert np.abs(late[:, 5:]).max() < 0.5
-
-
-def test_nobody_rests_where_a_transfer_is_usually_underway():
-    """The last burst begins where the only one of other turns had moved half of its octets."""
-    begin, share, time = laid([[[(8, 10, 10)], [(8, 10, 10)], [(8, 9, 5), (12, 13, 5)]]])
-    idle_for = np.array([[8.0, 8.0, 8.0, 3.0]] * 2)
-    _, rested = usual(begin, 3, np.array([0, 1]), share, time, idle_for, 0.1)
-    assert rested[:, 2:].tolist() == [[8.0, 0.0]] * 2
-
-
-def test_a_barrier_that_only_one_turn_has_is_compared_with_nothing():
-    """It begins long after the last transfer of the other turn, but moves nothing that this moved."""
-    begin, share, time = laid([[[(0, 10, 100), (10, 20, 100)], [(0, 10, 100), (10, 20, 100), (90, 91, 1)]]])
-    late, _ = usual(begin, 2, np.array([0]), share, time, np.zeros((2, len(time[0]))), 0.1)
-    assert np.isnan(late[:, 4]).all()
-    assert np.abs(late[:, 2:4]).max() < 0.5
-
-
-def test_a_turn_is_not_compared_with_itself():
-    begin, share, time = laid([[[(0, 1, 1)], [(3, 4, 1)]]])
-    late, known = usual(begin, 2, np.array([0]), share, time, np.array([[5.0, 7.0], [6.0, 8.0]]), 0.1)
-    assert np.isnan(late[:, 0]).all()
-    assert known.tolist() == [[0.0, 5.0], [0.0, 6.0]]
-
-
-@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 4.0], [2.0, 2.0, 1.0, np.inf]])
-def test_the_median_of_the_first_values(values):
-    assert middle(np.array([*values, 0.0]), len(values)) == np.median(values)
 
 
 def chain(late, *, circle=-1, soon=0.0):

@@ -1,0 +1,179 @@
+"""Compute how much later than usual transfers begin and end: than those of the same lane in other turns. Compiled loops."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collectors.columns.record import Ints
+from collectors.compilation.compiled import compiled
+from prism.loops.detection.transfer_delays import Floats
+
+
+@compiled
+def usual(
+    begin: Ints,
+    turns: int,
+    model: Ints,
+    share: tuple[Floats, Floats],
+    time: tuple[Floats, Floats],
+    idle_for: Floats,
+    near: float,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
+
+    Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
+    and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's
+    octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
+    sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
+    at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
+    before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
+    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier,
+    say, that only some lanes have; and where usually a transfer is underway, its ends are not idle.
+    """
+    late, rested = np.full((2, len(share[0])), np.nan), np.zeros((2, len(share[0])))
+    parts = near, 1 - near
+    for lane in range((len(begin) - 1) // turns):
+        own = begin[lane * turns : (lane + 1) * turns + 1]
+        many = compare_alike(own, model, time, idle_for, parts, late, rested)
+        for turn in range(turns):
+            if own[turn + 1] - own[turn] != many:
+                compare_by_place(own, turn, model, share, time, idle_for, parts, late, rested)
+    return late, rested
+
+
+@compiled
+def compare_by_place(
+    begin: Ints, turn: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], idle_for: Floats,
+    parts: tuple[float, float], late: Floats, rested: Floats,
+) -> None:  # fmt: skip
+    """Compute `usual` for one turn of one lane, from transfers at the same places of the octets of the turns `model`."""
+    (low, high), (start, end) = share, time
+    known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
+    shown, base, near = np.zeros(2, np.int64), begin[turn], parts[0]
+    many = begin[turn + 1] - base
+    at[0] = at[1] = begin[model]
+    same_number = numbers_alike(begin, turn, model)
+    for k in range(base, base + many):
+        n = 0
+        shown[:] = 0
+        for i in range(len(model)):
+            first, after = begin[model[i]], begin[model[i] + 1]
+            if model[i] == turn or first == after:
+                continue
+            alike = same_number and after - first == many
+            for side in range(2):
+                known_at = first + k - base, at[side, i]
+                same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
+                at[side, i] = same
+                if meets:
+                    known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
+                    shown[side] += 1
+            same = at[0, i]
+            within = not alike and low[k] > low[same] + near * (high[same] - low[same])
+            for side in range(2):
+                known[2 + side, n] = 0.0 if within else idle_for[side, same]
+            n += 1
+        for side in range(2):
+            if shown[side]:
+                place = start[k] + parts[side] * (end[k] - start[k])
+                late[side, k] = place - middle(known[side], shown[side])
+            rested[side, k] = middle(known[2 + side], n) if n else 0.0
+
+
+@compiled
+def compare_alike(
+    begin: Ints, model: Ints, time: tuple[Floats, Floats], idle_for: Floats, parts: tuple[float, float], late: Floats,
+    rested: Floats,
+) -> int:  # fmt: skip
+    """Compute `usual` for the turns of one lane with as many transfers as all of the turns `model` that have any.
+
+    Each turn is compared with the same others but itself, so these are sorted once. Returns the number; 0 if the others differ.
+    """
+    counts = begin[model + 1] - begin[model]
+    many, others = counts.max(), model[counts > 0]
+    if np.any((counts > 0) & (counts < many)):
+        return 0
+    start, end = time
+    n = len(others)
+    known, of = np.empty((4, n)), np.empty((4, n), np.int64)
+    for k in range(many):
+        for i in range(n):
+            same = begin[others[i]] + k
+            for side in range(2):
+                insert(known[side], of[side], i, start[same] + parts[side] * (end[same] - start[same]), others[i])
+                insert(known[2 + side], of[2 + side], i, idle_for[side, same], others[i])
+        for turn in range(len(begin) - 1):
+            one = begin[turn] + k
+            if begin[turn + 1] - begin[turn] == many:
+                for side in range(2):
+                    compared, usually = middle_of_others(known[side], of[side], n, turn)
+                    if compared:
+                        late[side, one] = start[one] + parts[side] * (end[one] - start[one]) - usually
+                    rested[side, one] = middle_of_others(known[2 + side], of[2 + side], n, turn)[1]
+    return int(many)
+
+
+@compiled
+def insert(ascending: Floats, of: Ints, n: int, value: float, one: int) -> None:
+    """Insert a value into the first `n` ascending ones, and the number `one` at the same place `of` theirs."""
+    while n > 0 and ascending[n - 1] > value:
+        ascending[n], of[n] = ascending[n - 1], of[n - 1]
+        n -= 1
+    ascending[n], of[n] = value, one
+
+
+@compiled
+def middle_of_others(ascending: Floats, of: Ints, n: int, one: int) -> tuple[int, float]:
+    """Number and median of the first `n` ascending values, without that `of` one; 0 if there are no others."""
+    place = n
+    for i in range(n):
+        if of[i] == one:
+            place = i
+    others = n - (place < n)
+    if not others:
+        return 0, 0.0
+    high, low = others // 2, (others - 1) // 2
+    high, low = high + (high >= place), low + (low >= place)
+    return others, ascending[high] if others % 2 else (ascending[low] + ascending[high]) / 2
+
+
+@compiled
+def numbers_alike(begin: Ints, turn: int, model: Ints) -> bool:
+    """Whether most other turns of a lane have as many transfers as one: messages, not bursts."""
+    many, known, same = begin[turn + 1] - begin[turn], 0, 0
+    for other in model:
+        number = begin[other + 1] - begin[other]
+        known += other != turn and number > 0
+        same += other != turn and number == many
+    return 2 * same > known
+
+
+@compiled
+def counterpart(
+    low: Floats, high: Floats, one: int, known: tuple[int, int], after: int, alike: bool, part: float
+) -> tuple[int, float, bool]:
+    """Find the transfer of another turn at the share `part` of one: its number, the share of it there, whether they compare.
+
+    If the turns are `alike` it is the first of `known`; else the search starts at the second. A small transfer at the border of
+    a large one compares with nothing: a barrier, say, that only some turns have.
+    """
+    if alike:
+        return known[0], part, True
+    place = low[one] + part * (high[one] - low[one])
+    same = known[1]
+    while same + 1 < after and low[same + 1] <= place:  # the last transfer that begins there or before
+        same += 1
+    way, near = (place - low[same]) / max(high[same] - low[same], 1e-12), min(part, 1 - part)
+    return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
+
+
+@compiled
+def middle(values: Floats, n: int) -> float:
+    """Sort the first `n` values in place and return their median. Few values: insertion is faster than to select one."""
+    for i in range(1, n):
+        value, j = values[i], i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+    return float(values[n // 2] if n % 2 else (values[n // 2 - 1] + values[n // 2]) / 2)
