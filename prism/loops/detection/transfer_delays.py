@@ -33,8 +33,9 @@ def usual(
     sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
     at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
     before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
-    the k-th, whatever their sizes. Before the first one, its ends rest as before another turn's first. Else a small transfer at the border of a large one has no counterpart: a barrier,
-    say, that only some lanes have; and where usually a transfer is underway, its ends are not idle.
+    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier, say, that
+    only some lanes have; and where usually a transfer is underway, its ends are not idle. They rest before the first transfer
+    of a turn as before those of other turns.
     """
     low, high = share
     start, end = time
@@ -176,10 +177,20 @@ def delay_underway(
 
 
 @compiled
-def delay_of_inputs(k: int, rank: int, handed: Ints, since: float, turn: Codes, at: Floats, then: Floats) -> float:
-    """Longest delay of the hand-overs to a rank that ended after `since`; -inf if there is none. `handed`: the last of a lane,
-    and of another; int64[2, ranks].
+def note_input(k: int, rank: int, handed: Ints, lane: Codes, circle: int) -> None:
+    """Record that a rank received transfer k outside a collective: `handed` keeps the last one of a lane, and of another.
+
+    int64[2, ranks]; -1 for none.
     """
+    if circle < 0:
+        if handed[0, rank] >= 0 and lane[handed[0, rank]] != lane[k]:
+            handed[1, rank] = handed[0, rank]
+        handed[0, rank] = k
+
+
+@compiled
+def delay_of_inputs(k: int, rank: int, handed: Ints, since: float, turn: Codes, at: Floats, then: Floats) -> float:
+    """Longest delay of the last hand-overs to a rank (`note_input`) that ended after `since`; -inf if there is none."""
     most = -np.inf
     for known in (handed[0, rank], handed[1, rank]):
         if known >= 0 and turn[known] == turn[k] and at[1, known] > since:
@@ -221,10 +232,10 @@ def inherited_delays(
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
-    previous one on its `lane`; outside collectives, what its sender received since (`delay_of_inputs`): a stage works on one
-    hand-over while another comes; transfers that its sender has been receiving for more than `soon[0]`, and may forward already;
-    transfers of the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective
-    (`circle`, −1 for none), because members wait for each other in invisible ways.
+    previous one on its `lane`; outside collectives, what its sender received since: a stage works on one hand-over while
+    another comes; transfers that its sender has been receiving for more than `soon[0]`, and may forward already; transfers of
+    the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective (`circle`, −1 for
+    none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
     is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.
@@ -256,11 +267,7 @@ def inherited_delays(
             last[0][src[k]] = last[0][dst[k]] = turn[k]
             last[1][src[k]] = last[1][dst[k]] = then[1, k]
             before[lane[k]] = k
-            if own < 0:
-                to = dst[k]
-                if handed[0, to] >= 0 and lane[handed[0, to]] != lane[k]:
-                    handed[1, to] = handed[0, to]
-                handed[0, to] = k
+            note_input(k, dst[k], handed, lane, own)
             t = turn[k]
             ended[0, t], ended[1, t] = max(ended[0, t], at[1, k]), max(ended[1, t], at[1, k] - late[1, k] + then[1, k])
             ahead[t + 1] = min(ended[1, t] - ended[0, t], 0.0)

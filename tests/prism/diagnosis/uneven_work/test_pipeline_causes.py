@@ -52,7 +52,9 @@ def test_nothing_is_claimed_without_such_a_cause(faults):
     assert claimed(*faults) == []
 
 
-@pytest.mark.parametrize("fault", [Fault("stage_imbalance", stage=2, factor=1.6), Fault("compute_slow", ranks=(2,), factor=1.6)])
+@pytest.mark.parametrize(
+    "fault", [Fault("stage_imbalance", stage=2, factor=1.6), Fault("compute_slow", ranks=(2,), factor=1.6)]
+)
 def test_in_a_single_pipeline_an_inner_stage_is_slow_or_has_more_work(fault):
     (one,) = found(fault, job=replace(PIPES, dp=1))
     assert (one.kind, one.ids) == ("slow_rank", ("10.10.2.1",))
