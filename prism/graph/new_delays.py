@@ -240,8 +240,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
     late[0] = _of_exchanges(t, events, late[0])
     more = np.zeros(t.steps)
-    new = events.new(late, more + np.inf)  # all wait at the end of a step
-    return Delays(t, late, new, more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
+    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
 def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
