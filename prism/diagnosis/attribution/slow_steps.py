@@ -194,6 +194,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     together = {view.host(member) for members in view.parallelism.unseen for member in members}
     larger = np.array([one.larger and not (one.cause == "work" and together.issuperset(one.ids)) for one in comparison.which])
     nodes = np.array([one.cause == "network" and one.subject == "host" for one in comparison.which])
+    mine = mine + c.FEWER * (np.array([one.larger for one in comparison.which]) > larger)  # ranks that wait for each other
     mine = np.where(nodes, 0.0, mine - c.DOUBT * larger)  # parts that do not wait for each other are seldom slow together
     top = int(np.argmax(mine))
     best = comparison.which[top]

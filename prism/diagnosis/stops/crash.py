@@ -47,7 +47,8 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         stop, back = Stop(until, until, False, True, step, since, since), _came_back(view, last)
         moved = progress(view, stop, near(calm, step))[0]
         if back or _survived(left, period) or _interrupted(view, left, stop, near(calm, step), moved):
-            out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=back or _alone(left)))
+            sure = back or _alone(left) or bool(np.ptp(moved) > c.STEP_BORDER)  # a step that ends leaves all ranks alike
+            out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
     return out
 
 

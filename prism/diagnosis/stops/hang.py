@@ -51,7 +51,8 @@ def hang(view: View) -> list[Finding]:
         found = due_operations(view, one, like)
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
-        guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER else guilty  # the job may have ended
+        alike = np.ptp(sent) <= c.NOTHING_MOVED or moved > c.STEP_BORDER  # as at the end of a job
+        guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER and alike else guilty
         due = np.delete(begun, guilty).any() and (rest > c.NOTHING_MOVED).any()
         paused = one.over and not one.gone and view.least >= SPAN and not _writes(view, one, list(range(len(ranks))))
         if due and not _writes(view, one, guilty) and (guilty or not one.gone):

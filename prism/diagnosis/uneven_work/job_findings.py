@@ -67,7 +67,7 @@ def _finding(view: View, one: JobCause, seen: Completeness) -> Finding:
         message=one.text,
         evidence={
             "steps": view.numbers(one.start, one.stop),
-            "verdict": {"network": 0.0, "machine": 0.0, "job": sure, "unknown": round(1 - sure, 3)},
+            "verdict": _classes(one, sure),
             "lost_ms_per_step": round(lost / (one.stop - one.start) / 1e6, 3),
             "what_if": round(one.slowdown, 3),
             "observed_slowdown": 1.0,
@@ -78,3 +78,11 @@ def _finding(view: View, one: JobCause, seen: Completeness) -> Finding:
         confidence=sure,
         lost_gpu_s=round(lost / 1e9 * ranks, 1),
     )
+
+
+def _classes(one: JobCause, sure: float) -> dict[str, float]:
+    """Probability of network, machine, job, and unknown; what may be a slow rank is a stage with more work otherwise."""
+    slow = one.kind == "slow_rank"
+    job = round(sure * (1 - one.probability) / one.probability, 3) if slow else sure
+    machine = sure if slow else 0.0
+    return {"network": 0.0, "machine": machine, "job": job, "unknown": round(max(1 - machine - job, 0.0), 3)}

@@ -20,6 +20,7 @@ from prism.graph.stage_work import BEGIN, END, Handovers, handovers, stage_work,
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
+from prism.model import SubjectType
 
 MEETING = ("tp", "cp", "ep")  # kinds of groups that meet within a micro-batch
 
@@ -68,23 +69,24 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     if slowdown is None:
         return []
     ranks = tuple(view.job.endpoints[rank] for rank in sorted(found.chains[:, heavy].tolist()))
-    probability = 1 - 0.5 ** len(np.unique(units)) - 0.5 ** len(steps)
+    replicas, hosts = len(np.unique(units)), tuple({view.host(rank) for rank in ranks})
     took = beside(duration(whole[heavy]), duration(usual), 1 + more, than="on the median stage")
-    text = (
-        f"pipeline stage {heavy} of {len(whole)} works {took} per micro-batch, in every replica; its ranks are alike, "
-        f"so no part is broken; {cost_text(view, slowdown)}"
-    )
+    text, cost = f"pipeline stage {heavy} of {len(whole)} works {took} per micro-batch", cost_text(view, slowdown)
     numbers = {
         "stage": heavy, "ranks": list(ranks), "work_ms": round(whole[heavy] / 1e6, 3),
         "usual_work_ms": round(usual / 1e6, 3),
         "stages_ms": [None if np.isnan(one) else round(one / 1e6, 3) for one in whole.tolist()],
-        "replicas": len(np.unique(units)),
+        "replicas": replicas,
     }  # fmt: skip
-    score = more / spread(steps, floor=c.UNEVEN / c.SIGMAS)
-    stop, alone = len(view.ends), len(np.unique(units)) < 2  # one slow part explains the same
-    return [
-        JobCause("stage_imbalance", "endpoint", ranks, 1, stop, slowdown, probability, score, text, numbers, claim=not alone)
-    ]
+    score, stop = more / spread(steps, floor=c.UNEVEN / c.SIGMAS), len(view.ends)
+    if replicas == 1 and heavy < len(whole) - 1 and len(hosts) == 1:  # inner stages have as many layers, the last has the loss
+        text += f"; either it is slow, or it has more layers than the others; {cost}"
+        subject: SubjectType = "endpoint" if len(ranks) == 1 else "host"
+        who, probability = ranks if len(ranks) == 1 else hosts, 1 - c.TIED_PROBABILITY
+        return [JobCause("slow_rank", subject, who, 1, stop, slowdown, probability, score, text, numbers)]
+    text += f", in every replica; its ranks are alike, so no part is broken; {cost}"
+    probability, claim = 1 - 0.5**replicas - 0.5 ** len(steps), replicas > 1  # of one, a slow part explains the same
+    return [JobCause("stage_imbalance", "endpoint", ranks, 1, stop, slowdown, probability, score, text, numbers, claim=claim)]
 
 
 def _units(view: View, found: Handovers, stage: int) -> Ints:

@@ -73,16 +73,41 @@ def delay_underway(
 
 
 @compiled
+def note_input(k: int, rank: int, handed: Ints, lane: Codes, circle: int) -> None:
+    """Record that a rank received transfer k outside a collective: `handed` keeps the last one of a lane, and of another.
+
+    int64[2, ranks]; -1 for none.
+    """
+    if circle < 0:
+        if handed[0, rank] >= 0 and lane[handed[0, rank]] != lane[k]:
+            handed[1, rank] = handed[0, rank]
+        handed[0, rank] = k
+
+
+@compiled
+def delay_of_inputs(k: int, rank: int, handed: Ints, since: float, turn: Codes, at: Floats, then: Floats) -> float:
+    """Longest delay of the last hand-overs to a rank (`note_input`) that ended after `since`; -inf if there is none."""
+    most = -np.inf
+    for known in (handed[0, rank], handed[1, rank]):
+        if known >= 0 and turn[known] == turn[k] and at[1, known] > since:
+            most = max(most, then[1, known])
+    return most
+
+
+@compiled
 def delay_before(
     k: int, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats, grows: Floats,
     more: Floats, mates: tuple[Codes, Ints], soon: tuple[float, float], last: tuple[Codes, Floats], before: Ints, highest: Ints,
-    underway: Ints,
+    underway: Ints, handed: Ints,
 ) -> float:  # fmt: skip
     """Longest delay of all predecessors of transfer k (`inherited_delays`); 0 if it has none."""
     most = max(delay_of_last(ends[0][k], turn[k], mates, last, more), delay_of_last(ends[1][k], turn[k], mates, last, more))
     known, own = before[lane[k]], circle[lane[k]]
+    since = -np.inf
     if known >= 0 and turn[known] == turn[k]:
-        most = max(most, then[1, known])
+        most, since = max(most, then[1, known]), at[0, known]
+    if own < 0:
+        most = max(most, delay_of_inputs(k, ends[0][k], handed, since, turn, at, then))
     most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
     if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
         most = max(most, then[1, highest[own]])
@@ -103,9 +128,10 @@ def inherited_delays(
 
     `order` lists events in order of time: transfer k begins (k) or ends (k + transfers). The predecessors of a transfer are:
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
-    previous one on its `lane`; transfers that its sender has been receiving for more than `soon[0]`, and may forward already;
-    transfers of the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective
-    (`circle`, −1 for none), because members wait for each other in invisible ways.
+    previous one on its `lane`; outside collectives, what its sender received since: a stage works on one hand-over while
+    another comes; transfers that its sender has been receiving for more than `soon[0]`, and may forward already; transfers of
+    the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective (`circle`, −1 for
+    none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
     is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.
@@ -119,7 +145,7 @@ def inherited_delays(
     last = np.full(ranks, -1, np.int32), np.zeros(ranks)
     underway = np.full((2, ranks), -1)
     before = np.full(lane.max() + 1 if n else 0, -1)
-    highest = np.full(circle.max() + 1 if n else 0, -1)
+    highest, handed = np.full(circle.max() + 1 if n else 0, -1), np.full((2, ranks), -1)
     left = 2 * np.count_nonzero(turn <= until)  # events to come
     changed = not again
     ended, ahead = np.full((2, len(more)), -np.inf), np.zeros(len(more) + 1)
@@ -137,6 +163,7 @@ def inherited_delays(
             last[0][src[k]] = last[0][dst[k]] = turn[k]
             last[1][src[k]] = last[1][dst[k]] = then[1, k]
             before[lane[k]] = k
+            note_input(k, dst[k], handed, lane, own)
             t = turn[k]
             ended[0, t], ended[1, t] = max(ended[0, t], at[1, k]), max(ended[1, t], at[1, k] - late[1, k] + then[1, k])
             ahead[t + 1] = min(ended[1, t] - ended[0, t], 0.0)
@@ -147,7 +174,7 @@ def inherited_delays(
         changed = changed or gone[0, k] or gone[1, k]
         if changed:
             most = delay_before(
-                k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway
+                k, ends, lane, turn, circle, at, then, grows, more, mates, soon, last, before, highest, underway, handed
             )
             for side in range(2):
                 least = ahead[turn[k]] + min(late[side, k], 0.0)

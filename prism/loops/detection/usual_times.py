@@ -27,8 +27,9 @@ def usual(
     sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
     at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
     before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
-    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier,
-    say, that only some lanes have; and where usually a transfer is underway, its ends are not idle.
+    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier, say, that
+    only some lanes have; and where usually a transfer is underway, its ends are not idle. They rest before the first transfer
+    of a turn as before those of other turns.
     """
     late, rested = np.full((2, len(share[0])), np.nan), np.zeros((2, len(share[0])))
     parts = near, 1 - near
@@ -68,7 +69,7 @@ def compare_by_place(
                 if meets:
                     known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
                     shown[side] += 1
-            same = at[0, i]
+            same = first if k == base else at[0, i]
             within = not alike and low[k] > low[same] + near * (high[same] - low[same])
             for side in range(2):
                 known[2 + side, n] = 0.0 if within else idle_for[side, same]

@@ -70,6 +70,16 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
     assert (one.severity is Severity.CRITICAL) == claimed
 
 
+def test_a_step_that_ranks_left_at_different_places_was_cut_short():
+    wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=0.2)
+    for row in [row for row in wire.rows if row["src"] == 4 and row["octets"]][-3:]:
+        wire.rows.remove(row)
+    for i, row in enumerate(row for row in wire.rows if row["octets"] == 0 and row["src"] != 2):
+        row["start_ns"] += i * MS // 50
+        row["end_ns"] += i * MS // 50
+    assert named(crash(seen(wire.flows(), placed(8)))) == [(address(2),)]
+
+
 def test_ranks_that_never_send_may_have_begun_the_step():
     wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2)
     wire.rows[:] = [row for row in wire.rows if row["octets"] == 0 or row["src"] % 2]

@@ -184,6 +184,16 @@ def test_a_step_of_silence_is_enough_while_it_lasts():
     assert named(hang(silent_for(1.3))) == [(address(3),)]
 
 
+@pytest.mark.parametrize("rank", [None, 3])
+def test_a_job_of_which_only_some_ranks_had_begun_the_step_has_not_ended(rank):
+    wire = training(dp=8, wire=Wire(tcp=True), rounds=1)
+    if rank is not None:
+        wire.rows.remove([row for row in wire.rows if row["src"] == rank][-1])
+    view = seen(wire.flows(), placed(8))
+    found = hang(replace(view, until=int(view.flows.end_ns.max() + 3 * view.period)))
+    assert named(found) == ([] if rank is None else [(address(rank),)])
+
+
 def test_a_job_of_which_few_steps_are_known_is_not_said_to_hang():
     assert named(hang(silent_for(2.1, after=3.5))) == [(address(3),)]
     assert hang(silent_for(2.1, after=7.5)) == []

@@ -52,10 +52,21 @@ def test_nothing_is_claimed_without_such_a_cause(faults):
     assert claimed(*faults) == []
 
 
-def test_in_a_single_pipeline_one_slow_rank_explains_the_same():
-    job = replace(PIPES, dp=1)
-    (one,) = found(Fault("stage_imbalance", stage=2, factor=1.6), job=job)
-    assert one.severity is Severity.INFO
+@pytest.mark.parametrize(
+    "fault", [Fault("stage_imbalance", stage=2, factor=1.6), Fault("compute_slow", ranks=(2,), factor=1.6)]
+)
+def test_in_a_single_pipeline_an_inner_stage_is_slow_or_has_more_work(fault):
+    (one,) = found(fault, job=replace(PIPES, dp=1))
+    assert (one.kind, one.ids) == ("slow_rank", ("10.10.2.1",))
+    assert one.confidence < 0.8
+    assert one.evidence["verdict"]["machine"] == one.confidence
+    assert sum(one.evidence["verdict"].values()) == pytest.approx(1.0)
+    assert one.evidence["verdict"]["job"] == pytest.approx(0.3, abs=0.01)
+
+
+def test_in_a_single_pipeline_the_last_stage_has_the_loss_or_is_slow():
+    (one,) = found(Fault("stage_imbalance", stage=3, factor=1.6), job=replace(PIPES, dp=1))
+    assert (one.kind, one.severity) == ("stage_imbalance", Severity.INFO)
 
 
 def test_without_a_pipeline_there_are_no_causes():

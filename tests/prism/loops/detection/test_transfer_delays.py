@@ -48,6 +48,16 @@ def test_a_collective_that_has_caught_up_passes_nothing_on():
     assert inherited_delays(order, at, ends, lane, *rest, *NONE, 9)[0].tolist() == [3, -3, 3]
 
 
+@pytest.mark.parametrize(("circle", "new"), [(-1, 0.0), (0, 4.0)])
+def test_a_stage_works_on_one_hand_over_while_another_comes(circle, new):
+    """0 → 1 comes late, 2 → 1 in time and after it, then 1 → 2 begins as late as the first."""
+    order, at, _, lane, turn, _, *rest = chain([[4, 0, 4], [4, 0, 4]], circle=circle)
+    ends = np.array([0, 2, 1], np.int32), np.array([1, 1, 2], np.int32)
+    rest[2] = np.array([circle, -1, -1], np.int32)
+    late = np.array([[4.0, 0, 4], [4, 0, 4]])
+    assert inherited_delays(order, at, ends, lane, turn, late, *rest, *NONE, 9)[0].tolist() == [4.0, -4.0, new]
+
+
 @pytest.mark.parametrize(("circle", "new"), [(-1, 4.0), (0, 0.0)])
 def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, new):
     """0 → 1 is underway when 1 ← 2 begins; it waits for the former only within one collective."""
