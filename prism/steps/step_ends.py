@@ -85,12 +85,23 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     since_begin = np.cumsum(np.bincount(at, clock.spent[inside], size).reshape(-1, phases)[1:-1], axis=1)
     usual = np.diff(np.median(since_begin / np.maximum(since_begin[:, -1:], 1), axis=0), prepend=0)
     count = clock.parts / fold.apart
-    begins = int(fold.of(np.zeros(1))[1][0]) if abs(count - round(count)) <= c.NEAR * 2 else -1
+    begins = _begins(fold, round(count), usual) if abs(count - round(count)) <= c.NEAR * 2 else -1
     none = np.zeros(phases)
     return Mean(
         usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], sequences.small[picked],
         none, none, begins,
     )  # fmt: skip
+
+
+def _begins(fold: _Fold, count: int, spent: Floats) -> int:
+    """Return the phase at which steps begin if the clock holds `count` complete ones of equal traffic.
+
+    That of the first step, or the median over all steps: the one beside the longer idle time. Uneven steps move either.
+    """
+    phases, phase = fold.phases, fold.of(np.arange(count) * (fold.clock.parts / count))[1]
+    median = phase[0] + np.median((phase - phase[0] + phases / 2) % phases) - phases / 2
+    close = np.arange(-round(c.AT_BOUND * phases), round(c.AT_BOUND * phases) + 1)
+    return max((int(phase[0]), int(median) % phases), key=lambda at: float(spent[(at + close) % phases].max()))
 
 
 def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
