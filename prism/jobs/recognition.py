@@ -76,7 +76,7 @@ def recognize(
             continue
         if found == "training" or (found == "unknown" and (unproven or hides_steps)):
             members = frozenset[int]().union(*own)
-            silent = silent_members(flows.endpoints, members, steady, topology, busy) if topology is not None else ()
+            silent = silent_members(flows.endpoints, members, topology, busy) if topology is not None else ()
             jobs.append(_job(flows, topology, members, silent, volumes))
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
 

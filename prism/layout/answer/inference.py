@@ -96,7 +96,7 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     """Return the highest confidence that the records allow.
 
     Messages of samples and sums cannot be counted. Without hosts, dimensions may be hidden inside them. Where a host has fewer
-    ranks than another, and GPUs left, ranks may be missing.
+    ranks than another, and GPUs left, ranks may be missing. Where most ranks are silent, they may be no ranks.
     """
     counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(flows.messages > 1) <= len(flows)
     most = 1.0 if counted else c.INCOMPLETE
@@ -104,7 +104,7 @@ def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
         return min(most, c.HOSTS_UNKNOWN)
     ranks = Counter(topology.host(endpoint) for endpoint in job.endpoints)
     missing = any(number < min(max(ranks.values()), topology.sizes[host]) for host, number in ranks.items() if host is not None)
-    return min(most, c.INCOMPLETE) if missing else most
+    return min(most, c.INCOMPLETE) if missing or 2 * len(job.silent) >= len(job.endpoints) else most
 
 
 def _resolved(flows: Flows, problem: Problem) -> float:
