@@ -45,6 +45,17 @@ def test_equal_buckets_are_no_steps():
     assert all(len(own) == len(ends) for own in rank_steps(found, steps_of(found), 4))
 
 
+def test_equal_buckets_of_steps_that_a_fault_stretches_are_no_steps():
+    wire, at = Wire([f"a{i}" for i in range(4)]), 0.0
+    for step in range(9):
+        every = 16.0 if step < 5 else 27.0  # a slow rank
+        for bucket in range(6):
+            wire.ring([0, 1, 2, 3], at + bucket * every, 2_000_000, long=2.0)
+        at += 6 * every + 60
+    found = sequences(wire)
+    assert all(len(own) == 9 for own in rank_steps(found, steps_of(found), 4))
+
+
 @pytest.mark.parametrize("every", [138, 5])
 def test_what_a_library_sends_every_second_is_no_end_of_a_step(every):
     """Ranks also tell rank 0 that they live, every 138 or 5 ms, wherever the step of 100 ms is."""
