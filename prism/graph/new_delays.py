@@ -144,13 +144,16 @@ class Delays:
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
-def usual_steps(view: Steps) -> tuple[Ints, Floats] | None:
-    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known."""
+def usual_steps(view: Steps, *, least: int = c.FEW) -> tuple[Ints, Floats] | None:
+    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known.
+
+    They are at least `least` if as many are known.
+    """
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
-    model = known[_quick(took[known])].astype(np.int64)
+    model = known[_quick(took[known], least)].astype(np.int64)
     return model, np.nan_to_num(took - np.median(took[model]))
 
 
@@ -173,21 +176,20 @@ def _cut_off(view: Steps) -> NDArray[np.bool_]:
     return np.asarray(moved < (1 - c.WHOLE) * inner) if np.isfinite(inner) else np.zeros(len(moved), np.bool_)
 
 
-def _quick(took: Floats) -> Ints:
+def _quick(took: Floats, least: int) -> Ints:
     """Select the steps that define what is usual: those with durations near the quantile `MODEL`, half of that share at least.
 
-    If fewer steps are far shorter than all others, and these have similar durations, the short ones are usual: the job can be
-    that quick.
+    If fewer steps are shorter than all others by far more than these differ, they are usual: the job can be that quick.
     """
     order = np.argsort(took, kind="stable")
     many = int(np.ceil(c.MODEL * len(took)))
     ratio = took[order[1 : many + 1]] / took[order[:many]]
     few = int(np.argmax(ratio)) + 1
-    if ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * c.FAR**0.5:
+    if least <= c.FEW and ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
     near = np.argsort(far, kind="stable")
-    return np.sort(near[: min(max(c.FEW, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
+    return np.sort(near[: min(max(least, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
@@ -216,9 +218,10 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
 def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
+    These are `MANY` steps of usual duration, because in a few any rank may be late by chance; all if too few are known. None if
+    no lane has enough peers.
     """
-    found = usual_steps(view)
+    found = usual_steps(view, least=c.MANY)
     steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
@@ -289,8 +292,11 @@ def _numbered(keys: Ints) -> Codes:
 
 
 def _groups(alike: Codes) -> tuple[Ints, Ints]:
-    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help."""
-    count, order = np.bincount(alike), np.argsort(alike, kind="stable")
+    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help.
+
+    Groups are drawn: lanes are in order of their ranks, and the lanes of one rank must not be compared with each other.
+    """
+    count, order = np.bincount(alike), np.lexsort((np.random.default_rng(0).permutation(len(alike)), alike))
     place = np.empty(len(alike), np.int64)
     place[order] = np.arange(len(alike)) - np.repeat(np.cumsum(count) - count, count)
     parts = -(-count // c.MANY)
