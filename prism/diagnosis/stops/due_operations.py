@@ -86,8 +86,8 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         a, b = lanes[k].tolist()
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
-    # nobody can send to a rank that left
-    receivers = 1.0 if stop.gone else events_of(view, transfers_of(view)).receivers(view.period)
+    # nobody can send to a rank that left; who stopped has seldom asked for all that follows
+    receivers = 1.0 if stop.gone else max(events_of(view, transfers_of(view)).receivers(view.period), c.ASKED)
     begun = _began(view, stop) if stop.over and not stop.gone else np.zeros(0, np.int64)
     return Due(
         np.concatenate([lanes[known], np.stack([begun, begun], axis=1)]),
