@@ -294,10 +294,12 @@ def _numbered(keys: Ints) -> Codes:
 def _groups(alike: Codes) -> tuple[Ints, Ints]:
     """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help.
 
-    Groups are drawn: lanes are in order of their ranks, and the lanes of one rank must not be compared with each other.
+    Lanes are in order of their senders. So the lanes of one sender are spread over groups, and those of one receiver by chance.
     """
-    count, order = np.bincount(alike), np.lexsort((np.random.default_rng(0).permutation(len(alike)), alike))
-    place = np.empty(len(alike), np.int64)
-    place[order] = np.arange(len(alike)) - np.repeat(np.cumsum(count) - count, count)
+    count, place = np.bincount(alike), np.empty(len(alike), np.int64)
     parts = -(-count // c.MANY)
+    first = np.repeat(np.cumsum(count) - count, count)
+    place[np.argsort(alike, kind="stable")] = np.arange(len(alike)) - first
+    drawn = np.random.default_rng(0).random(len(alike))
+    place[np.lexsort((drawn, place // parts[alike], alike))] = np.arange(len(alike)) - first
     return (np.cumsum(parts) - parts)[alike] + place % parts[alike], place // parts[alike]

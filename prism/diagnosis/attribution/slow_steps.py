@@ -315,8 +315,8 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC. If several NICs of one
-    host are behind it, it is the path: they are seldom slow together.
+    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC. Several NICs of one
+    host behind it are seldom slow together: it is the path.
     """
     if one.cause != other.cause:
         return None
