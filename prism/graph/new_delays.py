@@ -242,26 +242,8 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = _idle(view, t, events.idle_for).take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    late[0] = _of_exchanges(t, events, late[0])
     more = np.zeros(t.steps)
     return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
-
-
-def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
-    """Delay of each begin, or that of a transfer back that begins together with it, if it is less: both ends are there then."""
-    n, soon, begins = int(t.lanes.max()) + 1, events.dependencies.soon[0], events.at[0] - events.at[0].min()
-    ways, answers = (t.lanes[:, side] * n + t.lanes[:, 1 - side] for side in (0, 1))
-    back, out, wide = (
-        np.searchsorted(ways, answers) % len(ways),
-        late.copy(),
-        float(begins.max()) + 2 * soon + 1,
-    )  # lanes are sorted
-    some = np.flatnonzero((ways[back] == answers)[t.lane])
-    keys, target = t.lane * wide + begins, back[t.lane[some]] * wide + begins[some]
-    other = np.minimum(np.searchsorted(keys, target - soon), len(keys) - 1)
-    near = np.abs(keys[other] - target) <= soon
-    out[some[near]] = np.fmin(late[some[near]], late[other[near]])
-    return out
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:

@@ -207,7 +207,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= 1 - c.DOUBT
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
     return [found] if clear else []
 
 

@@ -41,9 +41,8 @@ class Stop(NamedTuple):
 class Due(NamedTuple):
     """Operations due in a silence by sender and receiver (ranks), int64[n, 2], and the `weight` of each, 0 … 1.
 
-    float64[n, steps]: in each of the steps that are compared, other operations may come first. `alive`: whether sender and
-    receiver show that they took part in later operations, or wait; bool[n, 2]. `receivers`: how much senders wait for late
-    receivers, 0 … 1.
+    `alive`: whether sender and receiver show that they took part in later operations, or wait; bool[n, 2]. `receivers`: how
+    much senders wait for late receivers, 0 … 1.
     """
 
     lanes: Ints
@@ -68,14 +67,13 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
             [_reached(*one, slack, int(view.begins[0]))[0] for one in zip(edges, own, share.tolist(), strict=True)]
         )
         first -= (view.begins[like] - view.begins[0])[:, None]
-    weight = (first[..., 0] < first[..., 1].min(axis=0)).astype(np.float64)
+    weight = (first[..., 0] < first[..., 1].min(axis=0)).mean(axis=1)
     form, pipeline = _forms(view, edges, usual)
     least = np.full(form.max() + 1, np.inf)
-    due = weight.any(axis=1)
-    np.minimum.at(least, form[due], share[due])
-    behind = due & (share > least[form] + slack)
+    np.minimum.at(least, form[weight > 0], share[weight > 0])
+    behind = (weight > 0) & (share > least[form] + slack)
     weight[behind] *= c.BEHIND / max(int(behind.sum()), 1)
-    known = np.flatnonzero(due)
+    known = np.flatnonzero(weight)
     keys, at = np.unique(form * len(rank) + lanes[:, 0], return_inverse=True)
     most, ends = np.zeros(len(keys) + 1), form[known, None] * len(rank) + lanes[known]
     np.maximum.at(most, at, np.where(pipeline, 0.0, share))
@@ -91,7 +89,7 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
     begun = _began(view, stop) if stop.over and not stop.gone else np.zeros(0, np.int64)
     return Due(
         np.concatenate([lanes[known], np.stack([begun, begun], axis=1)]),
-        np.concatenate([weight[known], np.ones((len(begun), weight.shape[1]))]),
+        np.concatenate([weight[known], np.ones(len(begun))]),
         np.concatenate([alive, np.zeros((len(begun), 2), np.bool_)]),
         receivers,
     )
@@ -226,29 +224,27 @@ def explained(
     Both float64[ranks]; the second one is divided by the ranks of the host. The rest of 1 is nobody's. A due operation is
     explained by its sender, and by its receiver as often as senders wait for late receivers; another one is there by `chance`.
     Behind a rank of their host that waits, others would keep any of its ranks waiting, not the same one in all operations.
-    Steps that are compared count alike.
+    Operations between the same two hosts show no more of these than one does.
     """
     n = len(view.job.endpoints)
     _, host, mates = np.unique(np.where(view.hosts < 0, -1 - np.arange(n), view.hosts), return_inverse=True, return_counts=True)
-    exchange, which = np.unique(np.sort(found.lanes, axis=1), axis=0, return_inverse=True)
-    weight, often = np.zeros((len(exchange), found.weight.shape[1])), np.zeros(len(exchange))
-    np.maximum.at(weight, which, found.weight)
-    np.maximum.at(often, which, found.weight.mean(axis=1))
-    first = found.weight.mean(axis=1) >= often[which]
     logs = []
-    for place, many in ((np.arange(n), n), (host, len(mates))):
+    for place, many in ((host, len(mates)), (np.arange(n), n)):
+        ends = place[found.lanes]
+        exchange, which = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
+        weight = np.zeros(len(exchange))
+        np.maximum.at(weight, which, found.weight)
         each = np.full((many, len(exchange)), chance / many)
         for end, part in ((1, found.receivers), (0, 1.0)):
-            shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * first
-            np.maximum.at(each, (place[found.lanes[:, end]], which), np.maximum(shown, chance / many))
+            shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * (found.weight >= weight[which])
+            np.maximum.at(each, (ends[:, end], which), np.maximum(shown, chance / many))
         logs.append(np.log(each) @ weight)
-    logs[1] -= np.outer(np.log(mates), np.maximum(weight.sum(axis=0) - 1, 0.0))
+    logs[0] -= np.log(mates) * max(float(weight.sum()) - 1, 0.0)
     parts = [
-        logs[0] + np.log(1 - hidden),
-        np.where(mates > 1, logs[1].T + np.log(hidden), -np.inf).T,
-        (weight.sum(axis=0)[None] + 1) * np.log(nobody),
+        logs[1] + np.log(1 - hidden),
+        np.where(mates > 1, logs[0] + np.log(hidden), -np.inf),
+        [(weight.sum() + 1) * np.log(nobody)],
     ]
-    likely = np.concatenate(parts)
-    share = np.exp(likely - likely.max(axis=0))
-    share = (share / share.sum(axis=0)).mean(axis=1)
+    share = np.exp(np.concatenate(parts) - max(map(np.max, parts)))
+    share /= share.sum()
     return share[:n], (share[n:-1] / mates)[host]

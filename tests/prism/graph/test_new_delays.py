@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import _groups, _of_exchanges, against_peers, against_steps
-from prism.graph.transfer_events import events_of
+from prism.graph.new_delays import _groups, against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -129,18 +128,6 @@ def test_what_was_always_slow_is_late_against_its_peers():
     delays = against_peers(view, transfers_of(view))
     touches = (delays.transfers.lanes[delays.transfers.lane] == NIC).any(axis=1)
     assert delays.slower[touches].sum() > 0.9 * delays.slower.sum()
-
-
-def test_a_transfer_is_no_later_than_one_back_that_begins_with_it():
-    view = seen(training(dp=2).flows(placed(2)), placed(2))
-    t = transfers_of(view)
-    events = events_of(view, t)
-    one, other = (np.flatnonzero((t.src == rank) & (t.step == 5))[0] for rank in (0, 1))
-    late, at = np.full(len(t.rows), np.nan), events.at.copy()
-    late[[one, other]], at[0, other] = (9e6, 1e6), at[0, one]
-    assert _of_exchanges(t, events._replace(at=at), late)[[one, other]].tolist() == [1e6, 1e6]
-    at[0, other] += 2 * events.dependencies.soon[0]
-    assert _of_exchanges(t, events._replace(at=at), late)[[one, other]].tolist() == [9e6, 1e6]
 
 
 def test_connections_whose_octets_vary_have_no_peers():
