@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from collectors.columns.record import Flows, Transits
 from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.assessment.root_causes import merge_by_cause
-from prism.diagnosis.attribution.combined_findings import combine_findings
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.finding_assessment import assess_findings
+from prism.diagnosis.attribution.verdicts import combine_findings
 from prism.diagnosis.stops.crash import crash
 from prism.diagnosis.stops.hang import hang
 from prism.diagnosis.uneven_work.job_findings import job_findings

@@ -24,6 +24,5 @@ HALF_SPEED = 2.0  # ratio to the rate of peers: a NIC or its bus at half speed o
 MEASURED = 10.0  # odds ratio for a part of the network that lanes' rates, or queues, show directly
 LESS = 0.9  # factor on the confidence if a replay without new delays misses usual steps by MIN_LOSS: the graph is incomplete
 MOST_SCORE = 999.0  # largest score in reports
-PLACES = 8  # parts of a lane's octets per step: delays in the same part recur; a step has a few rounds of own work
 UNEVEN = 0.15  # share of the usual work: least excess of a stage, or spread over micro-batches or steps; healthy ones reach 0.1
 DRAWS = 50  # replays with drawn micro-batches; their mean varies by less than a hundredth

@@ -144,13 +144,16 @@ class Delays:
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
-def usual_steps(view: Steps) -> tuple[Ints, Floats] | None:
-    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known."""
+def usual_steps(view: Steps, *, least: int = c.FEW) -> tuple[Ints, Floats] | None:
+    """Select the steps that define what is usual, and compute the excess duration of each step, ns; None if few are known.
+
+    They are at least `least` if as many are known.
+    """
     took = view.durations
     known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
-    model = known[_quick(took[known])].astype(np.int64)
+    model = known[_quick(took[known], least)].astype(np.int64)
     return model, np.nan_to_num(took - np.median(took[model]))
 
 
@@ -173,21 +176,20 @@ def _cut_off(view: Steps) -> NDArray[np.bool_]:
     return np.asarray(moved < (1 - c.WHOLE) * inner) if np.isfinite(inner) else np.zeros(len(moved), np.bool_)
 
 
-def _quick(took: Floats) -> Ints:
+def _quick(took: Floats, least: int) -> Ints:
     """Select the steps that define what is usual: those with durations near the quantile `MODEL`, half of that share at least.
 
-    If fewer steps are far shorter than all others, and these have similar durations, the short ones are usual: the job can be
-    that quick.
+    If fewer steps are shorter than all others by far more than these differ, they are usual: the job can be that quick.
     """
     order = np.argsort(took, kind="stable")
     many = int(np.ceil(c.MODEL * len(took)))
     ratio = took[order[1 : many + 1]] / took[order[:many]]
     few = int(np.argmax(ratio)) + 1
-    if ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * c.FAR**0.5:
+    if least <= c.FEW and ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
     near = np.argsort(far, kind="stable")
-    return np.sort(near[: min(max(c.FEW, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
+    return np.sort(near[: min(max(least, many, int(np.count_nonzero(far <= c.CLOSE))), c.MANY)])
 
 
 def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: float = 0.0) -> Floats:
@@ -216,9 +218,10 @@ def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
 def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
-    These are the steps that define what is usual; all if too few are known. None if no lane has enough peers.
+    These are `MANY` steps of usual duration, because in a few any rank may be late by chance; all if too few are known. None if
+    no lane has enough peers.
     """
-    found = usual_steps(view)
+    found = usual_steps(view, least=c.MANY)
     steps = found[0] if found is not None else np.flatnonzero(np.isfinite(view.durations)).astype(np.int64)
     if not len(steps):
         return None
@@ -239,26 +242,8 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = _idle(view, t, events.idle_for).take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    late[0] = _of_exchanges(t, events, late[0])
     more = np.zeros(t.steps)
     return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
-
-
-def _of_exchanges(t: Transfers, events: Events, late: Floats) -> Floats:
-    """Delay of each begin, or that of a transfer back that begins together with it, if it is less: both ends are there then."""
-    n, soon, begins = int(t.lanes.max()) + 1, events.dependencies.soon[0], events.at[0] - events.at[0].min()
-    ways, answers = (t.lanes[:, side] * n + t.lanes[:, 1 - side] for side in (0, 1))
-    back, out, wide = (
-        np.searchsorted(ways, answers) % len(ways),
-        late.copy(),
-        float(begins.max()) + 2 * soon + 1,
-    )  # lanes are sorted
-    some = np.flatnonzero((ways[back] == answers)[t.lane])
-    keys, target = t.lane * wide + begins, back[t.lane[some]] * wide + begins[some]
-    other = np.minimum(np.searchsorted(keys, target - soon), len(keys) - 1)
-    near = np.abs(keys[other] - target) <= soon
-    out[some[near]] = np.fmin(late[some[near]], late[other[near]])
-    return out
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:
@@ -289,9 +274,14 @@ def _numbered(keys: Ints) -> Codes:
 
 
 def _groups(alike: Codes) -> tuple[Ints, Ints]:
-    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help."""
-    count, order = np.bincount(alike), np.argsort(alike, kind="stable")
-    place = np.empty(len(alike), np.int64)
-    place[order] = np.arange(len(alike)) - np.repeat(np.cumsum(count) - count, count)
+    """Number of the group of each lane, and its place there. Peers form groups of at most `MANY`: more hardly help.
+
+    Lanes are in order of their senders. So the lanes of one sender are spread over groups, and those of one receiver by chance.
+    """
+    count, place = np.bincount(alike), np.empty(len(alike), np.int64)
     parts = -(-count // c.MANY)
+    first = np.repeat(np.cumsum(count) - count, count)
+    place[np.argsort(alike, kind="stable")] = np.arange(len(alike)) - first
+    drawn = np.random.default_rng(0).random(len(alike))
+    place[np.lexsort((drawn, place // parts[alike], alike))] = np.arange(len(alike)) - first
     return (np.cumsum(parts) - parts)[alike] + place % parts[alike], place // parts[alike]

@@ -4,7 +4,7 @@ Format: "Trace Event Format", events `X` (slices), `M` (names), `s` and `f` (arr
 (starts of findings), `C` (counters: a rank's sent and received traffic). Times are microseconds since `otherData.start_ns`,
 because the epoch in nanoseconds does not fit a float. Slices of a track (tid) never overlap: overlapping spans use a second
 track. Flows of the category `wait` lead from the activity of a rank to the wait of the rank that depended on it
-(prism.graph.wait_causes).
+(prism.report.wait_causes).
 
 Arrows and counters are bounded per job: the longest transfers have arrows, counters get coarser. One file per rank, as from
 PyTorch's profiler: `prism.report._kineto`.
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from prism.graph.wait_causes import waits
 from prism.model import PHASES, Diagnosis, Event, Finding, JobDiagnosis
 from prism.report._traffic_series import octets_per_bin, transfers
 from prism.report.json_report import to_json
+from prism.report.wait_causes import waits
 from prism.topology import Topology
 from prism.tracking.step_numbers import numbers
 

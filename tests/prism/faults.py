@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import cache
 
 from prism.diagnosis.assessment.confidence import completeness
-from prism.diagnosis.attribution.combined_findings import combine_findings
 from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.verdicts import combine_findings
 from prism.diagnosis.stops.crash import crash
 from prism.diagnosis.stops.hang import hang
 from prism.graph.job_view import View

@@ -11,55 +11,24 @@ from collections.abc import Mapping
 import numpy as np
 
 from prism.diagnosis.assessment import constants as c
-from prism.diagnosis.assessment.finding_scope import ranks_of
 from prism.graph.job_view import View
 from prism.model import Finding, Isolation
 
 Weights = Mapping[tuple[str, ...], float]  # log-likelihood of each suspect
 
 
-def isolation(
-    view: View,
-    finding: Finding,
-    *,
-    min_probability: float = c.ISOLATED,
-    most: int = c.LISTED_HOSTS,
-    doubt: float = c.NO_SUSPECT,
-) -> Isolation:
-    """Select the hosts to isolate for a finding.
-
-    Parameters
-    ----------
-    view : View
-        The job by step and edge.
-    finding : Finding
-        The finding.
-    min_probability : float
-        Probability that the hosts contain the cause.
-    most : int
-        Number of alternatives to list.
-    doubt : float
-        Probability that the cause is none of the suspects, because traffic outside the network misled the evidence.
-
-    Returns
-    -------
-    Isolation
-        Hosts or parts, the probability that they contain the cause, and alternatives.
-    """
+def isolation(view: View, finding: Finding, *, min_probability: float = c.ISOLATED) -> Isolation:
+    """Select the hosts to isolate for a hang or crash; they contain the cause with `min_probability`, 0 … 1."""
     if finding.detector == "hang":
         weights = _by_silence(finding)
     elif finding.kind == "crash":
         weights = _by_connection_end(finding)
     else:
         return Isolation()
-    return choose_hosts(
-        _hosts(view, weights), _group(view, finding), finding, min_probability=min_probability, most=most, doubt=doubt
-    )
+    return choose_hosts(_hosts(view, weights), _group(view, finding), min_probability)
 
 
-def choose_hosts(
-    weights: Weights, group: tuple[str, ...], finding: Finding, *, min_probability: float, most: int, doubt: float = 0.0
-) -> Isolation:
+def choose_hosts(weights: Weights, group: tuple[str, ...], min_probability: float) -> Isolation:
     """Select the likeliest suspects until their probabilities sum to `min_probability`.
 
     The whole `group` if that takes more than half of it.
@@ -69,9 +38,9 @@ def choose_hosts(
     names = sorted(weights, key=lambda ids: (-weights[ids], ids))
     height = np.array([weights[ids] for ids in names])
     share = np.exp(height - height.max())
-    share = (1 - doubt) * share / share.sum()
-    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[:most]
-    if len(names[0]) > 1 or finding.subject == "switch":
+    share = (1 - c.NO_SUSPECT) * share / share.sum()
+    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[: c.LISTED_HOSTS]
+    if len(names[0]) > 1:
         behind = ((group, round(float(share[0]), 4)),) if group else ()
         return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
     enough = int(np.searchsorted(np.cumsum(share), min_probability - 1e-9)) + 1
@@ -94,11 +63,20 @@ def _hosts(view: View, weights: Weights) -> Weights:
 
 def _group(view: View, finding: Finding) -> tuple[str, ...]:
     """Hosts of the smallest group with traffic that contains the cause."""
-    own = {view.job.endpoints[r] for r in ranks_of(view, finding)}
+    own = set(ranks_of(view, finding))
     groups = [g.members for g in view.parallelism.groups if g.evidence == "traffic" and own & set(g.members)]
-    members = min(groups, key=len, default=())
-    hosts = [view.host(m) for m in members]
-    return tuple(dict.fromkeys(hosts))
+    members: tuple[str, ...] = min(groups, key=len, default=())
+    return tuple(dict.fromkeys(map(view.host, members)))
+
+
+def ranks_of(view: View, finding: Finding) -> list[str]:
+    """Addresses of the ranks that a finding blames, with the ranks of their hosts that wait for them invisibly."""
+    named = {*finding.ids, *finding.evidence.get("ranks", ())}
+    own = {a for a in view.job.endpoints if a in named or view.host(a) in named}
+    for members in view.parallelism.unseen:
+        if own & set(members):
+            own |= set(members)
+    return sorted(own)
 
 
 def _by_silence(finding: Finding) -> Weights:

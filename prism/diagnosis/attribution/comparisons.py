@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
-from prism.diagnosis.attribution.recurring_delay import lasting_shares, work_ratio
+from prism.diagnosis.attribution.recurring_delay import work_ratio
 from prism.graph.constants import PAUSE, SPAN
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
@@ -87,12 +87,7 @@ class Comparison:
 
     def shares(self, during: Mask) -> Floats:
         """Share of the delays of the steps `during` that each candidate explains, without a replay; float64[candidates]."""
-        if not during.any():
-            return np.zeros(len(self.which))
-        out: Floats = np.median(self.share[:, during], axis=1)
-        if during.sum() > 2 and not self.always:  # of two steps the median is the mean
-            out = np.maximum(out, lasting_shares(self.which, self.gone, self.delays.transfers, during))
-        return out
+        return np.median(self.share[:, during], axis=1) if during.any() else np.zeros(len(self.which))
 
     def best(self, shares: Floats) -> list[int]:
         """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""

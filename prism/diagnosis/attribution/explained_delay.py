@@ -75,7 +75,9 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     t = delays.transfers
     before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
     within = np.clip(np.minimum(within, delays.slower) - delays.starved, 0.0, None) if usual else delays.slower
-    known = np.where(np.isfinite(delays.rested), delays.rested, delays.rested[::-1])  # of who sends nothing visible: its peer
+    rested = delays.rested.copy()
+    rested[1] = np.minimum(rested[1], np.maximum(delays.events.idle_for[1] - before, 0.0))  # a receiver has taken part since
+    known = np.where(np.isfinite(delays.rested), rested, rested[::-1])  # of who sends nothing visible: its peer
     ends = [np.clip(c.TIMES * rested / np.maximum(before, 1.0), c.LEAST, 1.0) for rested in known]
     since = np.minimum(delays.called / np.maximum(before, 1.0), 1.0)  # the receiver was ready for this share of the delay
     answered = np.isfinite(since)

@@ -20,23 +20,8 @@ def assess_findings(
 ) -> list[Finding]:
     """Add cost, hosts to isolate and confidence to findings on stops, and the losses of switches to those on the network.
 
-    Parameters
-    ----------
-    view : View
-        The job by step and edge.
-    findings : sequence of Finding
-        Its findings. The event graph has assessed its own.
-    seen : Completeness
-        How complete the records are.
-    min_probability : float
-        Probability that the isolated hosts contain the cause.
-    least : float
-        Claims with less confidence become information.
-
-    Returns
-    -------
-    list of Finding
-        In the order of `findings`.
+    The event graph has assessed its own. Hosts to isolate contain the cause with `min_probability`; claims with less confidence
+    than `least` become information.
     """
     return [
         with_switch_losses(view, finding)

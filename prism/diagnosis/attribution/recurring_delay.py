@@ -1,4 +1,4 @@
-"""Find own work that is longer again and again: in most pieces of a step, or at the same place in most steps.
+"""Find own work that is longer again and again: in most pieces of a step.
 
 Hiccups of other ranks may cost more time than a slow rank, but they do not recur.
 """
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.explained_delay import Lost
-from prism.graph.job_transfers import Transfers
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.intervals import weighted_median
 from prism.loops.detection.transfer_delays import Floats
@@ -38,32 +37,6 @@ def typical_delays(gone: Lost, delays: Delays, ranks: int) -> Floats:
     whole = np.bincount(cell, usual, ranks * t.steps)
     out[known] = ratio[order][(begins[:-1] + (many - 1) // 2)[known]] * whole[known]
     return out.reshape(ranks, t.steps)
-
-
-def lasting_shares(which: list[Candidate], gone: Lost, t: Transfers, during: NDArray[np.bool_]) -> Floats:
-    """Compute how much of the delays that recur in most of some steps each candidate's own work explains; float64[candidates].
-
-    The delay at each place of a lane's octets is the median over the steps: single hiccups of other ranks, however long, do not
-    recur at the same places. 0 for candidates of the network.
-    """
-    on = np.flatnonzero(during[t.step])
-    at = t.lane[on].astype(np.int64) * c.PLACES + np.minimum((t.low[on] * c.PLACES).astype(np.int64), c.PLACES - 1)
-    seen, many = np.bincount(at, minlength=len(t.lanes) * c.PLACES) > 0, int(during.sum())
-    keys, cell = np.flatnonzero(seen), (np.cumsum(seen) - 1)[at] * many + (np.cumsum(during) - 1)[t.step[on]]
-    first, sender, receiver = (
-        np.bincount(
-            keys // c.PLACES, np.median(np.bincount(cell, part[on], len(keys) * many).reshape(-1, many), axis=1), len(t.lanes)
-        )
-        for part in gone.each
-    )
-    whole = first.sum() + gone.usual * np.median(gone.within[:, during], axis=1).sum()
-    out = [
-        (sender[one.sends].sum() + receiver[one.receives].sum()) / max(whole, 1.0) - c.FEWER * one.larger
-        if one.cause == "work"
-        else 0.0
-        for one in which
-    ]
-    return np.array(out)
 
 
 def work_ratio(delays: Delays, one: Candidate, during: NDArray[np.bool_]) -> float:

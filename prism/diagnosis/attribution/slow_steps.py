@@ -207,7 +207,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
-        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= 1 - c.DOUBT
+        clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
     return [found] if clear else []
 
 
@@ -315,12 +315,15 @@ def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask)
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a path and the only host behind its end, whose lanes are the same: the path then ends at the host.
+    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC. Several NICs of one
+    host behind it are seldom slow together: it is the path.
     """
     if one.cause != other.cause:
         return None
     ids = {*one.ids, *other.ids}
     if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
+        if "host" in (one.subject, other.subject):
+            return other if one.subject == "host" else one
         ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
         return replace(one, subject="link", ids=tuple(sorted(ids)))
     alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}

@@ -1,14 +1,18 @@
-"""Write a finding for each verdict: network, machine or unknown; which part; how much; which candidates were compared."""
+"""Write a finding for each verdict: network, machine or unknown; which part; how much; which candidates were compared.
+
+`combine_findings` joins them with the findings on stops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, peers_known
+from prism.diagnosis.assessment.slowdown_findings import Cost, slowdown_finding, without
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Mask
 from prism.diagnosis.attribution.lane_rates import lost_rate
@@ -25,32 +29,31 @@ GRAPH = "event_graph"
 CLASS = {"work": "machine", "network": "network"}
 
 
-def findings(case: Case, seen: Completeness) -> list[Finding]:
-    """Write the findings on a job's slow steps.
+def combine_findings(case: Case, stops: Sequence[Finding], seen: Completeness) -> list[Finding]:
+    """Findings on a job's slow steps, then those on `stops` (hangs and crashes).
 
-    Parameters
-    ----------
-    case : Case
-        The job.
-    seen : Completeness
-        How complete its records are.
-
-    Returns
-    -------
-    list of Finding
-        One per verdict, the clearest first.
+    A claim about a stop excludes a stop of the graph that overlaps with it.
     """
+    known = [one for one in stops if one.severity is not Severity.INFO]
+    slow = [one for one in findings(case, seen) if one.kind != "hang" or not any(_overlaps(one, stop) for stop in known)]
+    return [*slow, *stops]
+
+
+def _overlaps(one: Finding, other: Finding) -> bool:
+    """Whether two findings overlap in time."""
+    return one.start_ns <= other.end_ns and other.start_ns <= one.end_ns
+
+
+def findings(case: Case, seen: Completeness) -> list[Finding]:
+    """Write the findings on a job's slow steps, one per verdict, the clearest first; `seen`: completeness of its records."""
     return [_finding(case.view, one, seen) for one in verdicts(case)]
 
 
 def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
-    start, end = view.during(one.start, one.stop)
     chance = 1 / len(view.ends) if one.stall else 0.5 ** (one.stop - one.start + 1)
-    work = one.candidate.cause == "work"
+    work, likely = one.candidate.cause == "work", one.probability
     texts, numbers = _stall(view, one) if one.stall else _work(view, one) if work else _network(view, one)
     subject, ids, queued = (*_unseen(view, one), {}) if work else _queued(view, one)
-    severity = Severity.CRITICAL if one.slowdown >= c.CRITICAL else Severity.WARNING
-    likely = one.probability
     if queued:
         hop = max(queued, key=lambda h: queued[h])
         texts += f"; {waiting(queued, hop)}"
@@ -61,34 +64,25 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
     halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
     weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
-    lost = round(one.lost / max(int(one.during.sum()), 1) / 1e6, 3)
-    ranks = len(view.job.endpoints)
-    return Finding(
-        detector=GRAPH,
-        kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
-        job=view.job.id,
-        severity=Severity.INFO if sure < c.CERTAIN or weak else severity,
-        subject=subject,
-        ids=ids,
-        start_ns=start,
-        end_ns=end,
-        slowdown=round(one.slowdown, 3),
-        score=round(min(one.score, c.MOST_SCORE), 2),
-        message=f"{texts}; {_cost(view, one)}",
-        evidence={
-            "steps": view.numbers(one.start, one.stop),
-            "verdict": _classes(one, sure / max(likely, 1e-9)),
+    return slowdown_finding(
+        view,
+        seen,
+        Cost((one.start, one.stop), one.lost, max(int(one.during.sum()), 1), one.slowdown),
+        sure,
+        _classes(one, sure / max(likely, 1e-9)),
+        {
             "candidates": _compared(one),
-            "lost_ms_per_step": lost,
-            "what_if": round(one.slowdown, 3),
             "observed_slowdown": round(view.slowdown(one.start, one.stop), 3),
-            "gpu_hours_per_hour": round(ranks * (1 - 1 / max(one.slowdown, 1.0)), 2),
             "counterfactual_error": missed,
             **numbers,
-            **({"incomplete": list(seen.reasons)} if seen.reasons else {}),
         },
-        confidence=sure,
-        lost_gpu_s=round(one.lost / 1e9 * ranks, 1),
+        claim=not weak,
+        detector=GRAPH,
+        kind="hang" if one.stall else "slow_rank" if work else "slow_switch" if subject == "switch" else "slow_link",
+        subject=subject,
+        ids=ids,
+        score=one.score,
+        message=f"{texts}; {_cost(view, one)}",
         isolate=_isolation(view, one, ids, sure),
     )
 
@@ -136,9 +130,7 @@ def _missed(one: Verdict) -> float | None:
 
 def _cost(view: View, one: Verdict) -> str:
     """Text: how long the steps took, and would have taken without the cause."""
-    if one.always:
-        return f"without it steps would take {duration(view.period / one.slowdown)} instead of {duration(view.period)}"
-    return steps_take(view, one.start, one.stop, one.slowdown)
+    return without(view, one.slowdown) if one.always else steps_take(view, one.start, one.stop, one.slowdown)
 
 
 def _work(view: View, one: Verdict) -> tuple[str, dict[str, Any]]:

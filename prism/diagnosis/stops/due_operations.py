@@ -84,9 +84,30 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         a, b = lanes[k].tolist()
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
-    # nobody can send to a rank that left
-    receivers = 1.0 if stop.gone else events_of(view, transfers_of(view)).receivers(view.period)
-    return Due(lanes[known], weight[known], alive, receivers)
+    # nobody can send to a rank that left; who stopped has seldom asked for all that follows
+    receivers = 1.0 if stop.gone else max(events_of(view, transfers_of(view)).receivers(view.period), c.ASKED)
+    begun = _began(view, stop) if stop.over and not stop.gone else np.zeros(0, np.int64)
+    return Due(
+        np.concatenate([lanes[known], np.stack([begun, begun], axis=1)]),
+        np.concatenate([weight[known], np.ones(len(begun))]),
+        np.concatenate([alive, np.zeros((len(begun), 2), np.bool_)]),
+        receivers,
+    )
+
+
+def _began(view: View, stop: Stop, *, quiet: float = 1 - c.STEP_BORDER) -> Ints:
+    """Ranks that ended a silence with the first control message, as an operation of their own; none if payload came first.
+
+    Who waits has sent its control messages before. If ranks send some during most of the silence, they show nothing.
+    """
+    flows = view.flows
+    rows = np.flatnonzero(flows.control() & (flows.start_ns > stop.start) & (flows.start_ns < stop.end))
+    times = np.sort(flows.start_ns[rows])
+    gaps = np.diff(times, prepend=stop.start)
+    if not len(times) or gaps.max() < quiet * (stop.end - stop.start):
+        return np.zeros(0, np.int64)
+    first = rows[flows.start_ns[rows] == times[np.argmax(gaps)]]
+    return np.flatnonzero(np.isin(view.codes, flows.src[first]))
 
 
 def usual_steps(view: View) -> Ints:
@@ -203,24 +224,25 @@ def explained(
     Both float64[ranks]; the second one is divided by the ranks of the host. The rest of 1 is nobody's. A due operation is
     explained by its sender, and by its receiver as often as senders wait for late receivers; another one is there by `chance`.
     Behind a rank of their host that waits, others would keep any of its ranks waiting, not the same one in all operations.
+    Operations between the same two hosts show no more of these than one does.
     """
     n = len(view.job.endpoints)
     _, host, mates = np.unique(np.where(view.hosts < 0, -1 - np.arange(n), view.hosts), return_inverse=True, return_counts=True)
-    exchange, which = np.unique(np.sort(found.lanes, axis=1), axis=0, return_inverse=True)
-    weight = np.zeros(len(exchange))
-    np.maximum.at(weight, which, found.weight)
-    first = found.weight >= weight[which]
     logs = []
-    for place, many in ((np.arange(n), n), (host, len(mates))):
+    for place, many in ((host, len(mates)), (np.arange(n), n)):
+        ends = place[found.lanes]
+        exchange, which = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True)
+        weight = np.zeros(len(exchange))
+        np.maximum.at(weight, which, found.weight)
         each = np.full((many, len(exchange)), chance / many)
         for end, part in ((1, found.receivers), (0, 1.0)):
-            shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * first
-            np.maximum.at(each, (place[found.lanes[:, end]], which), np.maximum(shown, chance / many))
+            shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * (found.weight >= weight[which])
+            np.maximum.at(each, (ends[:, end], which), np.maximum(shown, chance / many))
         logs.append(np.log(each) @ weight)
-    logs[1] -= np.log(mates) * max(float(weight.sum()) - 1, 0.0)
+    logs[0] -= np.log(mates) * max(float(weight.sum()) - 1, 0.0)
     parts = [
-        logs[0] + np.log(1 - hidden),
-        np.where(mates > 1, logs[1] + np.log(hidden), -np.inf),
+        logs[1] + np.log(1 - hidden),
+        np.where(mates > 1, logs[0] + np.log(hidden), -np.inf),
         [(weight.sum() + 1) * np.log(nobody)],
     ]
     share = np.exp(np.concatenate(parts) - max(map(np.max, parts)))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism.diagnosis import constants as c
-from prism.findings.message_values import duration
 from prism.graph.job_view import View
 from prism.model import FindingKind, SubjectType
 
@@ -31,8 +30,3 @@ class JobCause:
 def slowdown_of(view: View, saved: float) -> float:
     """Ratio of a step to one that is shorter by `saved`, ns."""
     return view.period / max(view.period - max(saved, 0.0), c.LEAST * view.period, 1.0)
-
-
-def cost_text(view: View, slowdown: float) -> str:
-    """Text: how long steps take, and would take without the cause."""
-    return f"without it steps would take {duration(view.period / slowdown)} instead of {duration(view.period)}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
+from prism.diagnosis.assessment.slowdown_findings import Cost, slowdown_finding
 from prism.diagnosis.uneven_work.job_causes import JobCause
 from prism.diagnosis.uneven_work.pipeline_causes import pipeline_causes
 from prism.diagnosis.uneven_work.step_causes import step_causes
@@ -19,22 +20,9 @@ JOB = "job_causes"
 
 
 def job_findings(view: View, transfers: Transfers | None, seen: Completeness, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Write the findings on causes in the job itself.
+    """Write the findings on causes in the job itself; `seen`: completeness of its records.
 
-    Parameters
-    ----------
-    view : View
-        The job by step and edge.
-    transfers : Transfers or None
-        Its transfers.
-    seen : Completeness
-        How complete its records are.
-    known : sequence of Finding
-        Its other findings. A part that they claim to be slow in most steps explains uneven work, too: then nothing is added.
-
-    Returns
-    -------
-    list of Finding
+    A part that a `known` finding claims to be slow in most steps explains uneven work, too: then nothing is added.
     """
     if any(one.severity is not Severity.INFO and 2 * _shared(one, view) >= 1 for one in known):
         return []
@@ -50,33 +38,21 @@ def _shared(one: Finding, view: View) -> float:
 def _finding(view: View, one: JobCause, seen: Completeness) -> Finding:
     start, end = view.during(one.start, one.stop)
     sure = round(float(np.clip(seen.share * one.probability, 0.0, 1.0)), 3)
-    severity = Severity.WARNING if one.slowdown < c.CRITICAL else Severity.CRITICAL
-    claim = one.claim and sure >= c.CERTAIN and one.slowdown >= 1 + 2 * c.WORTH
-    ranks, lost = len(view.job.endpoints), (end - start) * (1 - 1 / max(one.slowdown, 1.0))
-    return Finding(
+    lost, count = (end - start) * (1 - 1 / max(one.slowdown, 1.0)), one.stop - one.start
+    return slowdown_finding(
+        view,
+        seen,
+        Cost((one.start, one.stop), lost, count, one.slowdown),
+        sure,
+        _classes(one, sure),
+        {"observed_slowdown": 1.0, **one.numbers},
+        claim=one.claim and one.slowdown >= 1 + 2 * c.WORTH,
         detector=JOB,
         kind=one.kind,
-        job=view.job.id,
-        severity=severity if claim else Severity.INFO,
         subject=one.subject,
         ids=one.ids,
-        start_ns=start,
-        end_ns=end,
-        slowdown=round(one.slowdown, 3),
-        score=round(min(one.score, c.MOST_SCORE), 2),
+        score=one.score,
         message=one.text,
-        evidence={
-            "steps": view.numbers(one.start, one.stop),
-            "verdict": _classes(one, sure),
-            "lost_ms_per_step": round(lost / (one.stop - one.start) / 1e6, 3),
-            "what_if": round(one.slowdown, 3),
-            "observed_slowdown": 1.0,
-            "gpu_hours_per_hour": round(ranks * (1 - 1 / max(one.slowdown, 1.0)), 2),
-            **one.numbers,
-            **({"incomplete": list(seen.reasons)} if seen.reasons else {}),
-        },
-        confidence=sure,
-        lost_gpu_s=round(lost / 1e9 * ranks, 1),
     )
 
 

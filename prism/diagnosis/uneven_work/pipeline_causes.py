@@ -10,7 +10,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from prism.diagnosis import constants as c
-from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
+from prism.diagnosis.assessment.slowdown_findings import without
+from prism.diagnosis.uneven_work.job_causes import JobCause, slowdown_of
 from prism.findings.message_values import beside, duration, percent
 from prism.graph.constants import PEERS
 from prism.graph.job_transfers import Transfers
@@ -71,7 +72,7 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     ranks = tuple(view.job.endpoints[rank] for rank in sorted(found.chains[:, heavy].tolist()))
     replicas, hosts = len(np.unique(units)), tuple({view.host(rank) for rank in ranks})
     took = beside(duration(whole[heavy]), duration(usual), 1 + more, than="on the median stage")
-    text, cost = f"pipeline stage {heavy} of {len(whole)} works {took} per micro-batch", cost_text(view, slowdown)
+    text, cost = f"pipeline stage {heavy} of {len(whole)} works {took} per micro-batch", without(view, slowdown)
     numbers = {
         "stage": heavy, "ranks": list(ranks), "work_ms": round(whole[heavy] / 1e6, 3),
         "usual_work_ms": round(usual / 1e6, 3),
@@ -139,7 +140,7 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
         return []
     text = (
         f"the work per micro-batch varies by {percent(varied)} around {duration(usual)}, equally in all pipeline stages "
-        f"(they differ by {percent(noise)}), so the data vary and no part is broken; {cost_text(view, slowdown)}"
+        f"(they differ by {percent(noise)}), so the data vary and no part is broken; {without(view, slowdown)}"
     )
     numbers = {"spread": round(varied, 3), "stage_spread": round(noise, 3), "usual_work_ms": round(usual / 1e6, 3)}
     who, stop = (view.job.id,), len(view.ends)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from prism.diagnosis import constants as c
-from prism.diagnosis.uneven_work.job_causes import JobCause, cost_text, slowdown_of
+from prism.diagnosis.assessment.slowdown_findings import without
+from prism.diagnosis.uneven_work.job_causes import JobCause, slowdown_of
 from prism.findings.message_values import duration, percent
 from prism.graph.constants import PAUSE, SOON, SPAN
 from prism.graph.job_transfers import Transfers
@@ -61,7 +62,7 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     text = (
         f"from step to step the work of a rank before it communicates varies by {percent(varied)} around {duration(usual)}; "
         "each step waits for another rank, so the data vary and no part is broken; "
-        f"{cost_text(view, slowdown)} at most"
+        f"{without(view, slowdown)} at most"
     )
     numbers = {"spread": round(varied, 3), "rank_spread": round(float(own.std()), 3), "usual_work_ms": round(usual / 1e6, 3)}
     who, stop, score = (view.job.id,), len(view.ends), varied / c.UNEVEN * c.CLEAR

@@ -50,24 +50,24 @@ def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
 
 @compiled
 def delay_underway(
-    k: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats,
-    grows: Floats, soon: tuple[float, float],
+    k: int, rank: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats,
+    then: Floats, grows: Floats, soon: tuple[float, float],
 ) -> float:  # fmt: skip
-    """Delay that transfer k may inherit from transfers underway at its ends when it begins; -inf if there is none.
+    """Delay that transfer k may inherit from transfers underway at a rank when it begins; -inf if there is none.
 
-    These are transfers that its sender receives, and all transfers of its own collective at either end. `grows`: how
-    much the delay of each transfer grows while it lasts. A transfer that began simultaneously gives none: within the time
-    `soon[0]`; within one collective also within the share `soon[1]` of it, if that is less.
+    The rank is an end of the transfer or a mate of its sender. These are transfers that the sender receives, and all transfers
+    of its own collective. `grows`: how much the delay of each transfer grows while it lasts. A transfer that began
+    simultaneously gives none: within the time `soon[0]`; within one collective also within the share `soon[1]` of it, if that
+    is less.
     """
-    src, dst = ends
     own, most = circle[lane[k]], -np.inf
-    for known in (underway[0, src[k]], underway[1, src[k]], underway[0, dst[k]], underway[1, dst[k]]):
+    for known in (underway[0, rank], underway[1, rank]):
         if known < 0 or turn[known] != turn[k]:
             continue
         together = own >= 0 and circle[lane[known]] == own
         passed, lasts = at[0, k] - at[0, known], max(at[1, known] - at[0, known], 1.0)
         least = min(soon[0], soon[1] * lasts) if together else soon[0]
-        if passed > max(least, 0.0) and (together or dst[known] == src[k]):
+        if passed > max(least, 0.0) and (together or ends[1][known] == ends[0][k]):
             most = max(most, then[0, known] + passed / lasts * grows[known])
     return most
 
@@ -108,7 +108,10 @@ def delay_before(
         most, since = max(most, then[1, known]), at[0, known]
     if own < 0:
         most = max(most, delay_of_inputs(k, ends[0][k], handed, since, turn, at, then))
-    most = max(most, delay_underway(k, ends, underway, lane, turn, circle, at, then, grows, soon))
+    (who, of), (src, dst) = mates, ends
+    for i in range(of[src[k]] - 1, of[src[k] + 1]):  # the receiver, then the sender and its mates
+        rank = dst[k] if i < of[src[k]] else who[i]
+        most = max(most, delay_underway(k, rank, ends, underway, lane, turn, circle, at, then, grows, soon))
     if own >= 0 and highest[own] >= 0 and turn[highest[own]] == turn[k]:
         most = max(most, then[1, highest[own]])
     return 0.0 if most == -np.inf else most
@@ -130,8 +133,8 @@ def inherited_delays(
     the transfers that its two `ends`, or their `mates` (those of rank r start at mates[1][r] in mates[0]), ended last; the
     previous one on its `lane`; outside collectives, what its sender received since: a stage works on one hand-over while
     another comes; transfers that its sender has been receiving for more than `soon[0]`, and may forward already; transfers of
-    the same collective underway at either end (`delay_underway`); and all that ended in its lane's collective (`circle`, −1 for
-    none), because members wait for each other in invisible ways.
+    the same collective underway at either end, or at a mate of the sender (`delay_underway`); and all that ended in its lane's
+    collective (`circle`, −1 for none), because members wait for each other in invisible ways.
 
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
     is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import _of_exchanges, against_peers, against_steps
-from prism.graph.transfer_events import events_of
+from prism.graph.new_delays import _groups, against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -131,18 +130,6 @@ def test_what_was_always_slow_is_late_against_its_peers():
     assert delays.slower[touches].sum() > 0.9 * delays.slower.sum()
 
 
-def test_a_transfer_is_no_later_than_one_back_that_begins_with_it():
-    view = seen(training(dp=2).flows(placed(2)), placed(2))
-    t = transfers_of(view)
-    events = events_of(view, t)
-    one, other = (np.flatnonzero((t.src == rank) & (t.step == 5))[0] for rank in (0, 1))
-    late, at = np.full(len(t.rows), np.nan), events.at.copy()
-    late[[one, other]], at[0, other] = (9e6, 1e6), at[0, one]
-    assert _of_exchanges(t, events._replace(at=at), late)[[one, other]].tolist() == [1e6, 1e6]
-    at[0, other] += 2 * events.dependencies.soon[0]
-    assert _of_exchanges(t, events._replace(at=at), late)[[one, other]].tolist() == [9e6, 1e6]
-
-
 def test_connections_whose_octets_vary_have_no_peers():
     view = case("rank always slow")
     t = transfers_of(view)
@@ -155,16 +142,31 @@ def test_connections_whose_octets_vary_have_no_peers():
     assert np.isfinite(against_peers(view, experts).late[0, t.lane == 0]).any()
 
 
+def test_lanes_of_one_rank_are_not_compared_with_each_other_only():
+    """Of 8 ranks that all exchange, every seventh lane leads to the first rank, but for the first."""
+    group, place = _groups(np.zeros(56, np.int32))
+    assert np.bincount(group).tolist() == [8] * 7
+    assert len(np.unique(group * 8 + place)) == 56
+    assert np.bincount(group[7::7]).max() < 5
+
+
 def test_too_few_steps_say_nothing():
     view = seen(training(dp=8, steps=3).flows(placed(8)), placed(8))
     assert against_steps(view, transfers_of(view)) is None
 
 
-@pytest.mark.parametrize(("first", "model"), [(2, [0, 1]), (3, [0, 1, 2])])
-def test_one_quick_step_says_what_is_usual_where_all_others_are_slow_alike(first, model):
-    work = lambda step, rank: 35.0 if rank == RANK and step >= first else 20.0  # noqa: E731
+@pytest.mark.parametrize(("first", "slow", "model"), [(2, 35.0, [0, 1]), (3, 35.0, [0, 1, 2]), (2, 24.0, [0, 1])])
+def test_quick_steps_say_what_is_usual_where_all_others_are_slow_alike(first, slow, model):
+    work = lambda step, rank: slow if rank == RANK and step >= first else 20.0  # noqa: E731
     view = seen(training(dp=8, steps=9, work=work).flows(placed(8)), placed(8))
     assert against_steps(view, transfers_of(view)).model.tolist() == model
+
+
+def test_peers_are_compared_in_more_steps_than_those_that_say_what_is_usual():
+    work = lambda step, _: (20.0, 21.5, 23.0)[step % 3]  # noqa: E731
+    view = seen(training(dp=8, steps=9, work=work).flows(placed(8)), placed(8))
+    t = transfers_of(view)
+    assert len(against_steps(view, t).model) < len(against_peers(view, t).model) == 8
 
 
 def test_a_last_step_of_which_a_part_is_recorded_does_not_say_what_is_usual():

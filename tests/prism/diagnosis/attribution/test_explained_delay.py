@@ -1,9 +1,12 @@
 """Test the share of new delays that each candidate explains."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.explained_delay import lost
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address
 
@@ -29,3 +32,17 @@ def test_ends_never_explain_more_than_there_is():
     assert np.all(gone.sender <= gone.before + 1)
     assert np.all(gone.receiver <= gone.before + 1)
     assert np.allclose(gone.total, gone.before.sum(axis=0) + gone.within.sum(axis=0))
+
+
+def test_a_receiver_that_took_part_just_before_a_delay_did_not_work_meanwhile():
+    delays = Case(case("slow rank", tcp=False)).versus_own_steps.delays
+    t = delays.transfers
+    usual = np.where(np.isfinite(delays.rested[1]), delays.rested[1], 0.0)
+    late = np.flatnonzero((delays.own > 5e6) & (usual > delays.own / 2) & np.isin(t.step, list(BAD)))[:1]
+    seen = []
+    for before in (np.inf, 0.0):
+        idle = delays.events.idle_for.copy()
+        idle[1, late] = delays.own[late] + before
+        one = replace(delays, events=delays.events._replace(idle_for=idle))
+        seen.append(float(lost(one, 1.0, usual=True)[0].each[2, late[0]]))
+    assert seen[1] < seen[0] / 2

@@ -6,12 +6,12 @@ import pytest
 
 from prism.diagnosis.assessment.confidence import Completeness, completeness
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.verdicts import GRAPH, findings
+from prism.diagnosis.attribution.verdicts import GRAPH, combine_findings, findings
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Fault
 from tests.prism.collective_jobs import CUBE, JOBS, OTHERS, simulated
-from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case, claims_of
 from tests.prism.traffic import address
 
 
@@ -96,3 +96,20 @@ def test_of_two_that_exchange_first_one_was_late(rank):
     view = simulated(FAST, CUBE, Fault("compute_slow", ranks=(rank,), first=6, stop=12, factor=1.6))
     (told,) = [one.ids for one in findings(Case(view), completeness(view)) if one.severity is not Severity.INFO]
     assert told == tuple(sorted((f"10.10.{rank}.1", f"10.10.{rank ^ 4}.1")))
+
+
+def test_a_stop_stays_beside_slow_steps():
+    view, (hang,) = case("slow rank"), claims_of(case("hang"))
+    seen = completeness(view)
+    assert combine_findings(Case(view), [hang], seen) == [*findings(Case(view), seen), hang]
+
+
+def test_a_stop_that_the_graph_finds_too_is_reported_once():
+    view, (hang,) = case("slow rank"), claims_of(case("hang"))
+    seen = completeness(view)
+    (slow,) = findings(Case(view), seen)
+    here = replace(hang, start_ns=slow.start_ns, end_ns=slow.end_ns)
+    assert len(combine_findings(Case(view), [here], seen)) == 2  # slow steps are no stop
+    assert [one.detector for one in claims_of(case("hang"))] == ["hang"]
+    unsure = replace(here, severity=Severity.INFO)
+    assert combine_findings(Case(view), [unsure], seen)[-1] is unsure

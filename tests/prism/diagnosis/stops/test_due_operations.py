@@ -3,9 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, own_steps, progress
+from collectors.columns.record import concatenated
+from prism.diagnosis.stops.due_operations import Due, Stop, _began, due_operations, explained, own_steps, progress
 from prism.diagnosis.stops.hang import _guilty
 from tests.prism.faults import RANK, RANKS, case
+from tests.prism.traffic import placed
 
 
 def stop_of(view, *, over=True):
@@ -62,3 +64,29 @@ def test_who_took_part_later_did_not_stop():
     found = Due(np.array([[4, 5]]), np.ones(1), np.array([[True, False]]))
     assert _guilty(view, found, *explained(view, found)) == [5]
     assert _guilty(view, found, *explained(view, found._replace(alive=np.array([[False, True]])))) == [4]
+
+
+def test_who_ends_a_silence_with_a_control_message_had_stopped():
+    view = case("hang", tcp=True)
+    stop, flows = stop_of(view), view.flows
+    row = np.flatnonzero((flows.src == view.codes[3]) & flows.control())[:1]
+    words = replace(flows.take(row), start_ns=np.array([stop.end - 1000]), end_ns=np.array([stop.end - 900]))
+    quiet = flows.take(np.flatnonzero(~(flows.control() & (flows.start_ns > stop.start) & (flows.start_ns < stop.end))))
+    heard = replace(view, flows=concatenated([quiet, words]))
+    assert _began(heard, stop).tolist() == [3]
+    found = due_operations(heard, stop, np.arange(1, 6))
+    assert [3, 3] in found.lanes.tolist()
+    without = due_operations(replace(view, flows=quiet), stop, np.arange(1, 6))
+    assert explained(heard, found)[0][3] > 100 * explained(heard, without)[0][3]
+    assert _began(replace(view, flows=quiet), stop).tolist() == []
+
+
+def test_operations_between_two_hosts_show_no_more_of_them_than_one():
+    """Hosts 0 and 1 exchange first in most steps, 1 and 2 in some: 0 is as likely if several ranks exchange then."""
+    view = replace(case("hang"), topology=placed(12, nics=4))
+    lanes, weight = np.array([[4 + i, i] for i in range(4)] + [[8 + i, 4 + i] for i in range(4)]), np.repeat([0.9, 0.1], 4)
+    hosts = [
+        explained(view, Due(lanes[:many], weight[:many], np.zeros((many, 2), np.bool_)))[1].reshape(3, 4).sum(axis=1)
+        for many in (5, 8)
+    ]
+    assert hosts[0][0] == pytest.approx(hosts[1][0], abs=0.01)

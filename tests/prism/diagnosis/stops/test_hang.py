@@ -50,14 +50,13 @@ def test_a_lone_pause_between_steps_is_an_evaluation_or_a_hang():
     assert hang(replace(view, least=1)) == []
 
 
-def test_a_host_may_hang_as_a_whole_and_two_hosts_together_may_not():
+def test_a_host_may_hang_as_a_whole_and_of_two_hosts_the_one_that_goes_on_first():
     wire = training(dp=12, wire=Wire(tcp=True), pause=lambda step, r: 3000.0 if step == 9 and r in (4, 5) else 0.0)
     flows = wire.flows()
     assert named(hang(seen(flows, placed(12, nics=2)))) == [("host2",)]
-    (nobody,) = hang(seen(flows, placed(12)))
-    assert (nobody.kind, nobody.severity, nobody.subject) == ("hang", Severity.INFO, "job")
-    assert nobody.message.endswith("no single rank was clearly due to send next")
-    assert set(nobody.evidence["due_first"]) >= {address(4), address(5)}
+    (one,) = hang(seen(flows, placed(12)))
+    assert (one.kind, one.subject) == ("hang", "endpoint")
+    assert one.ids[0] in (address(4), address(5))
 
 
 @pytest.mark.parametrize("rank", [4, 6])
@@ -237,7 +236,12 @@ def test_of_two_that_wait_for_one_another_one_hangs(rank):
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_of_a_branch_that_goes_up_and_then_down_the_lower_one_hangs(rank):
-    """Data sent down a tree soon after data sent up always follows it: its sender waits as well."""
+    """Data sent down a tree soon after data sent up always follows it: its sender waits as well.
+
+    The other end of the branch may have stopped before it asked for the data.
+    """
     job = replace(DDP, algorithm="tree", buckets=4, gradient_octets=400_000_000, forward_ms=200, backward_ms=400)
     view = simulated(FAST, job, Fault("hang", ranks=(rank,), first=8, seconds=4.0))
-    assert loud(hang(view)) == [("endpoint", (f"10.10.{rank}.1",))]
+    (one,) = hang(view)
+    assert f"10.10.{rank}.1" in one.ids
+    assert max(one.evidence["due_first"], key=one.evidence["due_first"].get) == f"10.10.{rank}.1"

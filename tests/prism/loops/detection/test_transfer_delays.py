@@ -70,6 +70,18 @@ def test_who_moves_something_late_of_the_same_collective_passes_that_on(circle, 
     assert inherited_delays(*given, *NONE, 9)[0].tolist() == [4.0, new]
 
 
+@pytest.mark.parametrize(("mates", "new"), [([0, 1, 2, 3], 4.0), ([0, 1, 1, 2, 3], 0.0)])
+def test_a_mate_forwards_what_its_host_receives_of_the_same_collective(mates, new):
+    """0 → 1 is underway when 2 → 3 begins; rank 1 is a mate of rank 2, if at all."""
+    start, end = np.array([4.0, 6.0]), np.array([20.0, 21.0])
+    order = np.lexsort((np.repeat([1, 0], 2), np.concatenate([start, end])))
+    ends = np.array([0, 2], np.int32), np.array([1, 3], np.int32)
+    known = np.array(mates, np.int32), np.array([0, 1, 2, len(mates) - 1, len(mates)])
+    lane, late = np.arange(2, dtype=np.int32), np.full((2, 2), 4.0)
+    rest = np.zeros(2, np.int32), late, np.zeros(1), known, np.zeros(2, np.int32), (1.0, 0.02)
+    assert inherited_delays(order, np.stack([start, end]), ends, lane, *rest, *NONE, 9)[0].tolist() == [4.0, new]
+
+
 def test_of_what_is_under_way_the_first_and_the_last_to_end_are_known():
     underway, at = np.full((2, 1), -1), np.array([[0.0, 1.0, 2.0], [9.0, 5.0, 7.0]])
     for k in range(3):

@@ -1,7 +1,7 @@
 import numpy as np
 
-from prism.graph.wait_causes import Wait, waits
 from prism.model import PHASES, Phases, Spans, Timeline
+from prism.report.wait_causes import Wait, waits
 
 MS = 1_000_000
 
