@@ -34,9 +34,11 @@ def silent_members(
     speaking = {names[member] for member in members}.union(busy)
     free = {host: [address for address in topology.at[host] if address not in speaking] for host in at}
     candidates = [address for own in free.values() for address in own]
+    width = max(map(len, at.values()))
+    if len({len(own) for own in at.values()}) == 1 and 2 * sum(map(bool, free.values())) < len(free):
+        return ()  # equal numbers speak, and most hosts have no more: those of the others belong to another job
     if len(candidates) < len(members):
         return tuple(candidates)
-    width = max(map(len, at.values()))
     rails = {topology.rail(names[member]) for member in members}
     missing = [
         address

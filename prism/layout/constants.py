@@ -113,7 +113,7 @@ WEIGHTS = {
     # Features of unusual layouts.
     "uses": -1.57,  # each of tensor, context, experts and experts' gradients that some traffic serves
     "unforeseen": -2.28,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "sharded": 1.19,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so
+    "sharded": 1.19,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so (`shards`)
     "halving": 1.30,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.15,  # log-odds by their messages that rings which reduce gradients go on through hosts
     "in_levels": -0.80,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
@@ -130,6 +130,7 @@ WEIGHTS = {
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 SHARD_MOVES = 2, 3  # times that sharded parameters move per step: gathered, gathered again if freed, and gradients scattered
+CLEAR_SHARDS = 3.0  # the evidence where they move whole times, in messages that are whole parts: of 70 other pairs none does so
 USUAL_HOST = 8  # ranks
 AT_ONCE = 0.1  # durations of a message from its end to its rest, at most; experts' gradients follow others after 0.16 or more
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2

@@ -281,7 +281,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
-        yield "sharded", bool(self._in_shards(self._of("dp")))
+        yield "sharded", self._sharded(self._of("dp"))
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -298,13 +298,17 @@ class Scored:
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
 
+    def _sharded(self, places: tuple[int, ...]) -> float:
+        """How clearly one of two families moves shards of the plane, and the other reduces their replicas (`shards`)."""
+        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
+            return 0.0
+        one, other = [self.found[i] for i in places]
+        whole = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in places]))
+        return max(shards(one, other), shards(other, one)) * (whole == self.division.sized(self.plane)[0])
+
     def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
         """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
-        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
-            return []
-        parts, (one, other) = [self._parts((i,), 0) for i in places], [self.found[i] for i in places]
-        whole = int(np.prod([self.division.sized(part)[0] for part in parts])) == self.division.sized(self.plane)[0]
-        return parts if whole and (shards(one, other) or shards(other, one)) else []
+        return [self._parts((i,), 0) for i in places] if self._sharded(places) else []
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         found = [self.found[i] for i in places]

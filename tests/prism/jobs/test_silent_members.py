@@ -47,3 +47,10 @@ def test_a_ring_through_hosts_passes_their_silent_endpoints():
     members = frozenset(end for hop in hops for end in hop)
     silent = silent_members(NAMES, members, ring, places(4), set())
     assert sorted(silent) == sorted(f"e{4 * h + k}" for h in range(4) for k in (1, 2))
+
+
+def test_free_endpoints_of_few_hosts_belong_to_another_job():
+    members = frozenset(range(0, 16, 4))  # one at each host
+    ring = carried(*((k, (k + 4) % 16, 10**6) for k in range(0, 16, 4)))
+    elsewhere = {NAMES[k] for k in range(16) if k % 4 and k != 1}
+    assert silent_members(NAMES, members, ring, places(4), elsewhere) == ()
