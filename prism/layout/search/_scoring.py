@@ -124,13 +124,21 @@ class Scored:
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
             closed = pairs - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
-            self.features["not_nested"] += closed > 0
+            leaves = self.placing.cut[2] > 1 and self.division.known(partial(self._leaves_twice, own), "leaves", own)
+            self.features["not_nested"] += max(closed > 0, leaves)
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
         """Number of pairs that hand over in some families, and the members of these pairs."""
         low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
         return len(distinct(low * self.n + high)), distinct(np.concatenate([low, high]))
+
+    def _leaves_twice(self, places: tuple[int, ...]) -> bool:
+        """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines."""
+        src, dst = (np.concatenate(ends) for ends in zip(*(self.problem.forward(self.found[i]) for i in places), strict=True))
+        ends = np.concatenate([src, dst])
+        at = np.unique(self.pp[ends] * self.n + self.placing.hosts[ends], return_inverse=True)[1]
+        return bool(np.abs(np.bincount(at, np.repeat([1, -1], len(src)))).max(initial=0) > 1)
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -303,8 +311,9 @@ class Scored:
         if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
             return 0.0
         one, other = [self.found[i] for i in places]
-        whole = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in places]))
-        return max(shards(one, other), shards(other, one)) * (whole == self.division.sized(self.plane)[0])
+        seen = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in places]))
+        hidden, rest = divmod(self.division.sized(self.plane)[0], seen)
+        return 0.0 if rest or not hidden else max(shards(one, other, hidden), shards(other, one, hidden))
 
     def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
         """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
