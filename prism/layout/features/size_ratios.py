@@ -39,7 +39,7 @@ def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
 
 
 def shards(one: Family, other: Family, hidden: int = 1) -> float:
-    """Return how clearly one family moves shards of a model, and the other reduces each shard among its replicas; 0 if it may not.
+    """Return how clearly one family moves shards of a model, and the other reduces each among its replicas; 0 if not at all.
 
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
     then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank. Gloo

@@ -124,21 +124,14 @@ class Scored:
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
             closed = pairs - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
-            leaves = self.placing.cut[2] > 1 and self.division.known(partial(self._leaves_twice, own), "leaves", own)
-            self.features["not_nested"] += max(closed > 0, leaves)
+            twice = partial(self.problem.leaves_twice, [self.found[i] for i in own], self.pp)
+            self.features["not_nested"] += closed > 0 or (self.placing.cut[2] > 1 and self.division.known(twice, "twice", own))
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
         """Number of pairs that hand over in some families, and the members of these pairs."""
         low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
         return len(distinct(low * self.n + high)), distinct(np.concatenate([low, high]))
-
-    def _leaves_twice(self, places: tuple[int, ...]) -> bool:
-        """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines."""
-        src, dst = (np.concatenate(ends) for ends in zip(*(self.problem.forward(self.found[i]) for i in places), strict=True))
-        ends = np.concatenate([src, dst])
-        at = np.unique(self.pp[ends] * self.n + self.placing.hosts[ends], return_inverse=True)[1]
-        return bool(np.abs(np.bincount(at, np.repeat([1, -1], len(src)))).max(initial=0) > 1)
 
     def _misplaced(self) -> float:
         """Share of the octets between members at different places of their hosts.
@@ -289,7 +282,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
-        yield "sharded", self._sharded(self._of("dp"))
+        yield "sharded", self._sharded()
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -302,22 +295,18 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                parts += self._in_shards(own) if "dp" in kinds else []
+                parts += [self._parts((i,), 0) for i in own if "dp" in kinds and self._sharded()]
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
 
-    def _sharded(self, places: tuple[int, ...]) -> float:
+    def _sharded(self) -> float:
         """How clearly one of two families moves shards of the plane, and the other reduces their replicas (`shards`)."""
-        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
+        found = self._reducing
+        if len(found) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
             return 0.0
-        one, other = [self.found[i] for i in places]
-        seen = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in places]))
+        seen = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in self._of("dp")]))
         hidden, rest = divmod(self.division.sized(self.plane)[0], seen)
-        return 0.0 if rest or not hidden else max(shards(one, other, hidden), shards(other, one, hidden))
-
-    def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
-        """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
-        return [self._parts((i,), 0) for i in places] if self._sharded(places) else []
+        return 0.0 if rest or not hidden else max(shards(one, other, hidden) for one, other in (found, found[::-1]))
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         found = [self.found[i] for i in places]
@@ -335,8 +324,7 @@ class Scored:
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
         reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
-        first = [self.found[i][0] for i in reduced]
-        if any(one.form == "two clique" and len(one.members) > self._hosts_of_plane for one in first):
+        if any(own[0].form == "two clique" and len(own[0].members) > self._hosts_of_plane for own in self._reducing):
             return 1.0  # all exchange with all
         return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 

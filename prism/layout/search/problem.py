@@ -46,7 +46,7 @@ class Problem:
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _times: dict[tuple[object, ...], float] = field(default_factory=dict)  # by families
     _exchanged: dict[tuple[object, ...], Exchanged] = field(default_factory=dict)
-    _forward: dict[Family, NDArray[np.int64]] = field(default_factory=dict)
+    _forward: dict[Family, NDArray[np.int64]] = field(default_factory=dict)  # pairs that hand over (`handover_paces`)
 
     @cached_property
     def per_host(self) -> int:
@@ -66,11 +66,18 @@ class Problem:
             self._fits[family] = {**fit(family, share), "none": unused}
         return self._fits[family]
 
-    def forward(self, family: Family) -> NDArray[np.int64]:
-        """Pairs that hand over, in the direction of activations; int64[2, pairs] (`handover_paces`)."""
-        if family not in self._forward:
-            self._forward[family] = forward(family, self.steps)
-        return self._forward[family]
+    def leaves_twice(self, found: Sequence[Family], pipelines: NDArray[np.int64]) -> bool:
+        """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines.
+
+        `pipelines`: the number of each member's.
+        """
+        for family in found:
+            if family not in self._forward:
+                self._forward[family] = forward(family, self.steps)
+        src, dst = np.concatenate([self._forward[family] for family in found], axis=1)
+        ends = np.concatenate([src, dst])
+        at = np.unique(pipelines[ends] * len(pipelines) + np.array(self.hosts)[ends], return_inverse=True)[1]
+        return bool(np.abs(np.bincount(at, np.repeat([1, -1], len(src)))).max(initial=0) > 1)
 
     def likeliest(self, family: Family) -> Kind:
         """Return the kind that fits a family best."""

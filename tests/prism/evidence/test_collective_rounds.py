@@ -4,7 +4,7 @@ from tests.prism.evidence.made import Wire, evidence
 
 
 def reduced(sizes, times):
-    """Rings of four pairs and of two groups of four, one after another: messages of two sizes, `times` per step of the second."""
+    """Exchanges of pairs, then in two groups of four: messages of two sizes, `times` per step of the second."""
     wire = Wire([f"a{i}" for i in range(8)])
     for step in range(10):
         for k in range(4):
