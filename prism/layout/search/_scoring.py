@@ -255,11 +255,10 @@ class Scored:
         return any(self._going_on(kind) for kind in ("cp", "ep"))
 
     def _going_on(self, kind: Kind) -> int:
-        """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
+        """The axis of hosts along which an inner dimension, or what members relay, continues inside hosts; 0 if it does not."""
         if any(self.found[i].opened for i in self._of(kind)):
             return self.inside
-        aligned = self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind))
-        return self.inside * aligned  # each member relays what its like in other hosts sends
+        return self.inside * (self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind)))
 
     def _off_rail(self, i: int) -> bool:
         """Check whether some members of a family exchange with members at another place of other hosts."""
