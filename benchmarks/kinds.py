@@ -127,7 +127,7 @@ class Examples(NamedTuple):
                 self.families.append(Example(case.origin, values, SCORED.index(kind)))
         large = [family for family in problem.families if family.octets > FEW_OCTETS * problem.octets]
         if len(large) == 2:
-            self.pairs[is_sharded(case.job)].append(shards(*large) or shards(*large[::-1]))
+            self.pairs[is_sharded(case.job)].append(any(shards(one, other) for one, other in (large, large[::-1])))
 
 
 def examples(cases: Iterable[Case]) -> Examples:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from prism.evidence import constants as c
+from prism.evidence.shapes import closes_rings
 from prism.evidence.stream_periods import Rhythms, resolved_spread
 from prism.evidence.streams import Stream
 
@@ -35,18 +36,11 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
 
 def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float]) -> list[list[Stream]]:
     """Take streams of equal octets that close rings out of parts that do not."""
-    rest = [s for part in parts if not _close_rings(part) for s in part]
-    rings = [own for own in _chained(rest, octets, c.SENT_AGAIN) if _close_rings(own)]
+    rest = [s for part in parts if not closes_rings(part) for s in part]
+    rings = [own for own in _chained(rest, octets, c.SENT_AGAIN) if closes_rings(own)]
     taken = {id(s) for ring in rings for s in ring}
     left = [[s for s in part if id(s) not in taken] for part in parts]
     return rings + [part for part in left if part]
-
-
-def _close_rings(streams: Sequence[Stream]) -> bool:
-    """Check whether each member sends one stream, to one member, and receives one, from another."""
-    receivers = {s.src: s.dst for s in streams}
-    closed = len(receivers) == len(streams) and receivers.keys() == set(receivers.values())
-    return closed and all(receivers[dst] != src for src, dst in receivers.items())
 
 
 def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:

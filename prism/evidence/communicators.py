@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence._stream_classes import stream_classes
+from prism.evidence.collective_rounds import joined_rounds
 from prism.evidence.member_graphs import Pair, connected, imbalance, weighted_medians
 from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
@@ -31,7 +32,8 @@ class Communicator:
     """Streams with equal messages.
 
     `edges`: octets by directed pair. `way`: "two" if both directions of its pairs carry similar octets; then `overlap` is the
-    share that moves at the same time, and `lead` how far one direction leads in the step.
+    share that moves at the same time, and `lead` how far one direction leads in the step. `levels`: its streams are rounds of
+    several sizes.
     """
 
     streams: tuple[Stream, ...]
@@ -43,6 +45,7 @@ class Communicator:
     shape: Shape = "other"
     overlap: float = 0.0
     lead: float = 0.0
+    levels: bool = False
 
     @property
     def moving(self) -> Iterator[tuple[Stream, Rhythm]]:
@@ -144,25 +147,28 @@ def communicators(
     of equal streams to pairs of members of one host, inside which these streams continue; both int64[n, 2].
     """
     found = []
-    for own in stream_classes(streams, rhythms):
+    classes = stream_classes(streams, rhythms)
+    one_class = {id(s): i for i, own in enumerate(classes) for s in own}
+    for own in joined_rounds(classes, rhythms, len(hosts)):
         ends = np.array([s.pair for s in own], np.int64)
         part = connected(len(hosts), ends if links is None else np.concatenate([ends, links(ends)]))
         by: dict[int, list[Stream]] = defaultdict(list)
         for s in own:
             by[int(part[s.src])].append(s)
-        found += [_of([(s, rhythms[id(s)]) for s in together]) for together in by.values()]
+        levels = len({one_class[id(s)] for s in own}) > 1
+        found += [_of([(s, rhythms[id(s)]) for s in together], levels) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
     merged = [formed(one, steps, hosts) for one in _merged(found, steps)]
     return _untangled(merged, steps, hosts)
 
 
-def _of(moving: Sequence[tuple[Stream, Rhythm]]) -> Communicator:
+def _of(moving: Sequence[tuple[Stream, Rhythm]], levels: bool = False) -> Communicator:
     edges: dict[Pair, float] = defaultdict(float)
     streams, rhythms = zip(*moving, strict=True)
     for s in streams:
         edges[s.pair] += s.volume
     rhythm = Rhythm(*weighted_medians(np.array(rhythms), [s.volume for s in streams])) if len(rhythms) > 1 else rhythms[0]
-    return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm)
+    return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm, levels=levels)
 
 
 def _merged(found: list[Communicator], steps: Steps) -> list[Communicator]:
@@ -173,7 +179,7 @@ def _merged(found: list[Communicator], steps: Steps) -> list[Communicator]:
         near = Counter(i for pair in one.pairs for i in at[pair])
         same = next((i for i in sorted(near) if near[i] == len(one.pairs) and _are_alike(one, out[i], steps)), None)
         if same is not None:
-            out[same] = _of([*out[same].moving, *one.moving])
+            out[same] = _of([*out[same].moving, *one.moving], out[same].levels or one.levels)
         else:
             for pair in one.pairs:
                 at[pair].append(len(out))
@@ -215,6 +221,8 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
     shape = shape_of(edges, pairs, communicator.members, communicator.way, hosts)
+    if communicator.levels and shape in ("other", "tree", "path"):
+        return replace(communicator, way="two", shape="cube")
     return replace(communicator, shape=shape)
 
 
@@ -234,12 +242,12 @@ def _untangled(found: list[Communicator], steps: Steps, hosts: Sequence[int]) ->
                     more[id(clean[s.pair])].append((s, rhythm))
         else:
             out.append(one)
-    return [formed(_of([*one.moving, *more[id(one)]]), steps, hosts) if more[id(one)] else one for one in out]
+    return [formed(_of([*one.moving, *more[id(one)]], one.levels), steps, hosts) if more[id(one)] else one for one in out]
 
 
 def joined(parts: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> Communicator:
     """Join several communicators into one."""
-    return formed(_of([own for one in parts for own in one.moving]), steps, hosts)
+    return formed(_of([own for one in parts for own in one.moving], any(one.levels for one in parts)), steps, hosts)
 
 
 def components(parts: Sequence[Communicator], members: int) -> list[list[Communicator]]:

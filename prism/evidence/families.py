@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +88,7 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
         by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [_joined_parts(family, steps, hosts) for family in out]
-    return sorted(_rounds_joined(out, steps, hosts), key=lambda family: -family.octets)
+    return sorted(out, key=lambda family: -family.octets)
 
 
 def _alike(own: list[Communicator]) -> list[Family]:
@@ -107,62 +106,6 @@ def _alike(own: list[Communicator]) -> list[Family]:
         pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
     part = connected(len(own), pairs)
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
-
-
-def _rounds_joined(found: list[Family], steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Join families that are rounds of one collective: halving among ranks that are no power of two, or Bruck's algorithm."""
-    pairs = [(i, k) for k in range(len(found)) for i in range(k) if _are_rounds(found[i], found[k], len(hosts))]
-    part = connected(len(found), pairs)
-    out = []
-    for number in np.unique(part):
-        own = [found[i] for i in np.flatnonzero(part == number)]
-        if len(own) == 1:
-            out += own
-            continue
-        groups = components([one for family in own for one in family], len(hosts))
-        whole = [joined(group, steps, hosts) for group in groups]
-        out.append(
-            Family(replace(one, way="two", shape="cube") if one.shape in ("other", "tree", "path") else one for one in whole)
-        )
-    return out
-
-
-def _are_rounds(one: Family, other: Family, members: int) -> bool:
-    """Check whether two families may be rounds of one collective: sizes are a whole ratio, and each round follows another.
-
-    A round of n blocks is n times as large as one of a block. Rings of one size are several rings.
-    """
-    if any(own[0].bursts or not own[0].equal for own in (one, other)):
-        return False
-    ratio = max(one.size / other.size, other.size / one.size)
-    if abs(ratio - round(ratio)) > c.ONE_CLASS_SIZE * ratio or ratio > members:
-        return False
-    rings = "one cycle" in (one[0].form, other[0].form)
-    return not (rings and round(ratio) == 1) and _follows(one, other) and _follows(other, one)
-
-
-def _follows(one: Family, other: Family) -> bool:
-    """Check whether most messages of a family are next to one of the other at the same member, within a duration."""
-    at: dict[int, list[Stream]] = defaultdict(list)
-    for each in other:
-        for s in each.streams:
-            for end in s.pair:
-                at[end].append(s)
-    touching = [(s, at[end]) for each in one for s in each.streams for end in s.pair if at[end]]
-    gaps = [_gap(s, near) for s, near in touching[:: max(1, len(touching) // c.PAIRS_TRIED)]]
-    return bool(gaps) and float(np.median(gaps)) < 1
-
-
-def _gap(stream: Stream, others: Sequence[Stream]) -> float:
-    """Median time from the messages of a stream to the nearest message of the others, in durations of the longer ones."""
-    start, end = (np.concatenate([getattr(s, name) for s in others]) for name in ("start", "end"))
-    order = np.argsort(start)
-    duration = max(float(np.median(stream.end - stream.start)), float(np.median(end - start)), 1.0)
-    start, end = start[order], np.maximum.accumulate(end[order])
-    after = np.searchsorted(start, stream.end)
-    later = np.append(start, np.inf)[after] - stream.end
-    earlier = stream.start - np.append(-np.inf, end)[after]
-    return float(np.median(np.maximum(np.minimum(later, earlier), 0.0))) / duration
 
 
 def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:

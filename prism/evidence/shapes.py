@@ -13,6 +13,7 @@ import numpy as np
 
 from prism.evidence import constants as c
 from prism.evidence.member_graphs import Pair
+from prism.evidence.streams import Stream
 
 Way = Literal["one", "two"]
 Shape = Literal["pair", "path", "cycle", "clique", "cube", "tree", "other"]
@@ -75,3 +76,10 @@ def _halves(edges: Mapping[Pair, float], pairs: Iterable[Pair]) -> bool:
         for end in pair:
             moved[end].append(edges.get(pair, 0.0) + edges.get(pair[::-1], 0.0))
     return all(abs(np.log(max(own) / min(own)) - np.log(2)) < c.EQUAL_VOLUME for own in moved.values())
+
+
+def closes_rings(streams: Sequence[Stream]) -> bool:
+    """Check whether each member sends one stream, to one member, and receives one, from another."""
+    receivers = {s.src: s.dst for s in streams}
+    closed = len(receivers) == len(streams) and receivers.keys() == set(receivers.values())
+    return closed and all(receivers[dst] != src for src, dst in receivers.items())

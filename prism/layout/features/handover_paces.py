@@ -15,7 +15,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
+from prism.evidence.step_period import Steps
+from prism.evidence.turn_taking import lead
 from prism.layout import constants as c
 
 Floats = NDArray[np.float64]
@@ -56,6 +59,16 @@ def other_data(sizes: Mapping[int, Floats], hosts: Sequence[int], at: NDArray[np
             twins = bool(at[a, 2] == at[b, 2])
             wrong[twins].append(same != twins)
     return {"other_data": sum(float(np.mean(own)) for own in wrong.values() if own)} if sizes else {}
+
+
+def forward(family: Family, steps: Steps) -> NDArray[np.int64]:
+    """Pairs of members that clearly hand over, int64[2, pairs]: activations go from the first to the second, and lead."""
+    out = []
+    for one in family:
+        for src, dst in (pair for pair in one.pairs if pair in one.edges and pair[::-1] in one.edges):
+            ahead = lead(one.by_pair[src, dst], one.by_pair[dst, src], steps)
+            out += [(src, dst) if ahead > 0 else (dst, src)] * (abs(ahead) > c.AHEAD_LEAST)
+    return np.array(out, np.int64).reshape(-1, 2).T
 
 
 def _apart(seen: Lockstep) -> Floats:

@@ -38,16 +38,23 @@ def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
     return [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
 
 
-def shards(one: Family, other: Family) -> bool:
-    """Check whether one family moves shards of a model, and the other reduces each shard among its replicas.
+def shards(one: Family, other: Family, hidden: int = 1) -> float:
+    """Return how clearly one family moves shards of a model, and the other reduces each among its replicas; 0 if not at all.
 
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
-    then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank.
+    then reduces its own shard. So the first moves 2 … 3 times what its gather takes, (s − 1) / s of the model per rank. Gloo
+    scatters by a reduction of all gradients, which takes one more. It is clearest if all layers are gathered as often, and
+    messages of one family are whole parts of the other's. Where each member stands for as many as `hidden` in its host, of
+    which the wire shows the outer rounds only, nothing else counts.
     """
     s, r = (max(len(each.members) for each in family) for family in (one, other))
     a, b = (family.octets / sum(len(each.members) for each in family) for family in (one, other))
-    times = a / (s - 1) * 2 * (r - 1) / (b * r)
-    return c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= c.SHARD_MOVES[1] * (1 + c.FEW_OCTETS)
+    times, most = a / (s - 1) * 2 * (r - 1) / (b * r) / hidden, c.SHARD_MOVES[1] + one[0].bursts
+    if not c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= most * (1 + c.FEW_OCTETS):
+        return 0.0
+    whole = one[0].equal and other[0].equal and max(one.size, other.size) > c.AS_OFTEN * min(one.size, other.size)
+    exact = abs(times - round(times)) <= c.FEW_OCTETS * times
+    return c.CLEAR_SHARDS if whole and exact and _whole(one.size, other.size) else float(hidden == 1)
 
 
 def _whole(one: float, other: float) -> bool:

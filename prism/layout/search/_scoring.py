@@ -124,7 +124,8 @@ class Scored:
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
             closed = pairs - len(ends) + pipelines * (len(np.unique(joined[ends])) > pipelines)
-            self.features["not_nested"] += closed > 0
+            twice = partial(self.problem.leaves_twice, [self.found[i] for i in own], self.pp)
+            self.features["not_nested"] += closed > 0 or (self.placing.cut[2] > 1 and self.division.known(twice, "twice", own))
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
@@ -254,11 +255,10 @@ class Scored:
         return any(self._going_on(kind) for kind in ("cp", "ep"))
 
     def _going_on(self, kind: Kind) -> int:
-        """The axis of hosts along which an inner dimension continues inside hosts; 0 if it does not."""
+        """The axis of hosts along which an inner dimension, or what members relay, continues inside hosts; 0 if it does not."""
         if any(self.found[i].opened for i in self._of(kind)):
             return self.inside
-        aligned = self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind))
-        return self.inside * aligned  # each member relays what its like in other hosts sends
+        return self.inside * (self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind)))
 
     def _off_rail(self, i: int) -> bool:
         """Check whether some members of a family exchange with members at another place of other hosts."""
@@ -281,7 +281,7 @@ class Scored:
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
-        yield "sharded", bool(self._in_shards(self._of("dp")))
+        yield "sharded", self._sharded()
         yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
@@ -294,17 +294,18 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                parts += self._in_shards(own) if "dp" in kinds else []
+                parts += [self._parts((i,), 0) for i in own if "dp" in kinds and self._sharded()]
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
 
-    def _in_shards(self, places: tuple[int, ...]) -> list[Parts]:
-        """Divisions of the plane by two families, one of which moves shards and the other reduces their replicas, or none."""
-        if len(places) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
-            return []
-        parts, (one, other) = [self._parts((i,), 0) for i in places], [self.found[i] for i in places]
-        whole = int(np.prod([self.division.sized(part)[0] for part in parts])) == self.division.sized(self.plane)[0]
-        return parts if whole and (shards(one, other) or shards(other, one)) else []
+    def _sharded(self) -> float:
+        """How clearly one of two families moves shards of the plane, and the other reduces their replicas (`shards`)."""
+        found = self._reducing
+        if len(found) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
+            return 0.0
+        seen = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in self._of("dp")]))
+        hidden, rest = divmod(self.division.sized(self.plane)[0], seen)
+        return 0.0 if rest or not hidden else max(shards(one, other, hidden) for one, other in (found, found[::-1]))
 
     def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
         found = [self.found[i] for i in places]
@@ -322,8 +323,7 @@ class Scored:
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
         reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
-        first = [self.found[i][0] for i in reduced]
-        if any(one.form == "two clique" and len(one.members) > self._hosts_of_plane for one in first):
+        if any(own[0].form == "two clique" and len(own[0].members) > self._hosts_of_plane for own in self._reducing):
             return 1.0  # all exchange with all
         return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
 

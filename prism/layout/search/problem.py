@@ -22,7 +22,7 @@ from prism.evidence.streams import Streams, streams_of
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 from prism.layout.features.foretold_edges import Exchanged
-from prism.layout.features.handover_paces import other_data, twins_closer
+from prism.layout.features.handover_paces import forward, other_data, twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
 from prism.layout.search.placement import Placing
@@ -46,6 +46,7 @@ class Problem:
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _times: dict[tuple[object, ...], float] = field(default_factory=dict)  # by families
     _exchanged: dict[tuple[object, ...], Exchanged] = field(default_factory=dict)
+    _forward: dict[Family, NDArray[np.int64]] = field(default_factory=dict)  # pairs that hand over (`handover_paces`)
 
     @cached_property
     def per_host(self) -> int:
@@ -64,6 +65,19 @@ class Problem:
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
             self._fits[family] = {**fit(family, share), "none": unused}
         return self._fits[family]
+
+    def leaves_twice(self, found: Sequence[Family], pipelines: NDArray[np.int64]) -> bool:
+        """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines.
+
+        `pipelines`: the number of each member's.
+        """
+        for family in found:
+            if family not in self._forward:
+                self._forward[family] = forward(family, self.steps)
+        src, dst = np.concatenate([self._forward[family] for family in found], axis=1)
+        ends = np.concatenate([src, dst])
+        at = np.unique(pipelines[ends] * len(pipelines) + np.array(self.hosts)[ends], return_inverse=True)[1]
+        return bool(np.abs(np.bincount(at, np.repeat([1, -1], len(src)))).max(initial=0) > 1)
 
     def likeliest(self, family: Family) -> Kind:
         """Return the kind that fits a family best."""

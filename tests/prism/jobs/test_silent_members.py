@@ -14,5 +14,14 @@ def test_gpus_that_others_use_do_not():
     assert silent_members(NAMES, frozenset((0, 1, 2, 4, 5, 6)), PLACES, {"e3"}) == ("e7",)
 
 
+def test_of_a_shared_host_a_job_has_as_many_as_of_others():
+    assert silent_members(NAMES, frozenset((0, 1, 4)), PLACES, {"e3", "e7"}) == ("e5",)
+
+
 def test_endpoints_without_host_have_no_silent_mates():
     assert silent_members(("x", "y"), frozenset((0, 1)), PLACES, set()) == ()
+
+
+def test_free_endpoints_of_few_hosts_belong_to_another_job():
+    elsewhere = {NAMES[k] for k in range(16) if k % 4 and k != 1}
+    assert silent_members(NAMES, frozenset(range(0, 16, 4)), PLACES, elsewhere) == ()

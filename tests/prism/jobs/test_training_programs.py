@@ -29,6 +29,13 @@ def test_a_broadcast_is_lopsided(host):
     assert sides(carried(*((0, k, 10**6) for k in range(1, 8))), host)
 
 
+def test_a_reduction_by_merged_ranks_may_leave_more_at_a_host_than_enters_it():
+    """Ranks beyond a power of two send all gradients to a neighbour, which then takes part in their place."""
+    steady = carried((0, 1, 65), (0, 2, 65), (1, 0, 35), (2, 0, 35))
+    assert not sides(steady, np.arange(3))
+    assert sides(carried((0, 1, 80), (0, 2, 80), (1, 0, 20), (2, 0, 20)), np.arange(3))
+
+
 def test_a_chain_ends_somewhere():
     assert sides(carried(*((k, k + 1, 10**6) for k in range(7))), np.arange(8))
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from prism.evidence.host_lockstep import Lockstep
-from prism.layout.features.handover_paces import other_data, twins_closer
+from prism.layout.features.handover_paces import forward, other_data, twins_closer
+from tests.prism.evidence.made import evidence, pipelined
 
 
 def lockstep(pairs):
@@ -48,3 +49,9 @@ def test_sizes_contradict_twins_with_other_data_and_replicas_with_the_same():
     assert wrong(0, 0, 0) == pytest.approx(2 / 3)
     assert wrong(0, 1, 2) == pytest.approx(1 / 3)
     assert other_data({}, [0, 0, 0], np.zeros((3, 4))) == {}
+
+
+def test_activations_go_from_the_first_stage_to_the_last():
+    _, steps, _, found = evidence(pipelined(stages=3, replicas=2))
+    pipeline = next(family for family in found if family[0].form == "two path")
+    assert sorted(zip(*forward(pipeline, steps).tolist(), strict=True)) == [(0, 1), (1, 2), (3, 4), (4, 5)]

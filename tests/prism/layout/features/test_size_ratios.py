@@ -1,3 +1,5 @@
+import pytest
+
 from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
 from tests.prism.evidence.made import Wire, evidence
 
@@ -65,3 +67,18 @@ def test_replicas_reduce_the_shards_that_others_gather():
     assert shards(*sharded(2, 4_000_000))
     assert not shards(*sharded(3, 1_000_000)), "less than what is gathered"
     assert not shards(*sharded(3, 4_000_000)[::-1])
+
+
+@pytest.mark.parametrize(("octets", "clear"), [(4_000_000, True), (3_700_000, False)])
+def test_shards_are_clear_where_all_layers_move_equally_often_in_whole_messages(octets, clear):
+    """Pairs gather shards twice and scatter gradients; rings of four reduce each shard, a part at a time."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(8):
+        for k in range(3):
+            for a in range(8):
+                wire.send(a, a ^ 1, step * 100 + 20 * k, octets)
+        for first in (0, 1):
+            wire.ring([first, first + 2, first + 4, first + 6], step * 100 + 70, 1_000_000)
+    moved, replicas = sorted(evidence(wire)[3], key=lambda family: len(family[0].members))
+    assert (shards(moved, replicas) > 1) == clear
+    assert shards(moved, replicas, hidden=2) == 0.0, "half as many as where each stands for two"

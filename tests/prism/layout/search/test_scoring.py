@@ -158,3 +158,14 @@ def test_ranks_of_a_host_that_hand_over_together_exchange_context(block):
             wire.ring(list(range(24 * stage, 24 * stage + 24)), step * 600 + 440 - 30 * stage, 9_000_000, hosts=hosts)
     context = {"cp": block} if block > 1 else {}
     assert sizes(wire, 8) == {"dp": 24 // block, "pp": 2, **context}
+
+
+def test_two_hand_overs_from_host_to_host_belong_to_two_pipelines():
+    """Of two hosts of four, two ranks of each hand over to the other host, side by side: no stage returns."""
+    wire = Wire(addresses(2, 4))
+    for step in range(10):
+        for micro in range(4):
+            for rank, late in ((2, 0.0), (3, 40.0)):  # replicas as far apart as stages
+                wire.send(rank, rank + 2, step * 500 + late + 20 * micro, 2_000_000)
+                wire.send(rank + 2, rank, step * 500 + late + 160 + 20 * micro, 2_000_000)
+    assert sizes(wire, 4) == {"dp": 2, "pp": 4}
