@@ -68,12 +68,13 @@ def whole_step(clock: Clock, period: Period) -> Period:
 
 
 def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
-    """Check whether these are equal steps, perhaps with a pause after some, such as an evaluation. If they were equal buckets
+    """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
     of a backward pass instead, a forward pass would add more time to all of them.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
-    part, whole = (float(np.median(np.diff(clock.times(np.arange(first, clock.parts, bins))))) for bins in (period.bins, lag))
-    return bool(np.median(idle) <= c.LONGER * idle.min() and whole < (1 + c.FORWARD) * lag / period.bins * part)
+    part, whole = (np.diff(clock.times(np.arange(first, clock.parts, bins))) for bins in (period.bins, lag))
+    shortest = np.quantile(whole, c.SOME_STEPS, method="lower") < (1 + c.FORWARD) * lag / period.bins * np.median(part)
+    return bool(np.median(idle) <= c.LONGER * idle.min() and shortest)
 
 
 def _power(channels: Floats) -> Floats:
