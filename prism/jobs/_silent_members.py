@@ -1,7 +1,7 @@
 """Find silent members of a job: endpoints without traffic, because their part of a ring or tree stays inside the host.
 
-Hosts are allocated whole: a job has all GPUs of its hosts that send nothing. A library whose rings use few of the NICs of a host
-leaves the others silent. Of a host that it shares, it has as many as of its other hosts.
+Hosts are allocated whole: a job has all GPUs of its hosts that send nothing. A library whose rings use few of the NICs of a
+host leaves the others silent. Of a host that it shares, it has as many as of its other hosts.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from collectors.columns.record import SMALL
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
+from prism.steps.counted_steps import counted_bounds
 from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, classes
 from prism.steps.step_ends import end_of, labelled
@@ -46,22 +47,38 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     mean = labelled(found.mean, clock, places, sequences)
     phase, signalled = end_of(mean)
     usual = bins
-    at, whole = _interrupted(*_segments(places.astype(np.float64), phase, clock.parts), clock, usual)
-    near = max(1.0, c.NEAR * usual)
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    small = sequences.small & sequences.lasting if signalled else None
-    idle = _idle_intervals(at, clock, sequences, near, lasting[sequences.of] & within, small)
+    at, whole = _segments(places.astype(np.float64), phase, clock.parts)
+    near = max(1.0, c.NEAR * usual)
+    small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
+    inside = None
+    counted = counted_bounds(sequences, found)
+    if counted is not None:
+        inside, whole = counted
+        at = _within_counted(at, inside, clock)
+    idle = _idle_intervals(at, clock, sequences, near, selected, small, inside)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
-        steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=mean.begins < 0)
+        steady = _periodic_signals(sequences, times, idle) & _final_signals(
+            sequences, idle, cut=counted is None and mean.begins < 0
+        )
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
-    rest = at[-1] - at[-2] if len(times) > c.LEAST_PLACES else usual
+    rest = at[-1] - at[-2] if counted is None and len(times) > c.LEAST_PLACES else usual
     late = rest < (1 - c.WHOLE) * usual and 4 * idle_time[-2] < np.median(idle_time[1:-1])
     if late or rest <= usual / c.PHASES:  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
     return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found)
+
+
+def _within_counted(at: Floats, counted: Floats, clock: Clock) -> Floats:
+    """Return a place on the clock for each counted bound: that of `at` inside its interval, else its end nearest to one."""
+    low, high = clock.places(counted).T
+    after = at[np.minimum(np.searchsorted(at, low), len(at) - 1)]
+    before = at[np.maximum(np.searchsorted(at, low) - 1, 0)]
+    place = np.where((after > high) & (low - before < after - high), low, np.minimum(after, high))
+    return np.concatenate([[0.0], place, [float(clock.parts)]])
 
 
 def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
@@ -101,31 +118,6 @@ def _segments(places: Floats, phase: float, parts: int) -> tuple[Floats, Mask]:
     whole[-1] &= length[-1] >= c.WHOLE * usual
     if len(length) > 2 and length[0] < (1 - c.WHOLE) * usual:  # the first step began a little late on this clock
         bounds, whole = np.delete(bounds, 1), whole[1:]
-    return bounds, whole
-
-
-def _interrupted(bounds: Floats, whole: Mask, clock: Clock, usual: float) -> tuple[Floats, Mask]:
-    """Correct bounds around a silence inside a step. After a restart, the traffic before the silence is no complete step.
-
-    After a hang the step continues: a whole number of steps lies between the bounds around the silence. After a crash and
-    restart, a whole number of steps follows the silence.
-    """
-    times = clock.times(bounds)
-    for bin_ in np.flatnonzero(clock.spent > c.SILENT * np.median(np.diff(times))).tolist():
-        place = bin_ + 0.5
-        before = bounds[bounds <= place - c.STRETCH * usual]
-        after = bounds[bounds >= place + usual / 2]
-        if len(before) < c.LEAST_PLACES or len(after) < 2:
-            continue
-        last = before[-1] if abs(before[-1] - before[-2] - usual) <= 2 * c.NEAR * usual else before[-2] + usual
-        since_restart, since_bound = (after[0] - place) / usual, (after[0] - last) / usual
-        if abs(since_restart - round(since_restart)) > c.ASTRAY or abs(since_bound - round(since_bound)) <= c.ASTRAY:
-            continue
-        step_ends = last + usual * np.arange(int((place - last) / usual) + 1)
-        first = len(before) - 1
-        bounds = np.concatenate([before[:-1], step_ends, [place], after])
-        kept = whole[len(whole) - len(after) + 1 :]
-        whole = np.concatenate([whole[:first], np.ones(len(step_ends) - 1, np.bool_), [False, True], kept])
     return bounds, whole
 
 
@@ -189,11 +181,20 @@ def _after_signals(idle: Floats, signals: Ints) -> Floats:
     return np.asarray(np.where(inside, last + idle[:, 1], idle.sum(1)) / 2)
 
 
-def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float, selected: Mask, small: Mask | None) -> Floats:
+def _idle_intervals(
+    at: Floats,
+    clock: Clock,
+    sequences: Sequences,
+    near: float,
+    selected: Mask,
+    small: Mask | None,
+    inside: Floats | None = None,
+) -> Floats:
     """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
     An idle time longer than usual, because of a hang, counts as a usual one. If steps end with `small` sequences, the interval
-    follows one of these. Without idle time, both ends are the time of the bound.
+    follows one of these. Without idle time, both ends are the time of the bound. It overlaps the interval `inside` which the
+    bound lies, if known.
     """
     order = sequences.in_time[selected[sequences.in_time]]
     start, end = sequences.start[order], sequences.end[order]
@@ -207,7 +208,9 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
         return out
     low = clock.times(at - near)
     high = clock.times(at + near)
-    first = np.maximum(np.searchsorted(until, low) - 1, 0)
+    if inside is not None:
+        low[1:-1], high[1:-1] = np.maximum(low[1:-1], inside[:, 0]), np.minimum(high[1:-1], inside[:, 1])
+    first = np.maximum(np.searchsorted(until, low) - (inside is None), 0)
     last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
@@ -219,7 +222,7 @@ def _idle_intervals(at: Floats, clock: Clock, sequences: Sequences, near: float,
         off = np.abs(places[k - 1] - at[k]) / near
         fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
         i = own.start + int(np.argmax(fit))
-        if rest[i] > silent:  # part of the next step was sent before the silence: the bound is the usual idle time before it
+        if inside is None and rest[i] > silent:  # part of the next step precedes the silence: so does the bound
             before = clock.times(at[k] - 4 * near)
             since = min(int(np.searchsorted(until, before)), i)
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
