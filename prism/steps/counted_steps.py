@@ -122,7 +122,6 @@ def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
 def _bounds(group: Ints, step: Ints, start: Ints, end: Ints, octets: Floats, count: int) -> Floats:
     """Find the interval between steps in which most groups, weighted by octets, have ended one and not begun the next."""
     number, weight = np.unique(group, return_inverse=True)[1], np.bincount(group, octets)
-    weight = weight[weight > 0]
     begins, ends = np.full((len(weight), count), end.max()), np.zeros((len(weight), count), np.int64)
     np.minimum.at(begins, (number, step), start)
     np.maximum.at(ends, (number, step), end)
@@ -132,6 +131,6 @@ def _bounds(group: Ints, step: Ints, start: Ints, end: Ints, octets: Floats, cou
         at = np.concatenate([ended[idle], began[idle]]) if idle.any() else np.array([np.median(ended), np.median(began)])
         change = np.concatenate([weight[idle], -weight[idle]]) if idle.any() else np.array([1.0, -1.0])
         order = np.argsort(at, kind="stable")
-        best = int(np.argmax(np.cumsum(change[order])))
+        best = int(np.argmax(np.cumsum(change[order])[:-1]))
         out.append(at[order][best : best + 2])
     return np.maximum.accumulate(np.array(out, np.float64))
