@@ -67,6 +67,9 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     enough = octets[rows].sum() / 2
     if count < (2 if is_cut else c.LEAST_PLACES) or octets[known].sum() <= enough:
         return None
+    later = rows & large & (step < 0) & (sequences.start > sequences.end[known].max())
+    if not is_cut and octets[later].sum() > c.SMALL * octets[rows].sum() / count:  # the job stopped in the next step
+        return None
     number, step, start, octets = number[known], step[known], sequences.start[known], octets[known]
     bounds = _bounds(number, step, start, sequences.end[known], octets, count)
     astray = np.searchsorted(bounds.mean(1), start, "right") != step
