@@ -124,7 +124,8 @@ def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
 
 def _bounds(group: Ints, step: Ints, start: Ints, end: Ints, octets: Floats, count: int) -> Floats:
     """Find the interval between steps in which most groups, weighted by octets, have ended one and not begun the next."""
-    number, weight = np.unique(group, return_inverse=True)[1], np.bincount(group, octets)
+    number = np.unique(group, return_inverse=True)[1]
+    weight = np.bincount(number, octets)
     begins, ends = np.full((len(weight), count), end.max()), np.zeros((len(weight), count), np.int64)
     np.minimum.at(begins, (number, step), start)
     np.maximum.at(ends, (number, step), end)
