@@ -210,7 +210,7 @@ def _idle_intervals(
     high = clock.times(at + near)
     if inside is not None:
         low[1:-1], high[1:-1] = np.maximum(low[1:-1], inside[:, 0]), np.minimum(high[1:-1], inside[:, 1])
-    first = np.maximum(np.searchsorted(until, low) - (inside is None), 0)
+    first = np.clip(np.searchsorted(until, low) - (inside is None), 0, len(start) - 1)
     last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
     longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
     usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
