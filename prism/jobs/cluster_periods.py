@@ -58,9 +58,12 @@ class ClusterRhythm:
 
     @cached_property
     def fills_steps(self) -> bool:
-        """Whether edges that move something in most steps have nearly all octets. Copies of equal messages do not do so."""
+        """Whether edges that move something in half of the steps (a restart on other hosts) or more have nearly all octets.
+
+        Copies of equal messages do not do so.
+        """
         steps = [len(np.unique(np.searchsorted(self.marks, edge.start))) for edge in self.edges]
-        often = sum(edge.volume for edge, count in zip(self.edges, steps, strict=True) if 2 * count > len(self.marks))
+        often = sum(edge.volume for edge, count in zip(self.edges, steps, strict=True) if 2 * count >= len(self.marks) - 1)
         return often > (1 - c.CONSTANT) * sum(edge.volume for edge in self.edges)
 
 
