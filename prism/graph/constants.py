@@ -1,7 +1,7 @@
 """Constants of this folder: unit, meaning and source of each number."""
 
 WHOLE = 0.02  # share of a step or message: largest distance of octets from a whole number of equal ones; a lost record is more
-NEAR = 0.1  # share of a transfer: shorter parts and distances from its ends show nothing; records are cut in many ways
+NEAR = 0.1  # share of a transfer or wait: shorter parts and distances from its ends show nothing; records are cut in many ways
 MODEL = 0.2  # quantile of step durations that defines usual steps; faults of up to three in four steps do not move it
 FEW = 2  # steps: least number that defines what is usual
 FAR = 1.1  # ratio: steps this much longer are slow, if these differ by half of it (in logarithms) at most
@@ -14,6 +14,7 @@ SOON = 0.0005  # share of a step: events this close together are simultaneous
 SOON_OF_TRANSFER = 0.02  # share of a transfer: as SOON, between transfers of one collective; its chunks are longer
 MANY = 8  # steps, or peers: largest number that defines what is usual; with 16 no finding of 300 captures is right more often
 PAUSE = 0.25  # share of a step: least excess of a silence that is a pause
+WAIT_END_NS = 200_000  # ns: as NEAR, for short waits
 SPAN = 3  # steps: least length of a span of unusual steps; fewer may be hiccups
 BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside is work, for example a checkpoint
 LONG_SILENCE = 1.5  # ratio to the usual longest silence of a step: least length of a pause

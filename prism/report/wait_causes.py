@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from prism.graph import constants as c
 from prism.loops.arrays.intervals import Ints
 from prism.model import PHASES, Timeline
 
 IDLE = PHASES.index("idle")
-NEAR, WAIT_END_NS = 0.1, 200_000  # share of a wait, and ns for short ones: distance from its end that shows nothing
 
 
 class Wait(NamedTuple):
@@ -41,7 +41,7 @@ def waits(timeline: Timeline, *, most: int) -> list[Wait]:
     idle = idle[np.argsort(phases.start_ns[idle] - phases.end_ns[idle], kind="stable")]
     row = _nearest(timeline, idle, order)
     at = spans.start_ns[row] - phases.end_ns[idle]
-    slack = np.maximum(NEAR * (phases.end_ns[idle] - phases.start_ns[idle]), WAIT_END_NS)
+    slack = np.maximum(c.NEAR * (phases.end_ns[idle] - phases.start_ns[idle]), c.WAIT_END_NS)
     known = (spans.rank[row] == phases.rank[idle]) & (np.abs(at) <= slack)
     out = []
     for place, span in zip(idle[known][:most].tolist(), row[known][:most].tolist(), strict=True):

@@ -43,14 +43,14 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     its messages if their sizes vary. Only large records count in a pair: it may also reduce scalars. `times`: a place of each
     step.
     """
+    if len(times) < 2:
+        return None
     of, octets = sequences.of, sequences.octets
     pair = numbered_pairs(sequences.src.astype(np.int32), sequences.dst.astype(np.int32), int(sequences.dst.max()) + 1)[1][of]
     largest = np.zeros(int(pair.max()) + 1)
     np.maximum.at(largest, pair, octets)
     large = (octets >= c.SMALL * largest[pair]) & ~sequences.signals[of]
     step, number, count, groups = np.full(len(of), -1), np.zeros(len(of), np.int64), 0, 0
-    if len(times) < 2:
-        return None
     for group, own, moved in (
         (of, sequences.lasting[of], octets), (pair, large, octets), (pair, large & (not sequences.bursts), sequences.weight)
     ):  # fmt: skip

@@ -51,20 +51,18 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     at, whole = _segments(places.astype(np.float64), phase, clock.parts)
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
-    inside = None
     counted = counted_bounds(sequences, found)
-    if counted is not None:
-        inside, whole = counted
+    inside, whole = counted or (None, whole)
+    if inside is not None:
         at = _within_counted(at, inside, clock)
     idle = _idle_intervals(at, clock, sequences, near, selected, small, inside)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
-        steady = _periodic_signals(sequences, times, idle) & _final_signals(
-            sequences, idle, cut=counted is None and mean.begins < 0
-        )
+        cut = inside is None and mean.begins < 0
+        steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=cut)
         lasting |= steady
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
-    rest = at[-1] - at[-2] if counted is None and len(times) > c.LEAST_PLACES else usual
+    rest = at[-1] - at[-2] if inside is None and len(times) > c.LEAST_PLACES else usual
     late = rest < (1 - c.WHOLE) * usual and 4 * idle_time[-2] < np.median(idle_time[1:-1])
     if late or rest <= usual / c.PHASES:  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
@@ -193,8 +191,8 @@ def _idle_intervals(
     """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
 
     An idle time longer than usual, because of a hang, counts as a usual one. If steps end with `small` sequences, the interval
-    follows one of these. Without idle time, both ends are the time of the bound. It overlaps the interval `inside` which the
-    bound lies, if known.
+    follows one of these. Without idle time, both ends are the time of the bound. If the interval in which a bound lies is known
+    (`inside`, ns, float64[bounds - 2, 2]), it overlaps that.
     """
     order = sequences.in_time[selected[sequences.in_time]]
     start, end = sequences.start[order], sequences.end[order]
