@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,12 +106,62 @@ def transfers_of(view: Steps) -> Transfers:
     began, lanes = view.begins.take(at_step), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
     queued = queue_delays(view, rows, view.codes[lanes], at_lane)
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
+    low, high = (gone - octets - first) / whole, (gone - first) / whole
+    start, end = (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued
+    circle = circles(view, lanes)
+    calls = _calls(circle.take(at_lane), at_step, low, high)
+    waits = _waits(calls, _inside_hosts(view, lanes, circle).take(at_lane), start, end)
+    busy = np.maximum(view.busy.take(rows) + queued - waits, 0.0)
     return Transfers(
-        rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step,
-        (gone - octets - first) / whole, (gone - first) / whole,
-        (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued, octets,
-        view.busy.take(rows) + queued, lanes, kinds, begin, steps,
+        rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step, low, high, start, end, octets, busy,
+        lanes, kinds, begin, steps,
     )  # fmt: skip
+
+
+def circles(view: Steps, lanes: NDArray[np.integer[Any]]) -> Codes:
+    """Number of the smallest collective that contains both ends of each lane; -1 for none, as in a pipeline."""
+    place = {address: i for i, address in enumerate(view.job.endpoints)}
+    groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
+    circle = np.full(len(lanes), -1, np.int32)
+    for number, group in enumerate(groups):
+        inside = np.zeros(len(place), np.bool_)
+        inside[[place[member] for member in group.members]] = True
+        circle[(circle < 0) & inside[lanes[:, 0]] & inside[lanes[:, 1]]] = number
+    return circle
+
+
+def _inside_hosts(view: Steps, lanes: NDArray[np.integer[Any]], circle: Codes) -> NDArray[np.bool_]:
+    """Whether each lane is one of a collective that goes on inside hosts: of two members on one host, one sends no lane."""
+    hosts, n = view.hosts, int(circle.max(initial=-1)) + 1
+    seen = np.unique(np.stack([np.tile(circle, 2), lanes.T.ravel()]), axis=1)
+    seen = seen[:, (seen[0] >= 0) & (hosts[seen[1]] >= 0)]
+    places = np.unique(np.stack([seen[0], hosts[seen[1]]]), axis=1)
+    many = np.bincount(seen[0], minlength=n) > np.bincount(places[0], minlength=n)
+    return np.append(many, False)[circle]
+
+
+def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Ints:
+    """Number of the call of each record: equal for the records of a collective at one place in the octets of a step."""
+    places = [np.round(part / c.TRIFLE).astype(np.int64) for part in (low, high)]
+    alone = np.where(circle < 0, np.arange(len(circle)), -1)
+    return np.unique(np.stack([circle, alone, step, *places]), axis=1, return_inverse=True)[1].ravel()
+
+
+def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
+    """Time for which each record lasted before all members took part in its call, ns.
+
+    Members that wait for each other end together, apart as their begins may be. If most do, records begin with calls rather
+    than with transfers; then one whose call also waits for members `inside` hosts may be a wait as a whole.
+    """
+    n, many = int(call.max(initial=-1)) + 1, np.bincount(call) > 1
+    first, ready, ended, last = (np.full(n, limit) for limit in (np.inf, -np.inf, np.inf, -np.inf))
+    for at, least, most in ((start, first, ready), (end, ended, last)):
+        np.minimum.at(least, call, at)
+        np.maximum.at(most, call, at)
+    apart, together = (ready - first)[many], (last - ended)[many]
+    called = len(apart) > 0 and float(np.median(apart)) > c.MANY * float(np.median(together))
+    waits = np.where(many & (ready < ended), ready, -np.inf).take(call).clip(start) - start
+    return np.where(inside & called, end - start, waits)
 
 
 def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, NDArray[np.intp]]:

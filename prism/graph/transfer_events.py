@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.columns.record import Mask
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
-from prism.graph.job_transfers import Transfers
+from prism.graph.job_transfers import Transfers, circles
 from prism.loops.arrays.group_sums import latest, preceding
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.orders import in_order
@@ -107,15 +107,7 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
 
 def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
-    place = {address: i for i, address in enumerate(view.job.endpoints)}
-    n = len(place)
-    groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))
-    circle = np.full(len(t.lanes), -1, np.int32)
-    for number, group in enumerate(groups):
-        inside = np.zeros(n, np.bool_)
-        inside[[place[member] for member in group.members]] = True
-        circle[(circle < 0) & inside[t.lanes[:, 0]] & inside[t.lanes[:, 1]]] = number
-    return Dependencies(host_mates(view), circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
+    return Dependencies(host_mates(view), circles(view, t.lanes), (c.SOON * view.period, c.SOON_OF_TRANSFER))
 
 
 def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
