@@ -150,8 +150,8 @@ def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Ints:
 def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
     """Time for which each record lasted before all members took part in its call, ns.
 
-    Members that wait for each other end together, apart as their begins may be. If most do, records begin with calls rather
-    than with transfers; then one whose call also waits for members `inside` hosts may be a wait as a whole.
+    Members that wait for each other end together, apart as their begins may be. Unless most do, records begin with transfers:
+    0. Else one of a call that also waits for members `inside` hosts may be a wait as a whole.
     """
     n, many = int(call.max(initial=-1)) + 1, np.bincount(call) > 1
     first, ready, ended, last = (np.full(n, limit) for limit in (np.inf, -np.inf, np.inf, -np.inf))
@@ -159,9 +159,10 @@ def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) ->
         np.minimum.at(least, call, at)
         np.maximum.at(most, call, at)
     apart, together = (ready - first)[many], (last - ended)[many]
-    called = len(apart) > 0 and float(np.median(apart)) > c.MANY * float(np.median(together))
+    if not len(apart) or np.median(apart) <= c.CALLED * np.median(together):
+        return np.zeros(len(call))
     waits = np.where(many & (ready < ended), ready, -np.inf).take(call).clip(start) - start
-    return np.where(inside & called, end - start, waits)
+    return np.where(inside, end - start, waits)
 
 
 def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, NDArray[np.intp]]:

@@ -13,11 +13,10 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.slowdown_findings import without
 from prism.diagnosis.uneven_work.job_causes import JobCause, slowdown_of
 from prism.findings.message_values import beside, duration, percent
-from prism.graph.constants import PEERS
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.graph.pipeline_replay import pipeline_span
-from prism.graph.stage_work import BEGIN, END, Handovers, handovers, stage_work, unqueued_work
+from prism.graph.stage_work import BEGIN, END, Handovers, handovers, stage_work
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
@@ -44,12 +43,14 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     whole = middle(np.moveaxis(work, 1, 0).reshape(work.shape[1], -1), axis=1)[:, 0]
     known = np.flatnonzero(np.isfinite(whole))
     inner = known[known > 0]
-    if len(known) < PEERS or not len(inner):
+    if not len(inner):
         return []
     heavy = int(inner[np.argmax(whole[inner])])
-    if heavy == 1 and whole[0] <= (1 + c.UNEVEN) * whole[1]:  # the first stage waits for the second: its work is unknown
+    if heavy == 1 and abs(whole[0] / whole[1] - 1) <= c.UNEVEN:  # the first stage waits for the second: its work is unknown
         whole[0], known = np.nan, inner
     others = known[known != heavy]
+    if not len(others):
+        return []
     usual = float(np.median(whole[others]))
     more = whole[heavy] / usual - 1
     if heavy == len(whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
@@ -115,7 +116,7 @@ def _span(found: Handovers, work: Floats, ahead: float) -> Floats:
     move = float(middle((found.forward[END] - found.forward[BEGIN]).min(axis=-1)))
     shape = found.chains.shape[1], found.forward.shape[-1], work.shape[-1]
     forward, backward = (np.broadcast_to(work * share, shape) for share in (ahead, 1 - ahead))
-    return pipeline_span(forward, backward, move, alternating=found.alternating)
+    return pipeline_span(forward, backward, move, alternating=found.alternating, turns=found.turns)
 
 
 def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
@@ -129,12 +130,11 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
     probability, score = 1 - (noise / max(varied, c.UNEVEN)) ** 2, varied / c.UNEVEN * c.SIGMAS
     if varied < c.UNEVEN or probability < c.ALWAYS:
         return []
-    forward, backward = np.exp(middle(np.log(unqueued_work(found)), axis=1)[:, 0])
-    ahead = float(middle(forward[:-1]))
-    usual = float(forward[-1]) if found.alternating else ahead + float(backward[:-1].min())
+    work, ahead = stage_work(found)
+    usual = float(middle(np.moveaxis(work, 1, 0).reshape(1, -1), axis=1)[0, 0]) / float(np.exp(np.quantile(common, 0.1)))
     replicas = len(np.unique(_units(view, found, 0)))
     drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * c.DRAWS))
-    now, then = (_span(found, usual * loads, ahead / usual) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))
+    now, then = (_span(found, usual * loads, ahead) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))
     slowdown = _slowdown(view, now.reshape(replicas, c.DRAWS).max(axis=0), then)  # all replicas wait for the slowest
     if slowdown is None:
         return []
@@ -152,7 +152,7 @@ def _variation(found: Handovers) -> tuple[Floats, float, float]:
 
     A replica that is always slower does not count. Spreads are 0 if nothing is known.
     """
-    work = np.log(np.maximum(unqueued_work(found), 1.0))
+    work = np.log(np.maximum(np.moveaxis(found.work, 2, -1), 1.0)).reshape(2, -1, found.work.shape[2])
     moved = (work - middle(work, axis=1)).reshape(-1, work.shape[-1])
     moved[np.isfinite(moved).sum(axis=1) < 2] = np.nan
     common = middle(moved, axis=1)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.stage_work import BEGIN, END, handovers, stage_work, unqueued_work
+from prism.graph.stage_work import BEGIN, END, FORWARD, handovers, stage_work
 from tests.prism.traffic import Wire, placed, seen, training
 
 PP, MICRO = 4, 8
@@ -41,17 +41,24 @@ def test_work_is_that_between_hand_overs(heavy, tcp):
     assert (work[:, heavy] > 80e6).all()
 
 
-def test_unqueued_work_knows_one_sample_of_each_chain_and_step():
+def test_work_is_known_of_each_micro_batch():
     found = found_in(view())
-    work = unqueued_work(found)
-    assert work.shape == (2, 2 * found.forward.shape[3], PP - 1)
-    ahead, back = (np.median(part, axis=0) for part in work)
-    assert ahead[:-1] == pytest.approx(np.full(PP - 2, 20e6), rel=0.1)
+    ahead, back = (np.median(part, axis=(0, 2, 3)) for part in found.work)
+    assert found.work.shape == (2, 2, PP, found.forward.shape[3], MICRO)
+    assert ahead[1:-1] == pytest.approx(np.full(PP - 2, 20e6), rel=0.1)
     assert ahead[-1] == pytest.approx(60e6, rel=0.1)
-    assert back[:-1] == pytest.approx(np.full(PP - 2, 40e6), rel=0.1)
-    assert np.isnan(back[-1])
+    assert back[1:-1] == pytest.approx(np.full(PP - 2, 40e6), rel=0.1)
+    assert np.isnan(found.work[1][:, [0, -1]]).all()
+    assert np.isnan(found.work[FORWARD, :, 0, :, :PP]).all()
+    assert np.median(found.work[FORWARD, :, 0, :, PP:]) == pytest.approx(60e6, rel=0.1)
 
 
-@pytest.mark.parametrize("pp", [1, 2])
-def test_two_stages_allow_no_comparison(pp):
-    assert found_in(view(pp=pp, dp=4)) is None
+@pytest.mark.parametrize("dp", [2, 4])
+def test_of_two_stages_both_are_known(dp):
+    work, ahead = stage_work(found_in(view(lambda _step, rank: 30.0 if rank // dp == 1 else 20.0, pp=2, dp=dp)))
+    assert np.median(work, axis=(0, 2)) == pytest.approx([60e6, 90e6], rel=0.1)
+    assert ahead == pytest.approx(1 / 3)
+
+
+def test_without_stages_there_are_no_hand_overs():
+    assert found_in(view(pp=1, dp=4)) is None
