@@ -34,6 +34,7 @@ class Candidate:
     sends: Ints  # numbers of lanes
     receives: Ints  # numbers of lanes
     way: str = ""
+    as_one: bool = False  # whether the ranks of a host wait for each other, so that one slow rank makes all of them slow
 
     @cached_property
     def lanes(self) -> Ints:
@@ -42,8 +43,8 @@ class Candidate:
 
     @property
     def larger(self) -> int:
-        """How much larger the candidate is than one rank or one NIC: 0 these, 1 a host, link or switch."""
-        return int(self.subject != "endpoint")
+        """How much larger the candidate is than one rank or one NIC: 0 these, and ranks that wait for each other; else 1."""
+        return int(self.subject != "endpoint" and not self.as_one)
 
     def gone(self, delays: Delays, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
@@ -84,11 +85,11 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
                 if len(out_of) + len(into)
             ]
     hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
-    many = np.bincount(of)
+    many, together = np.bincount(of), {view.host(member) for members in view.parallelism.unseen for member in members}
     for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
             name = (str(hosts[host]),)
-            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends)))
+            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends), as_one=name[0] in together))
             out.append(Candidate("network", "host", name, sends, receives))
     return [*out, *_between(view, transfers)]
 

@@ -191,12 +191,9 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
         nics &= np.count_nonzero(lost_rate(comparison, during) >= c.SLOW_LANE) > 1
     if nics.any():  # slow transfers show more than late ones: these may wait for them
         mine = np.where(nics, np.maximum(mine, fit), np.minimum(mine, fit[nics].max() - c.DOUBT))
-    together = {view.host(member) for members in view.parallelism.unseen for member in members}
     larger = np.array([one.larger for one in comparison.which])
-    as_one = larger & np.array([one.cause == "work" and together.issuperset(one.ids) for one in comparison.which])
     nodes = np.array([one.cause == "network" and one.subject == "host" for one in comparison.which])
-    larger &= ~as_one  # ranks of a host that wait for each other are no larger a cause than one rank
-    mine = mine + c.FEWER * as_one - c.DOUBT * larger  # parts that do not wait for each other are seldom slow together
+    mine = mine - c.DOUBT * larger  # parts that do not wait for each other are seldom slow together
     mine = np.where(nodes, 0.0, mine)
     top = int(np.argmax(mine))
     best = comparison.which[top]
