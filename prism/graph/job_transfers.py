@@ -148,21 +148,19 @@ def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Ints:
 
 
 def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
-    """Time for which each record lasted before all members took part in its call, ns.
+    """Time for which each record lasted before all members took part in its call, ns; 0 for transfers.
 
-    Members that wait for each other end together, apart as their begins may be. Unless most do, records begin with transfers:
-    0. Else one of a call that also waits for members `inside` hosts may be a wait as a whole.
+    Records that begin far apart and end together begin with calls. A call that also waits for members `inside` hosts may be a
+    wait as a whole.
     """
-    n, many = int(call.max(initial=-1)) + 1, np.bincount(call) > 1
+    n = int(call.max(initial=-1)) + 1
     first, ready, ended, last = (np.full(n, limit) for limit in (np.inf, -np.inf, np.inf, -np.inf))
     for at, least, most in ((start, first, ready), (end, ended, last)):
         np.minimum.at(least, call, at)
         np.maximum.at(most, call, at)
-    apart, together = (ready - first)[many], (last - ended)[many]
-    if not len(apart) or np.median(apart) <= c.CALLED * np.median(together):
-        return np.zeros(len(call))
-    waits = np.where(many & (ready < ended), ready, -np.inf).take(call).clip(start) - start
-    return np.where(inside, end - start, waits)
+    called = (ready < ended) & (ready - first > c.CALLED * (last - ended))
+    waits = np.where(called, ready, -np.inf).take(call).clip(start) - start
+    return np.where(inside & called.take(call), end - start, waits)
 
 
 def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, NDArray[np.intp]]:
