@@ -5,6 +5,8 @@ Slow steps, pauses and hangs do not change counts, nor does a bound between two 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from prism.loops.arrays.group_sums import numbered_pairs
@@ -14,9 +16,19 @@ from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 
 
-def counted_bounds(sequences: Sequences, found: Examined) -> tuple[Floats, Mask] | None:
-    """Find an interval for each bound between segments, ns from the origin of the sequences, float64[n, 2], and which segments
-    are complete steps, bool[n + 1]; None if most traffic does not divide into whole steps, as in a part of a recording.
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Steps by counts: an interval for each bound between segments, ns from the origin of the sequences, float64[n, 2]; which
+    segments are complete steps, bool[n + 1]; and the segment of each record, −1 where counts do not tell it.
+    """
+
+    bounds: Floats
+    complete: Mask
+    segment: Ints
+
+
+def counted_steps(sequences: Sequences, found: Examined) -> Counted | None:
+    """Divide the records into steps that move the same; None if most traffic does not divide, as in a part of a recording.
 
     If the job crashed in a step, and restarted after a silence, that step is not complete.
     """
@@ -24,20 +36,24 @@ def counted_bounds(sequences: Sequences, found: Examined) -> tuple[Floats, Mask]
     longest = int(np.argmax(found.clock.spent))
     silence = found.clock.edges[longest] + found.clock.spent[longest] / 2 + found.origin - sequences.origin
     before = sequences.start < silence
-    bounds, crashed = _equal_steps(sequences, np.ones(len(before), np.bool_), times), -1
-    if bounds is None and found.clock.spent[longest] > c.SILENT * np.median(np.diff(times)) and not before.all():
+    whole, crashed = _equal_steps(sequences, np.ones(len(before), np.bool_), times), -1
+    if whole is None and found.clock.spent[longest] > c.SILENT * np.median(np.diff(times)) and not before.all():
         first = _equal_steps(sequences, before, times[times < silence], is_cut=True)
         second = _equal_steps(sequences, ~before, times[times > silence])
         if first is not None and second is not None:
             restart = np.sort([[sequences.end[before].max(), sequences.start[~before].min()]])
-            bounds, crashed = np.concatenate([first, restart, second]), len(first)
-    if bounds is None:
+            crashed = len(first[0])
+            later = np.where(second[1] >= 0, second[1] + crashed + 1, -1)
+            whole = np.concatenate([first[0], restart, second[0]]), np.maximum(first[1], later)
+    if whole is None:
         return None
-    return _after_reduction(bounds, sequences), np.arange(len(bounds) + 1) != crashed
+    bounds, segment = whole
+    return Counted(_after_reduction(bounds, sequences), np.arange(len(bounds) + 1) != crashed, segment)
 
 
-def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: bool = False) -> Floats | None:
-    """Find the interval between each two equal steps of some records, or None; the last step is not complete if it `is_cut`.
+def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: bool = False) -> tuple[Floats, Ints] | None:
+    """Find the interval between each two equal steps of some records, and the step of each record, −1 if unknown; or None.
+    The last step is not complete if it `is_cut`.
 
     Equal are the octets of a sequence in each step, else those of a pair if it cuts its messages at will, else the number of
     its messages if their sizes vary. Only large records count in a pair: it may also reduce scalars. `times`: a place of each
@@ -51,6 +67,7 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     np.maximum.at(largest, pair, octets)
     large = (octets >= c.SMALL * largest[pair]) & ~sequences.signals[of]
     step, number, count, groups = np.full(len(of), -1), np.zeros(len(of), np.int64), 0, 0
+    equal = np.zeros(len(of), np.bool_)  # a number of messages may be equal by chance
     for group, own, moved in (
         (of, sequences.lasting[of], octets), (pair, large, octets), (pair, large & (not sequences.bursts), sequences.weight)
     ):  # fmt: skip
@@ -60,6 +77,7 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
             parts = _Parts(group[at], moved[at], sequences.start[at], times, is_cut=is_cut)
             count = count or parts.count
             step[at], number[at], groups = parts.steps(count), parts.of + groups, groups + len(parts.total)
+            equal[at] = moved is octets
             others = parts.total[np.abs(parts.total / parts.usual - count) > 1 / 2].sum()
             if group is pair and not is_cut and others > c.OTHER_COUNT * octets[rows].sum():  # the job stopped inside a step
                 return None
@@ -70,11 +88,13 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     later = rows & large & (step < 0) & (sequences.start > sequences.end[known].max())
     if not is_cut and octets[later].sum() > c.SMALL * octets[rows].sum() / count:  # the job stopped in the next step
         return None
-    number, step, start, octets = number[known], step[known], sequences.start[known], octets[known]
-    bounds = _bounds(number, step, start, sequences.end[known], octets, count)
-    astray = np.searchsorted(bounds.mean(1), start, "right") != step
+    number, own, start, octets = number[known], step[known], sequences.start[known], octets[known]
+    bounds = _bounds(number, own, start, sequences.end[known], octets, count)
+    limits, late = bounds.mean(1), c.RUNS_AHEAD * np.median(np.diff(times))
+    astray = (np.searchsorted(limits, start + late, "right") < own) | (np.searchsorted(limits, start - late, "right") > own)
     by_chance = np.bincount(number, octets * astray, groups) > c.ASTRAY * np.bincount(number, octets, groups)
-    return bounds if octets[~by_chance[number]].sum() > enough else None
+    step[known[by_chance[number] | ~equal[known]]] = -1
+    return (bounds, step) if octets[~by_chance[number]].sum() > enough else None
 
 
 class _Parts:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from collectors.columns.record import SMALL
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
-from prism.steps.counted_steps import counted_bounds
+from prism.steps.counted_steps import counted_steps
 from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, classes
 from prism.steps.step_ends import end_of, labelled
@@ -24,7 +24,7 @@ class Steps:
     """Segments of a job's time. `times`: their bounds, ns from the origin of the sequences, float64[n + 1]. `complete`: which
     are complete steps, bool[n]; the others were cut by the window, or are other work. `regular`: how well the traffic
     repeats, 0 ... 1. `count`: number of steps in the traffic. `ending`: records whose ends mark the end of steps,
-    bool[records]. `examined`: the traffic in which they were found.
+    bool[records]. `examined`: the traffic in which they were found. `counted`: segment of each record by counts, −1 if unknown.
     """
 
     times: Floats
@@ -33,6 +33,7 @@ class Steps:
     count: float
     ending: Mask
     examined: Examined
+    counted: Ints | None = None
 
 
 def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | None:
@@ -51,9 +52,9 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     at, whole = _segments(places.astype(np.float64), phase, clock.parts)
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
-    counted = counted_bounds(sequences, found)
-    inside, whole = counted or (None, whole)
-    if inside is not None:
+    counted, inside = counted_steps(sequences, found), None
+    if counted is not None:
+        inside, whole = counted.bounds, counted.complete
         at = _within_counted(at, inside, clock)
     idle = _idle_intervals(at, clock, sequences, near, selected, small, inside)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
@@ -67,7 +68,8 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     if late or rest <= usual / c.PHASES:  # the last step ends a little late on this clock
         times, whole = np.delete(times, -2), whole[:-1]
     kept = np.append(np.diff(times) > 0, True)
-    return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found)
+    segment = counted.segment if counted is not None and kept.all() else None
+    return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found, segment)
 
 
 def _within_counted(at: Floats, counted: Floats, clock: Clock) -> Floats:
@@ -231,10 +233,14 @@ def _idle_intervals(
 
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:
-    """Segment of each record: the one in which a message begins; a burst that continues into the next step ends there."""
+    """Segment of each record: by counts, because ranks may end a step after others have begun the next one; else by time.
+
+    Then it is the one in which a message begins; a burst that continues into the next step ends there.
+    """
     n = len(steps.complete)
     bound = sequences.end - 1 if sequences.bursts else sequences.start
-    return np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
+    by_time = np.clip(np.searchsorted(steps.times, bound, "right") - 1, 0, n - 1)
+    return by_time if steps.counted is None else np.where(steps.counted >= 0, steps.counted, by_time)
 
 
 def rank_steps(sequences: Sequences, steps: Steps, ends: int, hosts: Sequence[Ints] = ()) -> list[Ints]:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.steps.counted_steps import counted_bounds
+from prism.steps.counted_steps import counted_steps
 from prism.steps.examined_traffic import repetition_of
 from prism.steps.record_sequences import sequences_of
 from prism.steps.step_bounds import rank_steps, steps_of
@@ -44,7 +44,7 @@ def test_a_recording_that_begins_and_ends_inside_steps_is_not_divided_by_counts(
     wire, _ = halves(12)
     wire.rows = [row for row in wire.rows if 100 * MS < row[0] - ORIGIN + 45 * MS < 1100 * MS][8:]
     found = sequences(wire)
-    assert counted_bounds(found, repetition_of(found)) is None
+    assert counted_steps(found, repetition_of(found)) is None
 
 
 def test_a_step_ends_with_the_reduction_of_gradients_though_other_traffic_varies_until_the_next_one():
