@@ -194,7 +194,7 @@ def stage_work(found: Handovers) -> tuple[Floats, float]:
     work[:, -1] = known[FORWARD, :, -1] if found.alternating else _last_stage(found)
     work = work.reshape(chains, found.turns, stages, steps)
     if found.turns > 1:  # other chunks lie between the hand-overs of the first one
-        work[:, 0, 0] = np.nan
+        work[:, 0, 0] = work[:, 1:, 0].mean(axis=1)
     return work.sum(axis=1), ahead
 
 

@@ -150,10 +150,11 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
 def _variation(found: Handovers) -> tuple[Floats, float, float]:
     """Variation of work over micro-batches that is common to the stages (logarithms), its spread, and that between stages.
 
-    A replica that is always slower does not count. Spreads are 0 if nothing is known.
+    A replica that is always slower does not count, nor what is the same in each step: the schedule lets some wait. Spreads are
+    0 if nothing is known.
     """
-    work = np.log(np.maximum(np.moveaxis(found.work, 2, -1), 1.0)).reshape(2, -1, found.work.shape[2])
-    moved = (work - middle(work, axis=1)).reshape(-1, work.shape[-1])
+    work = np.log(np.maximum(found.work, 1.0))
+    moved = np.moveaxis(work - middle(work, axis=3), 2, -1).reshape(-1, work.shape[2])
     moved[np.isfinite(moved).sum(axis=1) < 2] = np.nan
     common = middle(moved, axis=1)
     own, common = moved - common, common.reshape(2 * len(found.chains), -1)

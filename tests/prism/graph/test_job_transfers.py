@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from collectors.columns.record import Transits
-from prism.graph.job_transfers import _steps, transfers_of
+from prism.graph.job_transfers import _steps, _waits, transfers_of
 from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, placed, seen, training
 
@@ -106,3 +106,18 @@ def test_a_transfer_ends_when_its_last_packet_has_left_the_queue():
     crossing = np.isin(found.lane, list(crosses))
     assert np.all(later[~(crossing & (found.step == 3))] < MS / 10)
     assert np.median(later[crossing & (found.step == 3)]) == 20 * MS - 10_000
+
+
+CALL = np.array([0, 0, 0, 1, 1, 2])
+BEGINS, ENDS = np.array([0.0, 40.0, 80.0, 100.0, 101.0, 0.0]), np.array([100.0, 101.0, 100.0, 150.0, 190.0, 90.0])
+
+
+def test_waits_for_other_members_of_a_call_are_no_transfers():
+    """The members of call 0 end together when the last one has come; those of call 1 do not end together; 2 is alone."""
+    outside = np.zeros(len(CALL), np.bool_)
+    assert _waits(CALL, outside, BEGINS, ENDS).tolist() == [80.0, 40.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_call_that_waits_for_members_inside_hosts_shows_no_transfers():
+    inside = np.ones(len(CALL), np.bool_)
+    assert _waits(CALL, inside, BEGINS, ENDS).tolist() == [100.0, 61.0, 20.0, 0.0, 0.0, 0.0]

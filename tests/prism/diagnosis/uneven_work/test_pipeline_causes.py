@@ -11,7 +11,7 @@ from prism.synth.scenario.specification import Fault
 from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
 
 
-@pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
+@pytest.mark.parametrize("schedule", ["1f1b", "gpipe", "interleaved"])
 @pytest.mark.parametrize(("stage", "factor"), [(3, 1.4), (2, 1.5), (1, 2.0)])
 def test_a_heavy_stage_is_named_with_its_cost(stage, factor, schedule):
     job, fault = replace(PIPES, schedule=schedule), Fault("stage_imbalance", stage=stage, factor=factor)
