@@ -67,7 +67,7 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     np.maximum.at(largest, pair, octets)
     large = (octets >= c.SMALL * largest[pair]) & ~sequences.signals[of]
     step, number, count, groups = np.full(len(of), -1), np.zeros(len(of), np.int64), 0, 0
-    equal = np.zeros(len(of), np.bool_)  # a number of messages may be equal by chance
+    equal = np.zeros(len(of), np.bool_)  # messages of one size; else small ones may lie on either side of a bound
     for group, own, moved in (
         (of, sequences.lasting[of], octets), (pair, large, octets), (pair, large & (not sequences.bursts), sequences.weight)
     ):  # fmt: skip
@@ -77,7 +77,7 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
             parts = _Parts(group[at], moved[at], sequences.start[at], times, is_cut=is_cut)
             count = count or parts.count
             step[at], number[at], groups = parts.steps(count), parts.of + groups, groups + len(parts.total)
-            equal[at] = moved is octets
+            equal[at] = group is of and not sequences.bursts
             others = parts.total[np.abs(parts.total / parts.usual - count) > 1 / 2].sum()
             if group is pair and not is_cut and others > c.OTHER_COUNT * octets[rows].sum():  # the job stopped inside a step
                 return None
