@@ -70,6 +70,11 @@ class Steps:
         return np.array([-1 if name is None else number[name] for name in known], np.int64)
 
     @cached_property
+    def places(self) -> Ints:
+        """Number of each rank's host, or of the rank if its host is unknown; int64[ranks]."""
+        return np.where(self.hosts < 0, len(self.hosts) + np.arange(len(self.hosts)), self.hosts)
+
+    @cached_property
     def ends(self) -> Ints:
         """Step ends of the whole job, ns: the median over its ranks; int64[steps]."""
         most = max((len(s) for s in self.timeline.steps), default=0)
