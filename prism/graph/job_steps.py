@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import UDP, Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
@@ -136,11 +136,6 @@ class Steps:
     def uneven(self) -> float:
         """Spread of the step durations (`unevenness`)."""
         return unevenness(self.durations)
-
-    @cached_property
-    def one_sided(self) -> bool:
-        """Whether all traffic is RDMA, whose senders wait until the receiver is ready."""
-        return bool((self.flows.protocol == UDP).all())
 
     @cached_property
     def edges(self) -> dict[Pair, Edge]:

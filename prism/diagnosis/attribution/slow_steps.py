@@ -50,16 +50,11 @@ def verdicts(case: Case) -> list[Verdict]:
     out: list[Verdict] = []
     if case.may_have_slow_steps and (own := case.versus_own_steps) is not None:
         stalls = _stalls(case.view, own)
-        out = [one for one in _slower_than_usual(case.view, own) if not any(_most_of(one, stall) for stall in stalls)]
+        out = _slower_than_usual(case.view, own)
         out += [one for one in stalls if not any(known.start <= one.start < known.stop for known in out)]
     if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:
         out += _always_slower(case.view, peers)
     return out
-
-
-def _most_of(one: Verdict, stall: Verdict) -> bool:
-    """Whether a stop within a span of slow steps cost most of the time that these lost."""
-    return one.start <= stall.start < one.stop and stall.lost >= c.MIN_EXPLAINED * one.lost
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
