@@ -234,7 +234,7 @@ def _verdict(
     if best.cause == "network" and fit is not None and fit[top] >= c.ALWAYS:
         sure = c.MEASURED * sure / (c.MEASURED * sure + 1 - sure)
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
-    pair = _pair(view, comparison, best, others[0][0], during) if others and others[0][1] / mass >= tied else None
+    pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
         best, share = pair[0], share if best.larger else max(share, pair[1])
         sure, others = (1 + others[0][1]) / mass, others[1:]
@@ -245,20 +245,37 @@ def _verdict(
     )  # fmt: skip
 
 
-def _pair(view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> tuple[Candidate, float] | None:
+def _pair(
+    view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
+) -> tuple[Candidate, float] | None:
     """Join two candidates that the records hardly distinguish, with the share that it explains.
 
-    None if each of them explains delays that the other does not.
+    None if each of them explains delays that the other does not, or if they are not `tied` and one end delayed nearly all lanes
+    between them.
     """
     both = _joined(view, one, other)
     if both is None:
         return None
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
-    if late[np.intersect1d(one.lanes, other.lanes)].sum() < c.MIN_EXPLAINED * late[both.lanes].sum():
+    shared, either = late[np.intersect1d(one.lanes, other.lanes)].sum(), late[both.lanes].sum()
+    tied &= bool(shared >= c.MIN_EXPLAINED * either)
+    if not tied and (
+        during.sum() == 1 or shared < c.ALWAYS * either or _either(comparison, one, other, during) < c.TIED_PROBABILITY
+    ):
         return None
     tables = tables_of([both], len(comparison.gone.moved))
     return both, min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
+
+
+def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
+    """Probability that the less likely end of the lanes between two candidates delayed them; 0 on the network."""
+    if one.cause == "network":
+        return 0.0
+    parts = [part[:, during].sum(axis=1) for part in (comparison.gone.sender, comparison.gone.receiver)]
+    ways = [np.intersect1d(a.sends, b.receives) for a, b in ((one, other), (other, one))]
+    mine, others = (sum(float(parts[i ^ k][way].sum()) for i, way in enumerate(ways)) for k in (0, 1))
+    return min(mine, others) / max(mine + others, 1.0)
 
 
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
