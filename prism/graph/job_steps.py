@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import UDP, Flows, Transits
+from collectors.columns.record import Flows, Transits
 from prism.graph import constants as c
 from prism.loops.arrays.change_points import spread
 from prism.loops.arrays.edges import Edge, Pair, edges_of, laid_out
@@ -68,6 +68,11 @@ class Steps:
         known = [self.topology.host(address) if self.topology is not None else None for address in self.job.endpoints]
         number = {name: i for i, name in enumerate(sorted({name for name in known if name is not None}))}
         return np.array([-1 if name is None else number[name] for name in known], np.int64)
+
+    @cached_property
+    def places(self) -> Ints:
+        """Number of each rank's host, or of the rank if its host is unknown; int64[ranks]."""
+        return np.where(self.hosts < 0, len(self.hosts) + np.arange(len(self.hosts)), self.hosts)
 
     @cached_property
     def ends(self) -> Ints:
@@ -131,11 +136,6 @@ class Steps:
     def uneven(self) -> float:
         """Spread of the step durations (`unevenness`)."""
         return unevenness(self.durations)
-
-    @cached_property
-    def one_sided(self) -> bool:
-        """Whether all traffic is RDMA, whose senders wait until the receiver is ready."""
-        return bool((self.flows.protocol == UDP).all())
 
     @cached_property
     def edges(self) -> dict[Pair, Edge]:

@@ -54,8 +54,12 @@ class View(Steps):
 
     @cached_property
     def comparable(self) -> NDArray[np.bool_]:
-        """Mask of steps of known duration without a pause: what else delays a step with a pause is hardly visible."""
+        """Mask of steps of known duration without a pause: what else delays a step with a pause is hardly visible.
+
+        The first step is left out: its begin is an estimate.
+        """
         out = np.isfinite(self.durations)
+        out[:1] = False
         out[[pause.step for pause in self.pauses]] = False
         return out
 

@@ -164,8 +164,7 @@ def against_steps(view: Steps, transfers: Transfers, events: Events | None = Non
         return None
     model, more = found
     events = events_of(view, t) if events is None else events
-    own = _idle(view, t, events.idle_for)
-    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), own, c.NEAR)
+    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), events.idle_for, c.NEAR)
     return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
 
 
@@ -205,16 +204,6 @@ def slower(t: Transfers, model: Ints, alike: NDArray[np.integer], *, slack: floa
     return np.asarray(np.maximum(t.busy - (1 + slack) * t.octets * usual[alike].take(t.lane), 0.0), np.float64)
 
 
-def _idle(view: Steps, t: Transfers, idle_for: Floats) -> Floats:
-    """Time since the sender and the receiver of each transfer last ended a transfer, at its begin (`transfer_delays.idle`).
-
-    Infinite for receivers that send nothing visible, if all traffic is RDMA: what is written to a rank shows nothing of it.
-    """
-    if not view.one_sided:
-        return idle_for
-    return np.stack([idle_for[0], np.where(np.isin(t.lanes[:, 1], t.lanes[:, 0])[t.lane], idle_for[1], np.inf)])
-
-
 def against_peers(view: Steps, transfers: Transfers, events: Events | None = None) -> Delays | None:
     """Compute delays against peers: lanes with equal volume, kind and pipeline stages, in the same steps.
 
@@ -240,7 +229,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     shares, times = (t.low.take(order), t.high.take(order)), (t.start.take(order), t.end.take(order))
     events = events_of(view, t) if events is None else events
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
-    own = _idle(view, t, events.idle_for).take(order, axis=1)
+    own = events.idle_for.take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
     more = np.zeros(t.steps)
     return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)

@@ -8,7 +8,6 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
-from prism.diagnosis.attribution.recurring_delay import typical_delays
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import held, shifts, spread, standing_out, unbroken
@@ -28,9 +27,8 @@ def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
     """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
-    typical = typical_delays(gone, delays, len(view.job.endpoints)) / usual
     steps = np.where(view.comparable, delays.more / usual, np.nan)[None]
-    for rows in (*_by_rank(view, delays, gone, usual), steps, typical):
+    for rows in (*_by_rank(view, delays, gone, usual), steps):
         out += _lasting(np.where(np.isfinite(view.durations), rows, np.nan), view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []

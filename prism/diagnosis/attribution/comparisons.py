@@ -48,7 +48,7 @@ class Comparison:
 
     @cached_property
     def _losses(self) -> tuple[Lost, Lost]:
-        return lost(self.delays, self.delays.events.receivers(self.view.period), usual=not self.always)
+        return lost(self.delays, self.delays.events.receivers(self.view.period), self.view.places, usual=not self.always)
 
     @property
     def gone(self) -> Lost:

@@ -51,7 +51,7 @@ class Lost:
         return np.asarray(late + slowest * lanes, np.float64)
 
 
-def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
+def lost(delays: Delays, receivers: float, place: Ints, *, usual: bool) -> tuple[Lost, Lost]:
     """Compute the new delays of a job by lane and step; if `usual`, minus those of the steps that define what is usual.
 
     Parameters
@@ -60,6 +60,8 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
         New delays of each transfer, ns.
     receivers : float
         How much senders wait for late receivers, 0 … 1.
+    place : int64[ranks]
+        Number of the host of each rank.
     usual : bool
         Whether the delays are relative to the job's own quick steps.
 
@@ -84,7 +86,8 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
     ends[0] = np.where(answered, ends[0] * since, ends[0])
     ends[1] *= np.where(answered, 1 - since, receivers)
     values = [before, before * np.maximum(*ends), before * ends[0], before * ends[1], within]
-    sums, each = np.stack([t.by_step(each) for each in values]), np.stack(values[1:4])
+    alone = weights(delays, before, place)
+    sums, each = np.stack([*(t.by_step(alone * part) for part in values[:4]), t.by_step(within)]), np.stack(values[1:4])
     more = delays.more if usual else np.full(t.steps, 2 * c.WORTH * delays.took)
     out = list[Lost]()
     for habit in np.quantile(sums[..., delays.model], (0.5, 1.0), axis=-1, keepdims=True) if usual else np.zeros(1):
@@ -92,6 +95,25 @@ def lost(delays: Delays, receivers: float, *, usual: bool) -> tuple[Lost, Lost]:
         sender, receiver = np.minimum(sender, first), np.minimum(receiver, first)
         out.append(Lost(late, first, sender, receiver, inside, t.moved, usual, more, each))
     return out[0], out[-1]
+
+
+def weights(delays: Delays, before: Floats, place: Ints) -> Floats:
+    """Compute the weight of each delay before a begin: 1, less if transfers of other hosts that are late begin at once.
+
+    All of them waited for one event, for example a barrier: together they count as the delays of one host. `place`: the number
+    of each rank's host.
+    """
+    t, soon = delays.transfers, delays.events.dependencies.soon[0]
+    late, out = np.flatnonzero(before > soon), np.ones(len(before))
+    begins = delays.at[0, late] - delays.at[0].min(initial=0.0)
+    at = place[t.lanes[t.lane[late]]].T * (begins.max(initial=0.0) + 2 * soon) + begins
+    every, by_host = np.sort(begins), np.sort(at, axis=None)
+    many, *own = (
+        np.searchsorted(known, each + soon, "right") - np.searchsorted(known, each - soon)
+        for known, each in ((every, begins), (by_host, at[0]), (by_host, at[1]))
+    )
+    out[late] = np.minimum(np.maximum(*own) / many, 1.0)
+    return out
 
 
 class Tables(NamedTuple):

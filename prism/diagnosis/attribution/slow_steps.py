@@ -13,16 +13,12 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
-from prism.diagnosis.attribution.twins import guilty_twin
 from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph.constants import FEW, PAUSE
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
-from prism.loops.constants import MAD_TO_SIGMA
 from prism.loops.detection.transfer_delays import Floats
-
-BOTH = 2  # of two candidates, either may be the cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +50,11 @@ def verdicts(case: Case) -> list[Verdict]:
     out: list[Verdict] = []
     if case.may_have_slow_steps and (own := case.versus_own_steps) is not None:
         stalls = _stalls(case.view, own)
-        out = [one for one in _slower_than_usual(case.view, own) if not any(_most_of(one, stall) for stall in stalls)]
+        out = _slower_than_usual(case.view, own)
         out += [one for one in stalls if not any(known.start <= one.start < known.stop for known in out)]
     if not any(one.slowdown >= 1 + c.WORTH for one in out) and (peers := case.versus_peers) is not None:
         out += _always_slower(case.view, peers)
     return out
-
-
-def _most_of(one: Verdict, stall: Verdict) -> bool:
-    """Whether a stop within a span of slow steps cost most of the time that these lost."""
-    return one.start <= stall.start < one.stop and stall.lost >= c.MIN_EXPLAINED * one.lost
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
@@ -86,14 +77,14 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | No
         shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop) <= c.RARE else shares[k]
     if shares.max(initial=0.0) < c.DOUBT:  # replays take long
         return None
-    chances = {k: _chance(view, comparison, k, one, during) for k in comparison.best(shares)}
+    chances = {k: _chance(view, comparison, k, one) for k in comparison.best(shares)}
     if all(chance is None for chance in chances.values()):
         return None
     mine = comparison.replayed(shares, during)
     queued = queues(view, one.start, one.stop)
     likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(comparison, queued)
     top = int(np.argmax(likely))
-    chance = chances[top] if top in chances else _chance(view, comparison, top, one, during)
+    chance = chances[top] if top in chances else _chance(view, comparison, top, one)
     if chance is None:
         return None
     found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
@@ -107,13 +98,13 @@ def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
     return np.array([who.subject in ("link", "switch") and not at.isdisjoint(who.ids) for who in comparison.which])
 
 
-def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, during: Mask) -> float | None:
+def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan) -> float | None:
     """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
     best = comparison.which[top]
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
     chance = chance_of(view, comparison, top, one.start, one.stop)
-    return chance if chance <= c.RARE and _exceeds_scatter(view, comparison, top, during) else None
+    return chance if chance <= c.RARE else None
 
 
 def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
@@ -242,10 +233,8 @@ def _verdict(
     tied = c.DOUBT if len(np.flatnonzero(during)) == 1 else c.TIED_PROBABILITY  # a stop is not in proportion to usual work
     pair = _pair(view, comparison, best, others[0][0], during, tied=others[0][1] / mass >= tied) if others else None
     if pair is not None:
-        both, guilty, together = pair
-        share = max(share, together) if not best.larger else share
-        best, sure = (best, others[0][0], both)[guilty], (1 + others[0][1]) / mass * (1 if guilty == BOTH else 1 - c.RARE)
-        others = others[1:]
+        best, share = pair[0], share if best.larger else max(share, pair[1])
+        sure, others = (1 + others[0][1]) / mass, others[1:]
     return Verdict(
         best, one.start, one.stop, share, cost, whole / max(whole - cost, 1.0), comparison.always,
         tuple((o, p / mass) for o, p, _ in others[:4]), sure, one.score, comparison, during,
@@ -255,58 +244,35 @@ def _verdict(
 
 def _pair(
     view: View, comparison: Comparison, one: Candidate, other: Candidate, during: Mask, *, tied: bool
-) -> tuple[Candidate, int, float] | None:
-    """Join two candidates that the records hardly distinguish: the joined one, which is late (0, 1, `BOTH`), what it explains.
+) -> tuple[Candidate, float] | None:
+    """Join two candidates that the records hardly distinguish, with the share that it explains.
 
-    None if each of them explains delays that the other does not, or if they are not `tied` and nothing decides between them.
+    None if each of them explains delays that the other does not, or if they are not `tied` and one end delayed nearly all lanes
+    between them.
     """
     both = _joined(view, one, other)
     if both is None:
         return None
     part = comparison.gone.before if one.cause == "work" else comparison.gone.within
     late = part[:, during].sum(axis=1)
-    shared = late[np.intersect1d(one.lanes, other.lanes)].sum()
-    mine, either = late[one.lanes].sum(), late[both.lanes].sum()
+    shared, either = late[np.intersect1d(one.lanes, other.lanes)].sum(), late[both.lanes].sum()
     tied &= bool(shared >= c.MIN_EXPLAINED * either)
-    if during.sum() > 1 and shared >= c.ALWAYS * either:
-        tied |= _either(comparison, one, other, during) >= c.TIED_PROBABILITY
-    decided = tied or (during.sum() > 1 and not comparison.always and shared >= c.ALWAYS * mine)
-    guilty = guilty_twin(view, comparison, one, other, during) if decided else None
-    if guilty is None and not tied:
+    if not tied and (
+        during.sum() == 1 or shared < c.ALWAYS * either or _either(comparison, one, other, during) < c.TIED_PROBABILITY
+    ):
         return None
     tables = tables_of([both], len(comparison.gone.moved))
-    together = min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
-    return both, BOTH if guilty is None else guilty, together
+    return both, min(float(np.median(explained_shares(tables, comparison.gone)[0, during])), 1.0)
 
 
 def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Mask) -> float:
     """Probability that the less likely end of the lanes between two candidates delayed them; 0 on the network."""
     if one.cause == "network":
         return 0.0
-    gone = comparison.gone
-    parts = [gone.sender[:, during].sum(axis=1), gone.receiver[:, during].sum(axis=1)]
+    parts = [part[:, during].sum(axis=1) for part in (comparison.gone.sender, comparison.gone.receiver)]
     ways = [np.intersect1d(a.sends, b.receives) for a, b in ((one, other), (other, one))]
     mine, others = (sum(float(parts[i ^ k][way].sum()) for i, way in enumerate(ways)) for k in (0, 1))
     return min(mine, others) / max(mine + others, 1.0)
-
-
-def _exceeds_scatter(view: View, comparison: Comparison, top: int, during: Mask) -> bool:
-    """Whether the excess of some steps, or a candidate's delays in them, exceeds the scatter of other steps: some rank is
-    always last.
-
-    The delays are compared with the longest delay of any candidate of the same cause in nearly all steps of usual duration.
-    """
-    other = ~during & np.isfinite(view.durations)
-    if not other.any():
-        return True
-    more, each = comparison.delays.more, comparison.scattered * comparison.gone.total
-    scatter = MAD_TO_SIGMA * float(np.median(np.abs(more[other] - np.median(more[other]))))
-    if np.median(more[during]) >= c.CLEAR * scatter:
-        return True
-    calm = other & (more < c.MIN_LOSS * float(np.median(view.durations[comparison.delays.model])))
-    alike = np.array([one.cause == comparison.which[top].cause for one in comparison.which])
-    longest = each[alike][:, calm].max(axis=0)
-    return bool(calm.any() and np.median(each[top, during]) >= c.CLEAR * np.quantile(longest, c.ALWAYS))
 
 
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:

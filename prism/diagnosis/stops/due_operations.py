@@ -223,7 +223,6 @@ def explained(
 
     Both float64[ranks]; the second one is divided by the ranks of the host. The rest of 1 is nobody's. A due operation is
     explained by its sender, and by its receiver as often as senders wait for late receivers; another one is there by `chance`.
-    Behind a rank of their host that waits, others would keep any of its ranks waiting, not the same one in all operations.
     Operations between the same two hosts show no more of these than one does.
     """
     n = len(view.job.endpoints)
@@ -239,7 +238,6 @@ def explained(
             shown = part * np.where(found.alive[:, end] & (many == n), alive, 1.0) * (found.weight >= weight[which])
             np.maximum.at(each, (ends[:, end], which), np.maximum(shown, chance / many))
         logs.append(np.log(each) @ weight)
-    logs[0] -= np.log(mates) * max(float(weight.sum()) - 1, 0.0)
     parts = [
         logs[1] + np.log(1 - hidden),
         np.where(mates > 1, logs[0] + np.log(hidden), -np.inf),

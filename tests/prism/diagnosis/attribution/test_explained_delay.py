@@ -1,12 +1,13 @@
 """Test the share of new delays that each candidate explains."""
 
 from dataclasses import replace
+from types import SimpleNamespace as Fake
 
 import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.explained_delay import lost
+from prism.diagnosis.attribution.explained_delay import lost, weights
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address
 
@@ -44,5 +45,14 @@ def test_a_receiver_that_took_part_just_before_a_delay_did_not_work_meanwhile():
         idle = delays.events.idle_for.copy()
         idle[1, late] = delays.own[late] + before
         one = replace(delays, events=delays.events._replace(idle_for=idle))
-        seen.append(float(lost(one, 1.0, usual=True)[0].each[2, late[0]]))
+        seen.append(float(lost(one, 1.0, np.arange(16), usual=True)[0].each[2, late[0]]))
     assert seen[1] < seen[0] / 2
+
+
+def test_delays_of_several_hosts_that_end_at_once_count_as_those_of_one():
+    lanes, begins = np.array([[0, 1], [2, 3], [4, 5], [0, 2], [1, 0]]), np.array([[5.0, 5.0, 6.0, 1000.0, 1000.0]])
+    events = Fake(dependencies=Fake(soon=(10.0, 0.02)))
+    delays = Fake(transfers=Fake(lanes=lanes, lane=np.arange(5)), events=events, at=begins)
+    assert weights(delays, np.full(5, 100.0), np.arange(6)) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
+    assert weights(delays, np.full(5, 100.0), np.array([0, 3, 0, 4, 5, 6])) == pytest.approx([2 / 3, 2 / 3, 1 / 3, 1, 1])
+    assert weights(delays, np.zeros(5), np.arange(6)).tolist() == [1] * 5

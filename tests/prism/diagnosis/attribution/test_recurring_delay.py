@@ -1,12 +1,11 @@
 """Test delays that recur, against single hiccups that cost more."""
 
-import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.recurring_delay import typical_delays, work_ratio
+from prism.diagnosis.attribution.recurring_delay import work_ratio
 from prism.diagnosis.attribution.slow_steps import verdicts
-from tests.prism.faults import BAD, RANK, RANKS, TOPOLOGY, case, job
+from tests.prism.faults import BAD, RANK, TOPOLOGY, case, job
 from tests.prism.traffic import Wire, address, seen
 
 HICCUPS = dict(zip(BAD, (1, 8, 3, 9, 2), strict=True))  # another rank stands still in every slow step
@@ -16,15 +15,6 @@ def noisy():
     work = lambda step, rank: 35.0 if rank == RANK and step in BAD else 20.0  # noqa: E731
     pause = lambda step, rank: 60.0 if HICCUPS.get(step) == rank else 0.0  # noqa: E731
     return seen(job(Wire(tcp=True), work=work, pause=pause).flows(TOPOLOGY), TOPOLOGY)
-
-
-def test_a_slow_rank_works_longer_in_its_typical_piece_and_no_other_does():
-    one = Case(case("slow rank")).versus_own_steps
-    longer = typical_delays(one.gone, one.delays, RANKS)
-    others = np.delete(np.arange(RANKS), RANK)
-    assert longer.shape == (RANKS, one.delays.transfers.steps)
-    assert longer[RANK, list(BAD)].min() > 10e6
-    assert longer[others].max() < 5e6
 
 
 def test_what_recurs_is_told_from_hiccups_that_cost_more():
