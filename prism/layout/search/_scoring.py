@@ -272,9 +272,9 @@ class Scored:
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
-            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             through = self._rounds()
             levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
+            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not (rings or levels)
             yield "rounds", through * (not levels)
             yield "in_levels", levels
             yield "stages_in_host", stages > 1
