@@ -101,7 +101,7 @@ class Scored:
             self.features |= self.division.known(closer, "closer", self._mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
-        self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
+        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
