@@ -101,7 +101,7 @@ class Scored:
             self.features |= self.division.known(closer, "closer", self._mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
-        self.features |= {name: float(value) for name, value in self._habits(dp, tp, pp) if value}
+        self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], dp, tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
             self.features["product"] += dp != sub["edp"] * sub["ep"]
@@ -181,16 +181,24 @@ class Scored:
     def _lockstep(self) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         seen = self.problem.lockstep
-        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions) if len(seen.first) else 0.0
+        both = (self._relation(seen), seen), self._handed
+        return sum(lockstep_fit(*own, self.problem.dimensions) for own in both if len(own[0]))
 
     def _together(self) -> float:
-        """Score which members of one host start to reduce gradients at one instant."""
+        """Score which members of one host start to reduce gradients at one instant, and which start to hand over."""
         reduced = self._reduced
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
         if reduced is not None and self.problem.at_once(reduced):
             relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
-        return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
+        both = (relation, seen), self._handed
+        return sum(together_fit(*own, self.problem.uneven, self.problem.dimensions) for own in both)
+
+    @property
+    def _handed(self) -> tuple[Parts, Lockstep]:
+        """Members of one host that hand over, and the relation of each pair."""
+        seen = self.problem.handed
+        return np.array(c.HANDED)[self._relation(seen)], seen
 
     def _relation(self, seen: Lockstep) -> Parts:
         """Relation of each pair of members of one host, as in `lockstep_fit`."""
@@ -264,7 +272,7 @@ class Scored:
         """Check whether some members of a family exchange with members at another place of other hosts."""
         return self.division.known(partial(self._between, self.found[i], (2,)), "off rail", i) > 0
 
-    def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
+    def _habits(self, dp: int, plane: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         if not {"ep", "edp"} & set(self.kinds):
@@ -282,7 +290,7 @@ class Scored:
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
         yield "sharded", self._sharded()
-        yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+        yield "no_replicas", (0.5 if plane > 1 else 1) * (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
         """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.
