@@ -88,7 +88,8 @@ class Problem:
     def lockstep(self) -> Lockstep:
         """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension."""
         weighty = [family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets]
-        return self.compared([family for family in weighty if self.likeliest(family) not in ("pp", "tied")], self.hosts)
+        collective = [family for family in weighty if self.likeliest(family) != "pp"]
+        return self.compared([one for one in collective if self.likeliest(one) != "tied"] or collective, self.hosts)
 
     @cached_property
     def handed(self) -> Lockstep:
