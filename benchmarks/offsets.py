@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.true_jobs import asked_cases, evidence, nothing_found, places
+from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.features.message_times import at_once
@@ -34,6 +35,8 @@ RELATIONS = {
     3: "stages",
     4: "twins of replicas",
     c.RAILS: "rails",
+    6: "twins that hand over",
+    7: "replicas that hand over",
     c.WAITING: "waiting replicas",
 }
 ONE_SIGMA = (0.16, 0.84)  # quantiles of a normal distribution, a sigma from the median
@@ -49,23 +52,20 @@ class Pairs(NamedTuple):
     bound: NDArray[np.bool_]
 
 
-def relations(problem: Problem, job: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the relation of each pair of members of `problem.lockstep`; 0 for those that a truth does not place."""
+def relations(problem: Problem, job: Mapping[str, Any], seen: Lockstep) -> NDArray[np.int64]:
+    """Return the relation of each pair of members of one host; 0 for those that a truth does not place."""
     rank, n = places(problem, job), len(problem.members)
     of = {kind: [[rank[r] for r in own if r in rank] for own in groups] for kind, groups in job["groups"].items()}
     twins, plane, stage = (
         connected(n, _links([own for kind in kinds for own in of.get(kind, ())]))
         for kinds in (("tp",), ("dp", "cp", "ep"), ("tp", "dp", "cp", "ep"))
     )
-    seen = problem.lockstep
     placed = np.isin(np.arange(n), list(rank.values()))
     twin, replica, other = (part[seen.first] == part[seen.second] for part in (twins, plane, stage))
     reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
-    bound = any(at_once(family, problem.steps.period) for family in reducing)
     joined = connected(n, np.concatenate([np.zeros((0, 2), np.int64), *(family.joins for family in reducing)]))
     rails = replica & (joined[seen.first] != joined[seen.second])
-    apart, replicas = (c.WAITING, c.WAITING) if bound else (c.RAILS, c.REPLICAS)
-    values = [0, c.STAGE, 1, apart, replicas]
+    values = [0, c.STAGE, 1, c.RAILS, c.REPLICAS]
     return np.select([~(placed[seen.first] & placed[seen.second]), ~other, twin, rails, replica], values, 4)
 
 
@@ -77,12 +77,16 @@ def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[
     """Yield the pairs of a job by relation; none if its steps do not vary."""
     if not problem.uneven:
         return
-    seen, relation = problem.lockstep, relations(problem, job)
-    offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
-    ratio = np.maximum(jitter - offset, c.STEADIEST)
-    for one in RELATIONS:
-        of = relation == one
-        if of.any():
+    reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
+    waiting = np.arange(len(RELATIONS) + 1)
+    if any(at_once(family, problem.steps.period) for family in reducing):
+        waiting[[c.REPLICAS, c.RAILS]] = c.WAITING
+    for seen, instead in ((problem.lockstep, waiting), (problem.handed, np.array(c.HANDED))):
+        relation = instead[relations(problem, job, seen)]
+        offset, jitter = (np.log10(np.maximum(column, c.FINEST)) for column in (seen.offset, seen.jitter))
+        ratio = np.maximum(jitter - offset, c.STEADIEST)
+        for one in set(instead.tolist()) & set(relation.tolist()) & RELATIONS.keys():
+            of = relation == one
             yield Pairs(origin, one, offset[of], ratio[of], seen.together[of] >= c.TOGETHER)
 
 
@@ -147,7 +151,7 @@ def lines(known: Sequence[Pairs]) -> Iterator[str]:
     for relation, own in table.items():
         yield f"{RELATIONS[relation]:18}{own.jobs:>6}" + "".join(f"{x:>9.2f}" for x in (*own.offsets, own.bound))
     yield ""
-    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k != c.WAITING}
+    rows = {k: ", ".join(f"{x:.2f}" for x in own.offsets) for k, own in table.items() if k in c.OFFSETS}
     yield from ("OFFSETS = {", *(f"    {k}: ({row})," for k, row in rows.items()), "}")
     yield f"BOUND = {{{', '.join(f'{k}: {own.bound:.2f}' for k, own in table.items())}}}"
     yield f"ALL_BOUND, NONE_BOUND = {every:.3f}, {none:.3f}"

@@ -47,7 +47,7 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
         return one if prior is None else replace(one, features={**one.features, "hints": prior(one.layout)})
 
     hopeless = c.HOPELESS if prior is None else np.inf
-    seen = _best(map(hinted, hypotheses(problem, hopeless)))[: c.MOST_LAYOUTS]
+    seen = _best(map(hinted, hypotheses(problem, hopeless)), by_placing=True)[: c.MOST_LAYOUTS]
     ranked = _best([*seen, *(hinted(other) for one in seen for other in one.hidden(problem))])
     if not ranked:
         return []
@@ -62,14 +62,16 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
     return sorted(out, key=lambda one: -one.probability * one.explains)
 
 
-def _best(every: Iterable[Hypothesis]) -> list[Hypothesis]:
+def _best(every: Iterable[Hypothesis], by_placing: bool = False) -> list[Hypothesis]:
     """Keep the best hypothesis of each layout with its groups, the likeliest first.
 
-    Gradients of two sizes are kept beside: hidden experts explain them.
+    Gradients of two sizes are kept beside: hidden experts explain them. `by_placing`: so are ranks that follow the hosts, in
+    which other ranks may be hidden, beside ranks that do not.
     """
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:
-        key, score = (*one.layout.items(), one.groups, bool(one.features.get("mixed_gradients"))), one.score
+        placed = by_placing and max(one.cut) > 1
+        key, score = (*one.layout.items(), one.groups, placed, bool(one.features.get("mixed_gradients"))), one.score
         if key not in best or best[key][0] < score:
             best[key] = score, one
     return [one for _, one in sorted(best.values(), key=lambda own: -own[0])]

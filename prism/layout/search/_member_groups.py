@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from prism.layout.constants import Kind
 from prism.layout.search.complete_layout import Members
 from prism.layout.search.placement import Placing
-from prism.loops.arrays.group_sums import counted
+from prism.loops.arrays.group_sums import counted, distinct
 
 Value = TypeVar("Value")
 Parts = NDArray[np.int64]  # the number of each member's group
@@ -67,8 +67,8 @@ class Division:
 
     def nested(self, one: Parts, other: Parts) -> bool:
         """Check whether each group of one division is part of a group of the other."""
-        cells = self.known(lambda: len(np.unique(one * len(one) + other)), "cells", id(one), id(other))
-        return cells == max(int(one.max()), int(other.max())) + 1
+        cells, *groups = (len(distinct(parts)) for parts in (one * len(one) + other, one, other))
+        return cells == max(groups)
 
     def sets(self, kind: Kind, parts: Parts) -> Groups:
         """Groups of two members or more, of one kind, in order of their first members."""

@@ -138,15 +138,14 @@ class Scored:
 
         A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
-        apart = volume = 0.0
+        apart = 0.0
         piped, twins = ((1, 2), (3,)) if self.placing.regular else ((1, 2), (2, 3))
         own = {"pp": piped, "tied": piped, "tp": twins}
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
-            volume += family.octets
             if kind != "none":
                 axes = own.get(kind, (1, 3))
                 apart += self.division.known(partial(self._between, family, axes), "between", i, axes)
-        return apart / volume
+        return apart / sum(family.octets for family in self.found)
 
     def _between(self, family: Family, axes: tuple[int, ...]) -> float:
         """Octets between members that differ in at least one of the coordinates."""
@@ -173,24 +172,24 @@ class Scored:
         """The largest family that reduces gradients over the plane."""
         return max(self._reducing, key=lambda family: family.octets, default=None)
 
-    @cached_property
-    def _halves(self) -> bool:
-        """Whether gradients may be reduced by halving, of which hosts hide levels."""
-        return any(may_halve(self.found[i], self._hosts_of_plane) for i in self._of("dp"))
-
     def _lockstep(self) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
-        seen = self.problem.lockstep
-        return lockstep_fit(self._relation(seen), seen, self.problem.dimensions) if len(seen.first) else 0.0
+        every = (self._relation(self.problem.lockstep), self.problem.lockstep), self._handed()
+        return sum(lockstep_fit(*own, self.problem.dimensions) for own in every if len(own[0]))
 
     def _together(self) -> float:
-        """Score which members of one host start to reduce gradients at one instant."""
+        """Score which members of one host start to reduce gradients at one instant, and which start to hand over."""
         reduced = self._reduced
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
         if reduced is not None and self.problem.at_once(reduced):
             relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
-        return together_fit(relation, seen, self.problem.uneven, self.problem.dimensions)
+        every = (relation, seen), self._handed()
+        return sum(together_fit(*own, self.problem.uneven, self.problem.dimensions) for own in every)
+
+    def _handed(self) -> tuple[Parts, Lockstep]:
+        """Relations of members of one host that hand over, and their offsets."""
+        return np.array(c.HANDED)[self._relation(self.problem.handed)], self.problem.handed
 
     def _relation(self, seen: Lockstep) -> Parts:
         """Relation of each pair of members of one host, as in `lockstep_fit`."""
@@ -272,9 +271,10 @@ class Scored:
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
-            yield "halving", data > 1 and data & (data - 1) == 0 and self._halves and not rings
             through = self._rounds()
             levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
+            halves = any(may_halve(family, self._hosts_of_plane) for family in self._reducing)
+            yield "halving", data > 1 and data & (data - 1) == 0 and halves and not (rings or levels)
             yield "rounds", through * (not levels)
             yield "in_levels", levels
             yield "stages_in_host", stages > 1
@@ -282,7 +282,8 @@ class Scored:
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
         yield "sharded", self._sharded()
-        yield "no_replicas", (dp == 1) * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+        alone = (dp == 1) * (c.CONTEXT_REDUCES if "cp" in self.kinds else 1)
+        yield "no_replicas", alone * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
 
     def _unforeseen(self) -> float:
         """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.
@@ -307,9 +308,8 @@ class Scored:
         hidden, rest = divmod(self.division.sized(self.plane)[0], seen)
         return 0.0 if rest or not hidden else max(shards(one, other, hidden) for one, other in (found, found[::-1]))
 
-    def _left(self, places: tuple[int, ...], parts: Sequence[Parts]) -> float:
-        found = [self.found[i] for i in places]
-        return self.problem.exchanged(found, self._reduced).unforeseen(map(self.division.ranked, parts))
+    def _left(self, own: tuple[int, ...], parts: Sequence[Parts]) -> float:
+        return self.problem.exchanged([self.found[i] for i in own], self._reduced).unforeseen(map(self.division.ranked, parts))
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""

@@ -86,13 +86,15 @@ class Problem:
 
     @cached_property
     def lockstep(self) -> Lockstep:
-        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension.
-
-        Hand-overs count only if there is nothing else: collectives bind their members more closely.
-        """
+        """Offsets between members of one host that send the same. Scalars that all ranks reduce show no dimension."""
         weighty = [family for family in self.families if family.octets >= c.FEW_OCTETS * self.octets]
-        collective = [family for family in weighty if self.likeliest(family) not in ("pp", "tied")]
-        return self.compared(collective or weighty, self.hosts)
+        collective = [family for family in weighty if self.likeliest(family) != "pp"]
+        return self.compared([one for one in collective if self.likeliest(one) != "tied"] or collective, self.hosts)
+
+    @cached_property
+    def handed(self) -> Lockstep:
+        """Offsets between members of one host that hand over the same. Collectives bind their members more closely."""
+        return self.compared([family for family in self.families if self.likeliest(family) == "pp"], self.hosts)
 
     @cached_property
     def uneven(self) -> bool:

@@ -36,6 +36,7 @@ def test_groups_are_nested_if_none_is_cut():
     halves, pairs = np.arange(8) // 4, np.arange(8) // 2
     assert of_two_hosts().nested(halves, pairs)
     assert of_two_hosts().nested(pairs, halves)
+    assert of_two_hosts().nested(np.arange(8) // 2 * 2, np.arange(8) // 4 * 4)  # as `connected` numbers them
     assert not of_two_hosts().nested(pairs, np.arange(8) % 4)
 
 

@@ -169,3 +169,17 @@ def test_two_hand_overs_from_host_to_host_belong_to_two_pipelines():
                 wire.send(rank, rank + 2, step * 500 + late + 20 * micro, 2_000_000)
                 wire.send(rank + 2, rank, step * 500 + late + 160 + 20 * micro, 2_000_000)
     assert sizes(wire, 4) == {"dp": 2, "pp": 4}
+
+
+@pytest.mark.parametrize(("drift", "expected"), [(0.0, {"pp": 4, "tp": 2}), (1.0, {"dp": 2, "pp": 4})])
+def test_twins_hand_over_at_one_instant_and_replicas_drift(drift, expected):
+    """Two hosts of four: nothing is seen but what the two middle stages hand over."""
+    wire = Wire(addresses(2, 4))
+    for step in range(12):
+        for micro in range(6):
+            at = step * 500 + 30 * micro + float(wire.rng.normal(0, 3))
+            for rank in (2, 3):
+                late = float(wire.rng.normal(0, drift)) if drift else 0.0
+                wire.send(rank, rank + 2, at + late, 2_000_000)
+                wire.send(rank + 2, rank, at + late + 200, 2_000_000)
+    assert sizes(wire, 4) == expected
