@@ -1,32 +1,34 @@
 """Detect exchanges without a reduction: halo exchange between neighbours of a grid, or transposition between all.
 
-In each step of training, results of one rank reach all others through sums. If every pair exchanges only one burst in a step,
-they cannot: a border reaches only the neighbour, and a sum over a clique takes two bursts, one to reduce and one to gather.
-Halving, doubling and trees also exchange one burst per pair, but one after the other, so that results reach all. Scalars, which
-solvers sum as well, do not count.
+In each step of training, results of one rank reach all others through sums. A rank passes on what it received: in each step
+it sends to the next rank after it received from the one before, message by message. Neighbours of a grid send first, and
+who is late varies. Cliques take two bursts for a sum, one to reduce and one to gather; two ranks take two messages. Scalars,
+which solvers sum as well, do not count.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from collectors.columns.record import Flows
 from prism.evidence.constants import NEW_RUN_GAP
 from prism.jobs import constants as c
-from prism.jobs.cluster_periods import ClusterRhythm, longest_pause
+from prism.jobs.cluster_periods import ClusterRhythm
 from prism.jobs.clusters import Members, components
 from prism.loops.arrays.edges import Edge, edges_of
-from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.intervals import Floats, Ints
 from prism.loops.arrays.pair_volumes import Carried
+
+Partners = dict[int, set[int]]
 
 
 def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[ClusterRhythm], steady: Carried) -> bool:
     """Check whether the clusters of one candidate exchange messages and never sum them: most octets of the largest clusters."""
     largest = sorted(range(len(clusters)), key=lambda i: -len(clusters[i]))[: c.SAMPLED_PAIRS]
-    judged = [(sum(edge.volume for edge in rhythms[i].edges), i) for i in largest if len(clusters[i]) > c.SMALL_GROUP]
+    judged = [(sum(edge.volume for edge in rhythms[i].edges), i) for i in largest]
     left = whole = sum(volume for volume, _ in judged)
     exchanged = 0
     for volume, i in judged:
@@ -39,45 +41,45 @@ def only_exchanges(flows: Flows, clusters: Sequence[Members], rhythms: Sequence[
 
 def _exchanges(flows: Flows, members: Members, rhythm: ClusterRhythm, steady: Carried) -> bool:
     """Check whether one cluster exchanges messages and never sums them."""
-    partners_of = _partners(steady, members) if _exchanges_once(rhythm) else None
+    per_step = _bursts_per_step(rhythm)
+    partners_of = _partners(steady, members) if per_step else None
     if partners_of is None:
         return False
-    return _triangles(partners_of) or _reached(flows, steady, partners_of, rhythm.marks) < 1 - c.CONSTANT / 2
+    if len(members) == 2:
+        bursts = (_bursts(edge, rhythm.period) for edge in rhythm.edges)
+        return per_step == 1 and all(len(heavy.rows) == len(begins) for heavy, begins in bursts)
+    return per_step == 1 if _is_clique(partners_of) else not _adds_up(flows, steady, partners_of, rhythm, per_step > 1)
 
 
-def _exchanges_once(rhythm: ClusterRhythm) -> bool:
-    """Check whether steps follow each other without gaps and hold one burst of most edges.
+def _bursts_per_step(rhythm: ClusterRhythm) -> int:
+    """Bursts of an edge in a step if steps follow each other without gaps and all edges have about equally many, else 0.
 
     A record over a large part of a step may hold several bursts.
     """
-    if len(rhythm.marks) <= c.MIN_STEPS:
-        return False
-    if rhythm.period * len(rhythm.marks) <= (1 - c.CONSTANT) * float(np.ptp(rhythm.times)):
-        return False
-    bursts = list[float]()
+    if len(rhythm.marks) <= c.MIN_STEPS or rhythm.period * len(rhythm.marks) <= (1 - c.CONSTANT) * float(np.ptp(rhythm.times)):
+        return 0
+    counts = list[float]()
     for edge in rhythm.edges:
-        if np.median(edge.end - edge.start) > c.CONSTANT * rhythm.period:
-            return False
-        bursts.append(float(np.median(np.diff(np.searchsorted(_bursts(edge, rhythm.period), rhythm.marks)))))
-        if bursts[-1] > 2:
-            return False
-    return float(np.median(bursts)) <= 1
+        counts.append(float(np.median(np.diff(np.searchsorted(_bursts(edge, rhythm.period)[1], rhythm.marks)))))
+        if max(counts) > 2 * min(counts) or np.median(edge.end - edge.start) > c.CONSTANT * rhythm.period:
+            return 0
+    return int(np.median(counts))
 
 
-def _bursts(edge: Edge, period: float) -> Ints:
-    """Start of each burst of an edge, ns, without its smallest messages, which carry few of its octets."""
+def _bursts(edge: Edge, period: float) -> tuple[Edge, Ints]:
+    """An edge without its smallest messages, which carry few of its octets, and the start of each of its bursts."""
     ascending = np.sort(edge.octets)
     heavy = edge.only(edge.octets >= ascending[np.searchsorted(np.cumsum(ascending), c.EQUAL * edge.volume)])
     silent = heavy.start[1:] - np.maximum.accumulate(heavy.end)[:-1] > NEW_RUN_GAP * period
-    return np.asarray(heavy.start[np.concatenate([[True], silent])], np.int64)
+    return heavy, np.asarray(heavy.start[np.concatenate([[True], silent])], np.int64)
 
 
-def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:
+def _partners(steady: Carried, members: Members) -> Partners | None:
     """Return the partners of each member; None if much traffic goes in one direction."""
     own = np.isin(steady.src, list(members)) & np.isin(steady.dst, list(members))
     volume = {(s, d): v for s, d, v in zip(*(x[own].tolist() for x in (steady.src, steady.dst, steady.volume)), strict=True)}
     usual = float(np.median(list(volume.values())))
-    partners_of: dict[int, set[int]] = defaultdict(set)
+    partners_of: Partners = defaultdict(set)
     both = 0
     for (one, other), octets in volume.items():
         back = volume.get((other, one), 0)
@@ -88,45 +90,60 @@ def _partners(steady: Carried, members: Members) -> dict[int, set[int]] | None:
     return partners_of if both > (1 - 2 * c.CONSTANT) * sum(volume.values()) else None
 
 
-def _triangles(partners_of: dict[int, set[int]]) -> bool:
-    """Check whether a member's partners are mostly partners of each other: cliques, or rows and columns of a matrix."""
-    closed = sum(any(partners_of[other] & own for other in own) for own in partners_of.values())
-    return 2 * closed > len(partners_of)
+def _is_clique(partners_of: Partners) -> bool:
+    """Check whether most partners have two partners or more in common: cliques, or rows and columns of a matrix."""
+    common = [len(own & partners_of[other]) for own in partners_of.values() for other in own]
+    return 2 * sum(count > 1 for count in common) > len(common)
 
 
-def _reached(flows: Flows, steady: Carried, partners_of: dict[int, set[int]], marks: Ints) -> float:
-    """Median share of the members joined by payload that results of one member reach in one step, over some steps.
+def _adds_up(flows: Flows, steady: Carried, partners_of: Partners, rhythm: ClusterRhythm, several: bool) -> bool:
+    """Check whether messages of a step are a sum: all edges end together, or results of each member reach the others.
 
-    A burst carries what its sender had when it began, and it arrives from its first octet on.
+    If steps have `several` bursts, each is a step of neighbours if they follow each other evenly.
     """
     inside = np.isin(steady.src, list(partners_of)) & np.isin(steady.dst, list(partners_of))
     edges = [edge for edge in edges_of(flows, steady.rows(inside)).values() if edge.dst in partners_of[edge.src]]
+    leaving: dict[int, list[int]] = defaultdict(list)
+    for i, edge in enumerate(edges):
+        leaving[edge.src].append(i)
+    if sum(len(leaving[edge.dst]) for edge in edges) > c.FOLLOWED_PAIRS:
+        return True
+    bursts = [_bursts(edge, rhythm.period) for edge in edges]
+    begins = np.sort(np.concatenate([own for _, own in bursts]))
+    count = int(np.quantile([len(own) for _, own in bursts], c.CONSTANT))  # who waits for others pauses
+    bounds = begins[
+        np.sort(np.argsort(-np.diff(begins))[: count - 1]) + 1
+    ]  # all but the first step begin after the longest pauses
+    shortest, longest = np.quantile(np.diff(bounds), (c.CONSTANT, 1 - c.CONSTANT))
+    if several and longest > 2 * shortest:
+        return True
+    sampled = np.unique(np.linspace(0, len(bounds) - 2, c.SAMPLED_PAIRS).astype(np.int64))
+    begin, arrive, end = np.full((3, len(edges), len(sampled)), np.nan)
+    for i, (heavy, _) in enumerate(bursts):
+        for k, (low, high) in enumerate(
+            zip(*np.searchsorted(heavy.start, bounds[np.add.outer((0, 1), sampled)]).tolist(), strict=True)
+        ):
+            if low < high:
+                begin[i, k], arrive[i, k], end[i, k] = heavy.start[low], heavy.end[low:high].min(), heavy.end[low:high].max()
+    if _spread(end) < c.LOCKED * _spread(begin):
+        return True
+    passes: dict[int, list[int]] = defaultdict(list)
+    for i, edge in enumerate(edges):
+        after = [j for j in leaving[edge.dst] if edges[j].dst != edge.src]
+        passes[i] = [j for j in after if np.mean(begin[j] >= arrive[i]) > c.STEADY]
+    shares = list[float]()
     src, dst = np.array([edge.key for edge in edges], np.int64).T
-    joined = components(src, dst, len(flows.endpoints))
-    most = sum(len(own) ** 2 for own in joined)
-    period = float(np.median(np.diff(marks)))
-    begins = [_bursts(edge, period) for edge in edges]
-    start, number = np.concatenate(begins), np.repeat(np.arange(len(edges)), list(map(len, begins)))
-    place = np.interp(start, marks, np.arange(float(len(marks))))
-    step, shares = np.floor(place - longest_pause(place % 1)), list[float]()
-    for k in np.unique(np.linspace(1, len(marks) - 3, c.SAMPLED_PAIRS).astype(np.int64)).tolist():
-        own = np.flatnonzero(step == k)
-        own = own[np.argsort(start[own], kind="stable")]
-        if len(own) > c.FOLLOWED_RECORDS:
-            return 1.0
-        shares.append(_reaching([edges[i].key for i in number[own].tolist()], start[own], partners_of) / most)
-    return float(np.median(shares))
+    for together in components(src, dst, len(flows.endpoints)):
+        for member in sorted(together)[:: -(-len(together) // c.SAMPLED_PAIRS)]:
+            found, new = set[int](), set(leaving[member])
+            while new:
+                found |= new
+                new = {j for i in new for j in passes[i]} - found
+            shares.append(len({member, *dst[list(found)].tolist()}) / len(together))
+    return float(np.mean(shares)) > 1 - c.CONSTANT / 2
 
 
-def _reaching(bursts: Sequence[tuple[int, int]], start: Ints, members: Collection[int]) -> int:
-    """Count the pairs of members of which results of one reach the other by bursts in order of start.
-
-    Bursts that start at once carry nothing new.
-    """
-    had = {member: 1 << i for i, member in enumerate(members)}
-    now, latest = dict(had), -1
-    for (src, dst), begin in zip(bursts, start.tolist(), strict=True):
-        if begin > latest:
-            had, latest = dict(now), begin
-        now[dst] |= had[src]
-    return sum(own.bit_count() for own in now.values())
+def _spread(times: Floats) -> float:
+    """Mean deviation of edges' times from their usual time in a round; float[edges, rounds]."""
+    within = times - np.nanmedian(times, 0)
+    return float(np.nanmean(np.nanmedian(np.abs(within - np.nanmedian(within, 1)[:, None]), 1)))

@@ -69,24 +69,26 @@ def _at(ends: Ints, host: Ints) -> Ints:
 def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endpoints: int) -> bool:
     """Check whether most octets are in clusters of two sides: endpoints exchange with all of the other side, none of their own.
 
-    Servers are fewer than their clients. If they are as many, they answer: clients send, and then receive. The
-    collectives of two groups of ranks also have two equal sides, but ranks send and receive at once; four ranks may alternate.
+    Servers are fewer than their clients. One, or as many as clients, answer: clients send, and then receive. The root of a
+    tree, and collectives of two groups of ranks, have such sides too, but send and receive at once; four ranks may alternate.
     """
     home = cluster_numbers(clusters, endpoints)
     of = np.where(home[pairs.src] == home[pairs.dst], home[pairs.src], -1)
     order, octets_served = np.argsort(of, kind="stable"), 0
     begins = np.searchsorted(of[order], np.arange(len(clusters) + 1))
-    for members, (low, high) in zip(clusters, pairwise(begins.tolist()), strict=True):
+    for low, high in pairwise(begins.tolist()):
         own = np.sort(order[low:high])
-        servers, clients = _sides(pairs.src[own], pairs.dst[own], pairs.volume[own]) if len(members) > c.SMALL_GROUP else (0, 0)
-        if servers and (clients >= c.SIDES * servers or (servers >= c.SMALL_GROUP and _alternates(flows, pairs, own))):
+        servers, clients = _sides(pairs.src[own], pairs.dst[own], pairs.volume[own])
+        fewer = clients >= c.SIDES * servers > 0
+        waits = (fewer or servers >= c.SMALL_GROUP) and servers + clients > c.SMALL_GROUP
+        if waits and ((fewer and servers > 1) or _alternates(flows, pairs, own)):
             octets_served += int(pairs.volume[own].sum())
     return 2 * octets_served > int(pairs.volume.sum())
 
 
 def _alternates(flows: Flows, pairs: Carried, own: Ints) -> bool:
     """Check whether clients wait for their servers: endpoints of its `own` pairs do not send while they receive."""
-    ends = np.unique(pairs.src[own])
+    ends = np.intersect1d(pairs.src[own], pairs.dst[own])
     ends = ends[:: -(-len(ends) // c.SAMPLED_PAIRS)]
     chosen = np.zeros(len(pairs), np.bool_)
     chosen[own] = np.isin(pairs.src[own], ends) | np.isin(pairs.dst[own], ends)

@@ -67,17 +67,17 @@ def recognize(
     known = through_hosts(clusters, steady, host) if host is not None else []
     busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
     hides_steps = _hides_steps(flows)
-    jobs = []
+    found = list[Members]()
     owner = _owners_by_job_id(flows, clusters) or (_owners_by_hint(flows, clusters, hints) if hints is not None else None)
     for part in unions(len(clusters), in_lockstep(clusters, rhythms, host, known, owner)):
         own, own_rhythms = [clusters[i] for i in part], [rhythms[i] for i in part]
-        found = classify(own, own_rhythms, steady, host, len(flows.endpoints))
-        if found != "other" and only_exchanges(flows, own, own_rhythms, steady):
+        verdict = classify(own, own_rhythms, steady, host, len(flows.endpoints))
+        if verdict != "other" and only_exchanges(flows, own, own_rhythms, steady):
             continue
-        if found == "training" or (found == "unknown" and (unproven or hides_steps)):
-            members = frozenset[int]().union(*own)
-            silent = silent_members(flows.endpoints, members, topology, busy) if topology is not None else ()
-            jobs.append(_job(flows, topology, members, silent, volumes))
+        if verdict == "training" or (verdict == "unknown" and (unproven or hides_steps)):
+            found.append(frozenset[int]().union(*own))
+    silent = silent_members(flows.endpoints, found, topology, busy) if topology is not None else [list[str]() for _ in found]
+    jobs = [_job(flows, topology, members, hidden, volumes) for members, hidden in zip(found, silent, strict=True)]
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
 
 
@@ -110,7 +110,7 @@ def _hosts(flows: Flows, topology: Topology) -> Ints:
     return np.array([-1 if name is None else number.setdefault(name, len(number)) for name in names], np.int64)
 
 
-def _job(flows: Flows, topology: Topology | None, members: Members, silent: tuple[str, ...], volumes: Carried) -> Job:
+def _job(flows: Flows, topology: Topology | None, members: Members, silent: Sequence[str], volumes: Carried) -> Job:
     own = cluster_numbers([members], len(flows.endpoints)) == 0
     inside = own[volumes.src] & own[volumes.dst]
     endpoints = tuple(sorted((*(flows.endpoints[code] for code in members), *silent), key=by_address))

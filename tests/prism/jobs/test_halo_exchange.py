@@ -101,3 +101,37 @@ def test_long_records_may_hold_the_bursts_of_a_reduction():
             for other in set(range(8)) - {rank}:
                 wire.send(rank, other, 1_000_000, T0 + step * 100 * MS, gbits=0.2)
     assert not judged(wire, 8)
+
+
+def test_borders_of_several_iterations_in_a_step_only_exchange():
+    wire = Wire()
+    for step in range(20):
+        for part in range(2):
+            late = wire.chance.permutation(16)
+            for rank in range(16):
+                for other in (up(rank), down(rank)):
+                    size = 1_000_000 + 500_000 * part
+                    wire.send(rank, other, size, T0 + (step * 100 + 50 * part) * MS + int(late[rank]) * MS // 4)
+    assert judged(wire, 16)
+
+
+def test_a_ring_in_both_directions_adds_up_all_end_together():
+    wire = Wire()
+    for step in range(20):
+        late = wire.chance.integers(0, 20, 8)
+        for rank in range(8):
+            for other in ((rank + 1) % 8, (rank - 1) % 8):
+                for k in range(14):
+                    begin = 20 + k if k else int(late[rank])
+                    wire.send(rank, other, 1_000_000, T0 + (step * 100 + begin) * MS)
+    assert not judged(wire, 8)
+
+
+@pytest.mark.parametrize(("messages", "exchange"), [(1, True), (2, False)])
+def test_two_ranks_sum_by_two_messages(messages, exchange):
+    wire = Wire()
+    for step in range(20):
+        for rank in range(8):
+            for k in range(messages):
+                wire.send(rank, rank ^ 1, 1_000_000, T0 + (step * 100 + k) * MS)
+    assert judged(wire, 8) == exchange
