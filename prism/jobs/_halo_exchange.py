@@ -9,7 +9,7 @@ which solvers sum as well, do not count.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -109,38 +109,52 @@ def _adds_up(flows: Flows, steady: Carried, partners_of: Partners, rhythm: Clust
     if sum(len(leaving[edge.dst]) for edge in edges) > c.FOLLOWED_PAIRS:
         return True
     bursts = [_bursts(edge, rhythm.period) for edge in edges]
-    begins = np.sort(np.concatenate([own for _, own in bursts]))
-    count = int(np.quantile([len(own) for _, own in bursts], c.CONSTANT))  # who waits for others pauses
-    bounds = begins[
-        np.sort(np.argsort(-np.diff(begins))[: count - 1]) + 1
-    ]  # all but the first step begin after the longest pauses
-    shortest, longest = np.quantile(np.diff(bounds), (c.CONSTANT, 1 - c.CONSTANT))
-    if several and longest > 2 * shortest:
+    bounds = _step_bounds([begins for _, begins in bursts], several=several)
+    if bounds is None:
         return True
     sampled = np.unique(np.linspace(0, len(bounds) - 2, c.SAMPLED_PAIRS).astype(np.int64))
     begin, arrive, end = np.full((3, len(edges), len(sampled)), np.nan)
     for i, (heavy, _) in enumerate(bursts):
-        for k, (low, high) in enumerate(
-            zip(*np.searchsorted(heavy.start, bounds[np.add.outer((0, 1), sampled)]).tolist(), strict=True)
-        ):
+        places = np.searchsorted(heavy.start, bounds[np.add.outer((0, 1), sampled)])
+        for k, (low, high) in enumerate(zip(*places.tolist(), strict=True)):
             if low < high:
                 begin[i, k], arrive[i, k], end[i, k] = heavy.start[low], heavy.end[low:high].min(), heavy.end[low:high].max()
     if _spread(end) < c.LOCKED * _spread(begin):
         return True
-    passes: dict[int, list[int]] = defaultdict(list)
-    for i, edge in enumerate(edges):
-        after = [j for j in leaving[edge.dst] if edges[j].dst != edge.src]
-        passes[i] = [j for j in after if np.mean(begin[j] >= arrive[i]) > c.STEADY]
+    passes = {
+        i: [j for j in leaving[edge.dst] if edges[j].dst != edge.src and np.mean(begin[j] >= arrive[i]) > c.STEADY]
+        for i, edge in enumerate(edges)
+    }
+    return _reach(edges, leaving, passes, len(flows.endpoints)) > 1 - c.CONSTANT / 2
+
+
+def _step_bounds(bursts: Sequence[Ints], *, several: bool) -> Ints | None:
+    """Begins of all steps but the first: after the longest pauses of all edges; None if they do not follow evenly.
+
+    Only where steps have `several` bursts are they compared. `bursts`: begins of those of each edge.
+    """
+    begins = np.sort(np.concatenate(bursts))
+    count = int(np.quantile([len(own) for own in bursts], c.CONSTANT))  # who waits for others pauses
+    bounds = begins[np.sort(np.argsort(-np.diff(begins))[: count - 1]) + 1]
+    shortest, longest = np.quantile(np.diff(bounds), (c.CONSTANT, 1 - c.CONSTANT))
+    return None if several and longest > 2 * shortest else bounds
+
+
+def _reach(edges: Sequence[Edge], leaving: Mapping[int, list[int]], passes: Mapping[int, list[int]], ends: int) -> float:
+    """Share of the members of its component that what a member sends reaches, on average.
+
+    `leaving`: edges that leave each member; `passes`: edges on which what arrives by each goes on. `ends`: number of endpoints.
+    """
     shares = list[float]()
     src, dst = np.array([edge.key for edge in edges], np.int64).T
-    for together in components(src, dst, len(flows.endpoints)):
+    for together in components(src, dst, ends):
         for member in sorted(together)[:: -(-len(together) // c.SAMPLED_PAIRS)]:
             found, new = set[int](), set(leaving[member])
             while new:
                 found |= new
                 new = {j for i in new for j in passes[i]} - found
             shares.append(len({member, *dst[list(found)].tolist()}) / len(together))
-    return float(np.mean(shares)) > 1 - c.CONSTANT / 2
+    return float(np.mean(shares))
 
 
 def _spread(times: Floats) -> float:

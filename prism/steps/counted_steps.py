@@ -88,10 +88,10 @@ def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: boo
     later = rows & large & (step < 0) & (sequences.start > sequences.end[known].max())
     if not is_cut and octets[later].sum() > c.SMALL * octets[rows].sum() / count:  # the job stopped in the next step
         return None
-    number, own, start, octets = number[known], step[known], sequences.start[known], octets[known]
-    bounds = _bounds(number, own, start, sequences.end[known], octets, count)
+    number, place, start, octets = number[known], step[known], sequences.start[known], octets[known]
+    bounds = _bounds(number, place, start, sequences.end[known], octets, count)
     limits, late = bounds.mean(1), c.RUNS_AHEAD * np.median(np.diff(times))
-    astray = (np.searchsorted(limits, start + late, "right") < own) | (np.searchsorted(limits, start - late, "right") > own)
+    astray = (np.searchsorted(limits, start + late, "right") < place) | (np.searchsorted(limits, start - late, "right") > place)
     by_chance = np.bincount(number, octets * astray, groups) > c.ASTRAY * np.bincount(number, octets, groups)
     step[known[by_chance[number] | ~equal[known]]] = -1
     return (bounds, step) if octets[~by_chance[number]].sum() > enough else None

@@ -130,8 +130,8 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
     probability, score = 1 - (noise / max(varied, c.UNEVEN)) ** 2, varied / c.UNEVEN * c.SIGMAS
     if varied < c.UNEVEN or probability < c.ALWAYS:
         return []
-    work, ahead = stage_work(found)
-    usual = float(middle(np.moveaxis(work, 1, 0).reshape(1, -1), axis=1)[0, 0]) / float(np.exp(np.quantile(common, 0.1)))
+    each = middle(np.moveaxis(found.work, 2, 1).reshape(2, found.work.shape[2], -1), axis=2)[..., 0]
+    usual, ahead = found.turns * float(middle(np.nansum(each, axis=0))), stage_work(found)[1]
     replicas = len(np.unique(_units(view, found, 0)))
     drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * c.DRAWS))
     now, then = (_span(found, usual * loads, ahead) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))
