@@ -113,7 +113,7 @@ WEIGHTS = {
     "misplaced": -7.00,  # share of octets between members at different places of the host's division
     "product": -18.00,  # |ln(product of the dimensions / members)|; e^-6: one in 400
     "not_nested": -8.00,  # an inner dimension that does not divide the plane; two pipelines that close cycles
-    "unreduced": -2.50,  # context or experts between hosts, whose gradients nothing reduces over replicas: chosen, half of the fit
+    "unreduced": -2.50,  # context or experts between hosts, but nothing reduces their gradients over replicas; half of the fit
     # Features of unusual layouts.
     "uses": -1.57,  # each of tensor, context, experts and experts' gradients that some traffic serves
     "unforeseen": -2.28,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
