@@ -57,6 +57,8 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
         more -= 2 * _variation(found)[1]
     if more < c.UNEVEN or whole[others].max() / usual - 1 > c.MIN_EXPLAINED * more:
         return []
+    if not _alike(found, heavy):
+        return []
     units = _units(view, found, heavy)
     by_chain, by_step = middle(work, axis=2)[:, :, 0], middle(work, axis=0)[0]
     each = by_chain[:, heavy] / middle(by_chain[:, others], axis=1)[:, 0] - 1
@@ -89,6 +91,17 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     text += f", in every replica; its ranks are alike, so no part is broken; {cost}"
     probability, claim = 1 - 0.5**replicas - 0.5 ** len(steps), replicas > 1  # of one, a slow part explains the same
     return [JobCause("stage_imbalance", "endpoint", ranks, 1, stop, slowdown, probability, score, text, numbers, claim=claim)]
+
+
+def _alike(found: Handovers, stage: int) -> bool:
+    """Whether nearly all micro-batches take a stage as long as the median one: all others wait for the one that works longest.
+
+    Else its hand-overs are of several chunks, in an unknown order.
+    """
+    own = np.nansum(found.work[:, :, stage :: found.chains.shape[1]], axis=(0, 2))
+    each = middle(np.where(own > 0, own, np.nan).reshape(-1, own.shape[-1]), axis=0)[0]
+    each = each[np.isfinite(each)]
+    return not len(each) or bool(np.mean(np.abs(each / np.median(each) - 1) <= c.UNEVEN) >= c.ALWAYS)
 
 
 def _units(view: View, found: Handovers, stage: int) -> Ints:
