@@ -142,9 +142,12 @@ def _inside_hosts(view: Steps, lanes: NDArray[np.integer[Any]], circle: Codes) -
 
 def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Ints:
     """Number of the call of each record: equal for the records of a collective at one place in the octets of a step."""
-    places = [np.round(part / c.TRIFLE).astype(np.int64) for part in (low, high)]
-    alone = np.where(circle < 0, np.arange(len(circle)), -1)
-    return np.unique(np.stack([circle, alone, step, *places]), axis=1, return_inverse=True)[1].ravel()
+    places = round(1 / c.TRIFLE) + 1
+    number = circle.astype(np.int64) * (int(step.max(initial=0)) + 1) + step
+    for part in (low, high):
+        number = number * places + np.round(part / c.TRIFLE).astype(np.int64)
+    number = np.where(circle < 0, -1 - np.arange(len(circle)), number)
+    return np.asarray(np.unique(number, return_inverse=True)[1], np.int64)
 
 
 def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
