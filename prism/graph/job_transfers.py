@@ -40,6 +40,7 @@ class Transfers:
     octets: Floats
     busy: Floats  # time for which it moved octets, ns
     lanes: Codes  # ranks at both ends of each lane; int32[lanes, 2]
+    circle: Codes  # number of the smallest collective that contains both ends of each lane, else -1
     kinds: NDArray[np.str_]  # kind of traffic of each lane
     begin: Ints
     steps: int
@@ -108,17 +109,17 @@ def transfers_of(view: Steps) -> Transfers:
     kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
     low, high = (gone - octets - first) / whole, (gone - first) / whole
     start, end = (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued
-    circle = circles(view, lanes)
+    circle = _circles(view, lanes)
     calls = _calls(circle.take(at_lane), at_step, low, high)
     waits = _waits(calls, _inside_hosts(view, lanes, circle).take(at_lane), start, end)
     busy = np.maximum(view.busy.take(rows) + queued - waits, 0.0)
     return Transfers(
         rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step, low, high, start, end, octets, busy,
-        lanes, kinds, begin, steps,
+        lanes, circle, kinds, begin, steps,
     )  # fmt: skip
 
 
-def circles(view: Steps, lanes: NDArray[np.integer[Any]]) -> Codes:
+def _circles(view: Steps, lanes: NDArray[np.integer[Any]]) -> Codes:
     """Number of the smallest collective that contains both ends of each lane; -1 for none, as in a pipeline."""
     place = {address: i for i, address in enumerate(view.job.endpoints)}
     groups = sorted((g for g in view.parallelism.groups if g.kind != "pp"), key=lambda g: len(g.members))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from collectors.columns.record import Mask
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
-from prism.graph.job_transfers import Transfers, circles
+from prism.graph.job_transfers import Transfers
 from prism.loops.arrays.group_sums import latest, preceding
 from prism.loops.arrays.intervals import Ints
 from prism.loops.arrays.orders import in_order
@@ -107,7 +107,7 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
 
 def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
-    return Dependencies(host_mates(view), circles(view, t.lanes), (c.SOON * view.period, c.SOON_OF_TRANSFER))
+    return Dependencies(host_mates(view), t.circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
 
 
 def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
