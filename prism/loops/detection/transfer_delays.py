@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.columns.record import Ints, Mask
-from collectors.compilation.compiled import compiled
+from collectors.compilation.primitives import compiled, part
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 
-@compiled
+@part
 def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Codes, Floats], more: Floats) -> float:
     """Delay of the transfers that an end and its mates ended last, at the begin of a turn; -inf if there is none.
 
@@ -33,7 +33,7 @@ def delay_of_last(end: int, turn: int, mates: tuple[Codes, Ints], last: tuple[Co
     return most
 
 
-@compiled
+@part
 def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
     """Record that transfer k of a rank begins or ends: `underway` keeps the one that began first and the one that ends last.
 
@@ -48,7 +48,7 @@ def note(k: int, rank: int, underway: Ints, at: Floats, begins: bool) -> None:
         underway[0, rank], underway[1, rank] = last if k == first else first, -1
 
 
-@compiled
+@part
 def delay_underway(
     k: int, rank: int, ends: tuple[Codes, Codes], underway: Ints, lane: Codes, turn: Codes, circle: Codes, at: Floats,
     then: Floats, grows: Floats, soon: tuple[float, float],
@@ -72,7 +72,7 @@ def delay_underway(
     return most
 
 
-@compiled
+@part
 def note_input(k: int, rank: int, handed: Ints, lane: Codes, circle: int) -> None:
     """Record that a rank received transfer k outside a collective: `handed` keeps the last one of a lane, and of another.
 
@@ -84,7 +84,7 @@ def note_input(k: int, rank: int, handed: Ints, lane: Codes, circle: int) -> Non
         handed[0, rank] = k
 
 
-@compiled
+@part
 def delay_of_inputs(k: int, rank: int, handed: Ints, since: float, turn: Codes, at: Floats, then: Floats) -> float:
     """Longest delay of the last hand-overs to a rank (`note_input`) that ended after `since`; -inf if there is none."""
     most = -np.inf
@@ -94,7 +94,7 @@ def delay_of_inputs(k: int, rank: int, handed: Ints, since: float, turn: Codes, 
     return most
 
 
-@compiled
+@part
 def delay_before(
     k: int, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, circle: Codes, at: Floats, then: Floats, grows: Floats,
     more: Floats, mates: tuple[Codes, Ints], soon: tuple[float, float], last: tuple[Codes, Floats], before: Ints, highest: Ints,
@@ -117,7 +117,6 @@ def delay_before(
     return 0.0 if most == -np.inf else most
 
 
-@compiled
 def inherited_delays(
     order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
     mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats, until: int,
@@ -139,19 +138,34 @@ def inherited_delays(
     `at` is the begin and end of each; float64[2, transfers]. `late` is the delay of its begin and end within its turn; `more`
     is the excess duration of each turn. It is fastest if transfers are numbered in order of their begins.
     """
-    src, dst = ends
-    n, ranks = len(src), len(mates[1]) - 1
+    n, ranks = len(turn), len(mates[1]) - 1
     again = new.shape[1] > 0
     then = late.copy() if again else late
     out = then if again else np.zeros((2, n))
-    grows = late[1] - late[0]
     last = np.full(ranks, -1, np.int32), np.zeros(ranks)
-    underway = np.full((2, ranks), -1)
-    before = np.full(lane.max() + 1 if n else 0, -1)
-    highest, handed = np.full(circle.max() + 1 if n else 0, -1), np.full((2, ranks), -1)
-    left = 2 * np.count_nonzero(turn <= until)  # events to come
+    before, highest = (np.full(int(of.max()) + 1 if n else 0, -1) for of in (lane, circle))
+    underway, handed = np.full((2, ranks), -1), np.full((2, ranks), -1)
+    left = 2 * int(np.count_nonzero(turn <= until))  # events to come
+    ends_of_turns = np.full((2, len(more)), -np.inf), np.zeros(len(more) + 1)
+    inherit(
+        order, at, ends, lane, turn, late, more, mates, circle, soon, gone, new, until, then, out, late[1] - late[0], last,
+        underway, before, highest, handed, left, ends_of_turns,
+    )  # fmt: skip
+    return out
+
+
+@compiled
+def inherit(
+    order: Ints, at: Floats, ends: tuple[Codes, Codes], lane: Codes, turn: Codes, late: Floats, more: Floats,
+    mates: tuple[Codes, Ints], circle: Codes, soon: tuple[float, float], gone: Mask, new: Floats, until: int, then: Floats,
+    out: Floats, grows: Floats, last: tuple[Codes, Floats], underway: Ints, before: Ints, highest: Ints, handed: Ints,
+    left: int, ends_of_turns: tuple[Floats, Floats],
+) -> None:  # fmt: skip
+    """Compute `inherited_delays` into `out`, over events in order of time; the other new arguments are its memory."""
+    (src, dst), (ended, ahead) = ends, ends_of_turns
+    n = len(src)
+    again = new.shape[1] > 0
     changed = not again
-    ended, ahead = np.full((2, len(more)), -np.inf), np.zeros(len(more) + 1)
     for moment in order:
         k = moment - n if moment >= n else moment
         if left == 0:
@@ -191,20 +205,24 @@ def inherited_delays(
             grows[k] = then[1, k] - then[0, k]
         note(k, src[k], underway, at, True)
         note(k, dst[k], underway, at, True)
-    return out
 
 
-@compiled
 def idle(order: Ints, at: Floats, ends: tuple[Codes, Codes], ranks: int) -> Floats:
     """Compute the time since the sender and the receiver of each transfer last ended a transfer, at its begin; float64[2,
     transfers].
 
     Infinite if they had ended none before.
     """
+    out = np.zeros((2, len(ends[0])))
+    rest(order, at, ends, np.full(ranks, -np.inf), out)
+    return out
+
+
+@compiled
+def rest(order: Ints, at: Floats, ends: tuple[Codes, Codes], last: Floats, out: Floats) -> None:
+    """Compute `idle` into `out`; `last` is when each rank last ended a transfer: −inf at first."""
     src, dst = ends
     n = len(src)
-    last = np.full(ranks, -np.inf)
-    out = np.zeros((2, n))
     for moment in order:
         k = moment - n if moment >= n else moment
         if moment >= n:
@@ -212,4 +230,3 @@ def idle(order: Ints, at: Floats, ends: tuple[Codes, Codes], ranks: int) -> Floa
                 last[end] = max(last[end], at[1, k])
         else:
             out[0, k], out[1, k] = at[0, k] - last[src[k]], at[0, k] - last[dst[k]]
-    return out

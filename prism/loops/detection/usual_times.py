@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from collectors.columns.record import Ints
-from collectors.compilation.compiled import compiled
+from collectors.compilation.primitives import compiled, part
 from prism.loops.detection.transfer_delays import Floats
 
 
-@compiled
 def usual(
     begin: Ints,
     turns: int,
@@ -18,7 +17,7 @@ def usual(
     time: tuple[Floats, Floats],
     idle_for: Floats,
     near: float,
-) -> tuple[Floats, Floats]:  # fmt: skip
+) -> tuple[Floats, Floats]:
     """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
 
     Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
@@ -32,77 +31,90 @@ def usual(
     of a turn as before those of other turns.
     """
     late, rested = np.full((2, len(share[0])), np.nan), np.zeros((2, len(share[0])))
-    parts = near, 1 - near
-    for lane in range((len(begin) - 1) // turns):
-        own = begin[lane * turns : (lane + 1) * turns + 1]
-        many = compare_alike(own, model, time, idle_for, parts, late, rested)
-        for turn in range(turns):
-            if own[turn + 1] - own[turn] != many:
-                compare_by_place(own, turn, model, share, time, idle_for, parts, late, rested)
+    known, of = np.empty((4, len(model))), np.empty((4, len(model)), np.int64)
+    compare(begin, turns, model, share, time, idle_for, (near, 1 - near), known, of, late, rested)
     return late, rested
 
 
 @compiled
+def compare(
+    begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], idle_for: Floats,
+    parts: tuple[float, float], known: Floats, of: Ints, late: Floats, rested: Floats,
+) -> None:  # fmt: skip
+    """Compute `usual` into `late` and `rested`; `known` and `of` are memory for four values of each turn of `model`."""
+    for lane in range((len(begin) - 1) // turns):
+        own = begin[lane * turns : (lane + 1) * turns + 1]
+        many = compare_alike(own, model, time, idle_for, parts, known, of, late, rested)
+        for turn in range(turns):
+            if own[turn + 1] - own[turn] != many:
+                compare_by_place(own, turn, model, share, time, idle_for, parts, known, of, late, rested)
+
+
+@part
 def compare_by_place(
     begin: Ints, turn: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], idle_for: Floats,
-    parts: tuple[float, float], late: Floats, rested: Floats,
+    parts: tuple[float, float], known: Floats, at: Ints, late: Floats, rested: Floats,
 ) -> None:  # fmt: skip
     """Compute `usual` for one turn of one lane, from transfers at the same places of the octets of the turns `model`."""
     (low, high), (start, end) = share, time
-    known, at = np.empty((4, len(model))), np.empty((2, len(model)), np.int64)
-    shown, base, near = np.zeros(2, np.int64), begin[turn], parts[0]
+    base, near = begin[turn], parts[0]
     many = begin[turn + 1] - base
-    at[0] = at[1] = begin[model]
+    for i in range(len(model)):
+        at[0, i] = at[1, i] = begin[model[i]]
     same_number = numbers_alike(begin, turn, model)
     for k in range(base, base + many):
+        for side in range(2):
+            n = 0
+            for i in range(len(model)):
+                first, after = begin[model[i]], begin[model[i] + 1]
+                if model[i] != turn and first != after:
+                    alike = same_number and after - first == many
+                    known_at = first + k - base, at[side, i]
+                    same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
+                    at[side, i] = same
+                    if meets:
+                        known[0, n] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
+                        n += 1
+            if n:
+                late[side, k] = start[k] + parts[side] * (end[k] - start[k]) - middle(known[0], n)
         n = 0
-        shown[:] = 0
         for i in range(len(model)):
             first, after = begin[model[i]], begin[model[i] + 1]
-            if model[i] == turn or first == after:
-                continue
-            alike = same_number and after - first == many
-            for side in range(2):
-                known_at = first + k - base, at[side, i]
-                same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
-                at[side, i] = same
-                if meets:
-                    known[side, shown[side]] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
-                    shown[side] += 1
-            same = first if k == base else at[0, i]
-            within = not alike and low[k] > low[same] + near * (high[same] - low[same])
-            for side in range(2):
-                known[2 + side, n] = 0.0 if within else idle_for[side, same]
-            n += 1
+            if model[i] != turn and first != after:
+                same = first if k == base else at[0, i]
+                moved = low[k] > low[same] + near * (high[same] - low[same])
+                within = moved and not (same_number and after - first == many)
+                for side in range(2):
+                    known[side, n] = 0.0 if within else idle_for[side, same]
+                n += 1
         for side in range(2):
-            if shown[side]:
-                place = start[k] + parts[side] * (end[k] - start[k])
-                late[side, k] = place - middle(known[side], shown[side])
-            rested[side, k] = middle(known[2 + side], n) if n else 0.0
+            rested[side, k] = middle(known[side], n) if n else 0.0
 
 
-@compiled
+@part
 def compare_alike(
-    begin: Ints, model: Ints, time: tuple[Floats, Floats], idle_for: Floats, parts: tuple[float, float], late: Floats,
-    rested: Floats,
+    begin: Ints, model: Ints, time: tuple[Floats, Floats], idle_for: Floats, parts: tuple[float, float], known: Floats,
+    of: Ints, late: Floats, rested: Floats,
 ) -> int:  # fmt: skip
     """Compute `usual` for the turns of one lane with as many transfers as all of the turns `model` that have any.
 
     Each turn is compared with the same others but itself, so these are sorted once. Returns the number; 0 if the others differ.
     """
-    counts = begin[model + 1] - begin[model]
-    many, others = counts.max(), model[counts > 0]
-    if np.any((counts > 0) & (counts < many)):
-        return 0
-    start, end = time
-    n = len(others)
-    known, of = np.empty((4, n)), np.empty((4, n), np.int64)
+    (start, end), many = time, 0
+    for other in model:
+        many = max(many, begin[other + 1] - begin[other])
+    for other in model:
+        if 0 < begin[other + 1] - begin[other] < many:
+            return 0
     for k in range(many):
-        for i in range(n):
-            same = begin[others[i]] + k
-            for side in range(2):
-                insert(known[side], of[side], i, start[same] + parts[side] * (end[same] - start[same]), others[i])
-                insert(known[2 + side], of[2 + side], i, idle_for[side, same], others[i])
+        n = 0
+        for other in model:
+            same = begin[other] + k
+            if begin[other + 1] > begin[other]:
+                for side in range(2):
+                    insert(known[side], of[side], n, start[same] + parts[side] * (end[same] - start[same]), other)
+                    insert(known[2 + side], of[2 + side], n, idle_for[side, same], other)
+                n += 1
         for turn in range(len(begin) - 1):
             one = begin[turn] + k
             if begin[turn + 1] - begin[turn] == many:
@@ -114,7 +126,7 @@ def compare_alike(
     return int(many)
 
 
-@compiled
+@part
 def insert(ascending: Floats, of: Ints, n: int, value: float, one: int) -> None:
     """Insert a value into the first `n` ascending ones, and the number `one` at the same place `of` theirs."""
     while n > 0 and ascending[n - 1] > value:
@@ -123,7 +135,7 @@ def insert(ascending: Floats, of: Ints, n: int, value: float, one: int) -> None:
     ascending[n], of[n] = value, one
 
 
-@compiled
+@part
 def middle_of_others(ascending: Floats, of: Ints, n: int, one: int) -> tuple[int, float]:
     """Number and median of the first `n` ascending values, without that `of` one; 0 if there are no others."""
     place = n
@@ -138,7 +150,7 @@ def middle_of_others(ascending: Floats, of: Ints, n: int, one: int) -> tuple[int
     return others, ascending[high] if others % 2 else (ascending[low] + ascending[high]) / 2
 
 
-@compiled
+@part
 def numbers_alike(begin: Ints, turn: int, model: Ints) -> bool:
     """Whether most other turns of a lane have as many transfers as one: messages, not bursts."""
     many, known, same = begin[turn + 1] - begin[turn], 0, 0
@@ -149,7 +161,7 @@ def numbers_alike(begin: Ints, turn: int, model: Ints) -> bool:
     return 2 * same > known
 
 
-@compiled
+@part
 def counterpart(
     low: Floats, high: Floats, one: int, known: tuple[int, int], after: int, alike: bool, part: float
 ) -> tuple[int, float, bool]:
@@ -168,7 +180,7 @@ def counterpart(
     return same, way, high[one] - low[one] >= near * (high[same] - low[same]) or near <= way <= 1 - near
 
 
-@compiled
+@part
 def middle(values: Floats, n: int) -> float:
     """Sort the first `n` values in place and return their median. Few values: insertion is faster than to select one."""
     for i in range(1, n):

@@ -88,7 +88,8 @@ def test_turns_with_as_many_transfers_are_compared_with_the_median_of_the_others
 def test_turns_of_other_numbers_are_not_compared_one_by_one():
     begin, _, time = laid([[[(0, 1, 5)], [(0, 1, 2), (4, 5, 8)]]])
     out = np.full((2, 3), np.nan)
-    assert compare_alike(begin, np.array([0, 1]), time, np.zeros((2, 3)), (0.1, 0.9), out, out.copy()) == 0
+    memory = np.zeros((4, 2)), np.zeros((4, 2), np.int64)
+    assert compare_alike(begin, np.array([0, 1]), time, np.zeros((2, 3)), (0.1, 0.9), *memory, out, out.copy()) == 0
     assert np.isnan(out).all()
 
 
