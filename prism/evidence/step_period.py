@@ -42,7 +42,7 @@ class Steps:
 def steps_of(streams: Streams) -> Steps | None:
     """Find the steps of streams of one job; None if nothing repeats."""
     sequences = sequences_of(streams)
-    found = bounds.steps_of(sequences)
+    found = bounds.steps_of(sequences, counts=False)
     if found is None or not found.complete.any():
         return None
     times, period = _begun(found.times, sequences), float(np.median(np.diff(found.times)[found.complete]))

@@ -36,10 +36,11 @@ class Steps:
     counted: Ints | None = None
 
 
-def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | None:
+def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: bool = True) -> Steps | None:
     """Find the steps of the job to which these sequences belong; None if nothing repeats three times.
 
     `examined`: the repetition of the job's traffic, if it is known already; used if it covers the time of the sequences.
+    `counts`: divide whole recordings by counts; that is slower, and evidence needs no exact bounds.
     """
     found = examined if examined is not None and examined.covers(sequences) else repetition_of(sequences)
     if found is None or _rounds(sequences, found.places, found.clock):
@@ -52,7 +53,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None) -> Steps | 
     at, whole = _segments(places.astype(np.float64), phase, clock.parts)
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
-    counted, inside = counted_steps(sequences, found), None
+    counted, inside = counted_steps(sequences, found) if counts else None, None
     if counted is not None:
         inside, whole = counted.bounds, counted.complete
         at = _within_counted(at, inside, clock)
