@@ -56,39 +56,65 @@ def compare_by_place(
     parts: tuple[float, float], known: Floats, at: Ints, late: Floats, rested: Floats,
 ) -> None:  # fmt: skip
     """Compute `usual` for one turn of one lane, from transfers at the same places of the octets of the turns `model`."""
-    (low, high), (start, end) = share, time
-    base, near = begin[turn], parts[0]
+    base, (start, end) = begin[turn], time
     many = begin[turn + 1] - base
     for i in range(len(model)):
         at[0, i] = at[1, i] = begin[model[i]]
     same_number = numbers_alike(begin, turn, model)
     for k in range(base, base + many):
         for side in range(2):
-            n = 0
-            for i in range(len(model)):
-                first, after = begin[model[i]], begin[model[i] + 1]
-                if model[i] != turn and first != after:
-                    alike = same_number and after - first == many
-                    known_at = first + k - base, at[side, i]
-                    same, way, meets = counterpart(low, high, k, known_at, after, alike, parts[side])
-                    at[side, i] = same
-                    if meets:
-                        known[0, n] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
-                        n += 1
+            n = at_place(begin, turn, model, share, time, (k, many * same_number), (side, parts[side]), known, at)
             if n:
                 late[side, k] = start[k] + parts[side] * (end[k] - start[k]) - middle(known[0], n)
-        n = 0
-        for i in range(len(model)):
-            first, after = begin[model[i]], begin[model[i] + 1]
-            if model[i] != turn and first != after:
-                same = first if k == base else at[0, i]
-                moved = low[k] > low[same] + near * (high[same] - low[same])
-                within = moved and not (same_number and after - first == many)
-                for side in range(2):
-                    known[side, n] = 0.0 if within else idle_for[side, same]
-                n += 1
+        n = rests_at_place(begin, turn, model, share, idle_for, (k, many * same_number), parts[0], known, at)
         for side in range(2):
             rested[side, k] = middle(known[side], n) if n else 0.0
+
+
+@part
+def at_place(
+    begin: Ints, turn: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], one: tuple[int, int],
+    part_of: tuple[int, float], known: Floats, at: Ints,
+) -> int:  # fmt: skip
+    """Collect in `known[0]` when the lane was at a place of transfer `one[0]` in the other turns of `model`; their number.
+
+    The place is a share of the transfer: `part_of` says whether it counts as its begin (0) or its end, and the share. `at` is
+    the transfer of each turn at which the search begins. Turns with `one[1]` transfers are compared one by one (0: none).
+    """
+    (k, many), (side, place), (start, end), n = one, part_of, time, 0
+    for i in range(len(model)):
+        first, after = begin[model[i]], begin[model[i] + 1]
+        if model[i] == turn or first == after:
+            continue
+        known_at = first + k - begin[turn], at[side, i]
+        same, way, meets = counterpart(share[0], share[1], k, known_at, after, after - first == many, place)
+        at[side, i] = same
+        if meets:
+            known[0, n] = start[same] + min(max(way, 0.0), 1.0) * (end[same] - start[same])
+            n += 1
+    return n
+
+
+@part
+def rests_at_place(
+    begin: Ints, turn: int, model: Ints, share: tuple[Floats, Floats], idle_for: Floats, one: tuple[int, int], near: float,
+    known: Floats, at: Ints,
+) -> int:  # fmt: skip
+    """Collect in `known[:2]` how long both ends were idle before transfer `one[0]` began in the other turns; their number.
+
+    They were not if a transfer was underway there (`at_place`).
+    """
+    (k, many), (low, high), n = one, share, 0
+    for i in range(len(model)):
+        first, after = begin[model[i]], begin[model[i] + 1]
+        if model[i] == turn or first == after:
+            continue
+        same = first if k == begin[turn] else at[0, i]
+        within = after - first != many and low[k] > low[same] + near * (high[same] - low[same])
+        for side in range(2):
+            known[side, n] = 0.0 if within else idle_for[side, same]
+        n += 1
+    return n
 
 
 @part
@@ -100,12 +126,8 @@ def compare_alike(
 
     Each turn is compared with the same others but itself, so these are sorted once. Returns the number; 0 if the others differ.
     """
-    (start, end), many = time, 0
-    for other in model:
-        many = max(many, begin[other + 1] - begin[other])
-    for other in model:
-        if 0 < begin[other + 1] - begin[other] < many:
-            return 0
+    start, end = time
+    many = number_of_all(begin, model)
     for k in range(many):
         n = 0
         for other in model:
@@ -123,6 +145,18 @@ def compare_alike(
                     if compared:
                         late[side, one] = start[one] + parts[side] * (end[one] - start[one]) - usually
                     rested[side, one] = middle_of_others(known[2 + side], of[2 + side], n, turn)[1]
+    return int(many)
+
+
+@part
+def number_of_all(begin: Ints, model: Ints) -> int:
+    """Number of transfers of each turn of `model` that has any; 0 if numbers differ."""
+    many = 0
+    for other in model:
+        many = max(many, begin[other + 1] - begin[other])
+    for other in model:
+        if 0 < begin[other + 1] - begin[other] < many:
+            return 0
     return int(many)
 
 
