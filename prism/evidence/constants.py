@@ -2,7 +2,7 @@
 
 HALF = 0.5
 ALIKE_BURSTS = 1.3  # ratio of the median bursts of two connections of one conversation: TCP splits at any octet
-ALIKE_LANES = 0.2  # difference of logarithms (count, size, volume) of queue pairs that alternate; e^0.2 is 22 %
+ALIKE_LANES = 0.2  # difference of the logarithms of the counts of queue pairs that alternate; e^0.2 is 22 %
 DISTINCT_SIZE = 0.01  # difference of logarithms of sizes that count as two
 NEAR_SIZE = 1.15  # ratio below which another size is near: both may belong to traffic of varying size
 NEARLY_ALL = 0.9  # share of a pair's messages in a few sizes above which the rest is by chance
