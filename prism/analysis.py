@@ -40,6 +40,7 @@ from prism.tracking.step_numbers import Known, first_of
 UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
+EXPLAINED = 0.5  # probability that a layout explains the traffic; where records are complete, other traffic is no training
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
 # Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
 # NIC has 0.01, collectives back to back up to 0.002.
@@ -156,12 +157,14 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
     """Find the faults of a job that was inferred from `flows` as `view` and `burst`."""
     job, topology, least = view.job, view.topology, view.least
     spread = uneven(view)
+    seen = completeness(view)
+    if view.parallelism.explained < EXPLAINED and not seen.reasons:
+        return CandidateAnalysis(job)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
     steady = spread < UNEVEN
     raw = [*crash(view), *hang(view)] if steady else []
     happened = events(view, raw, window)
-    seen = completeness(view)
     case = Case(view)
     raw = combine_findings(case, raw, seen) if steady else raw
 
@@ -268,14 +271,15 @@ def _inferred(
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return unknown_layout(own, job), None
+        return replace(unknown_layout(own, job), explained=float(topology is None)), None
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
     found = inferred.best.parallelism(own, of[rows])
-    return replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep), inferred.examined
+    found = replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep, explained=inferred.explained)
+    return found, inferred.examined
 
 
 def _timeline(

@@ -220,7 +220,7 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
         ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
         communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
-    shape = shape_of(edges, pairs, communicator.members, communicator.way, hosts)
+    shape = shape_of(pairs, communicator.members, communicator.way, hosts)
     if communicator.levels and shape in ("other", "tree", "path"):
         return replace(communicator, way="two", shape="cube")
     return replace(communicator, shape=shape)

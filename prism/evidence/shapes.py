@@ -5,7 +5,7 @@ Edges inside a host are not on the wire.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -31,13 +31,11 @@ def across(members: Iterable[int], hosts: Sequence[int]) -> int:
     return (n * (n - 1) - sum(k * (k - 1) for k in by_host.values())) // 2
 
 
-def shape_of(
-    edges: Mapping[Pair, float], pairs: Collection[Pair], members: Iterable[int], way: Way, hosts: Sequence[int]
-) -> Shape:
+def shape_of(pairs: Collection[Pair], members: Iterable[int], way: Way, hosts: Sequence[int]) -> Shape:
     """Return the shape of a graph.
 
-    `edges`: octets by directed pair. `pairs`: those that exchange in either direction (`undirected`). `way`: "two" if both
-    directions of most pairs are used. `hosts`: number of each member's host.
+    `pairs`: those that exchange in either direction (`undirected`). `way`: "two" if both directions of most pairs are used.
+    `hosts`: number of each member's host.
     """
     partners = Counter(end for pair in pairs for end in pair)
     n, m, most = len(partners), len(pairs), max(partners.values())
@@ -49,7 +47,7 @@ def shape_of(
     if way == "two" and m >= c.NEARLY_ALL * full:
         return "clique"
     if most <= 2:
-        return "cube" if n == c.SQUARE and way == "two" and _halves(edges, pairs) else "cycle"
+        return "cycle"
     if way == "two" and n > c.SQUARE and _is_cube(partners, hosts) and m < c.NEARLY_ALL * full:
         return "cube"
     return "tree" if m == n - 1 else "other"
@@ -67,15 +65,6 @@ def _is_cube(partners: Mapping[int, int], hosts: Sequence[int]) -> bool:
     mates = Counter(hosts[member] for member in partners)
     alike = len(set(partners.values())) == 1 and 0 <= hidden <= c.HIDDEN_LEVELS
     return alike or all(own <= levels < own + mates[hosts[member]] for member, own in partners.items())
-
-
-def _halves(edges: Mapping[Pair, float], pairs: Iterable[Pair]) -> bool:
-    """Check whether each member of a ring of four moves twice as much with one neighbour as with the other, as in halving."""
-    moved: dict[int, list[float]] = defaultdict(list)
-    for pair in pairs:
-        for end in pair:
-            moved[end].append(edges.get(pair, 0.0) + edges.get(pair[::-1], 0.0))
-    return all(abs(np.log(max(own) / min(own)) - np.log(2)) < c.EQUAL_VOLUME for own in moved.values())
 
 
 def closes_rings(streams: Sequence[Stream]) -> bool:

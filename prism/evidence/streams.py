@@ -158,7 +158,7 @@ def _by_connection(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
 
 
 def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
-    """Group queue pairs of a pair that alternate (equal traffic), then split each group by size."""
+    """Group queue pairs of a pair that alternate (as often, at the same times), then split each group by size."""
     lanes = _lanes(table, rows)
     if len(lanes) == 1:
         yield from _by_size(table, rows)
@@ -173,9 +173,8 @@ def _by_turn_and_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:
 
 
 def _traits(table: _Table, rows: Rows) -> NDArray[np.float64]:
-    octets, life = table.octets[rows], max(float(table.end.max()), 1.0)
-    middle = float(np.median(table.start[rows])) / life
-    return np.array([np.log(len(rows)), np.log(np.median(octets)), np.log(octets.sum()), middle])
+    middle = float(np.median(table.start[rows])) / max(float(table.end.max()), 1.0)
+    return np.array([np.log(len(rows)), middle])
 
 
 def _by_size(table: _Table, rows: Rows) -> Iterator[tuple[Rows, bool]]:

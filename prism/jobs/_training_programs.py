@@ -36,7 +36,7 @@ def classify(
     if lopped or _has_servers(clusters, rhythms[0].flows, inside, endpoints):
         return "other"
     edges = [edge for rhythm in rhythms for edge in rhythm.edges]
-    stepping = (rhythm.marks for rhythm in rhythms if rhythm.period and rhythm.fills_steps)  # one is enough
+    stepping = (rhythm.marks for rhythm in rhythms if rhythm.period)  # one is enough
     return "training" if any(repeats(edges, marks) for marks in stepping) else "unknown"
 
 

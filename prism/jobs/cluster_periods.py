@@ -56,16 +56,6 @@ class ClusterRhythm:
         """Consistency of the traffic between marks, 0 ... 1."""
         return consistency(shapes(self.marks, self.times, self.weight, 2 * c.BINS)) if self.period else 0.0
 
-    @cached_property
-    def fills_steps(self) -> bool:
-        """Whether edges that move something in half of the steps (a restart on other hosts) or more have nearly all octets.
-
-        Copies of equal messages do not do so.
-        """
-        steps = [len(np.unique(np.searchsorted(self.marks, edge.start))) for edge in self.edges]
-        often = sum(edge.volume for edge, count in zip(self.edges, steps, strict=True) if 2 * count >= len(self.marks) - 1)
-        return often > (1 - c.CONSTANT) * sum(edge.volume for edge in self.edges)
-
 
 def repeats(edges: Sequence[Edge], marks: Ints) -> bool:
     """Check whether enough octets are on edges with equal octets in each step, or in messages of one size with equal octets.

@@ -16,7 +16,6 @@ import numpy as np
 from collectors.columns.record import Flows
 from prism.inventory.operator_hints import Hints, named
 from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
-from prism.jobs._halo_exchange import only_exchanges
 from prism.jobs._packet_job_ids import by_job_id, main_job_ids
 from prism.jobs._silent_members import silent_members
 from prism.jobs._training_programs import classify
@@ -72,8 +71,6 @@ def recognize(
     for part in unions(len(clusters), in_lockstep(clusters, rhythms, host, known, owner)):
         own, own_rhythms = [clusters[i] for i in part], [rhythms[i] for i in part]
         verdict = classify(own, own_rhythms, steady, host, len(flows.endpoints))
-        if verdict != "other" and only_exchanges(flows, own, own_rhythms, steady):
-            continue
         if verdict == "training" or (verdict == "unknown" and (unproven or hides_steps)):
             found.append(frozenset[int]().union(*own))
     silent = silent_members(flows.endpoints, found, topology, busy) if topology is not None else [list[str]() for _ in found]

@@ -14,6 +14,7 @@ from prism.layout import constants as c
 from prism.layout.answer._explained_traffic import Explained, explained, labelled_pairs
 from prism.layout.answer._hint_priors import prior
 from prism.layout.answer.posterior import Answer, alternatives, answers
+from prism.layout.answer.reductions import may_train
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
@@ -35,6 +36,9 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
+    explained : float
+        Probability that the structure of the traffic fits the layout, 0 to 1; low for traffic that is no training. Without
+        hosts the structure is not known, and only an exchange without sums is excluded.
     examined : Examined, optional
         The repetition of the job's traffic; times count from the epoch.
     """
@@ -42,6 +46,7 @@ class Inferred:
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
+    explained: float
     examined: Examined | None
 
 
@@ -83,7 +88,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    return Inferred(best, others, lockstep, examined)
+    placed = first.explains if topology is not None else 1.0  # hidden hosts hide the structure
+    return Inferred(best, others, lockstep, placed * may_train(first.best), examined)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:

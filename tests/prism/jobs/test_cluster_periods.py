@@ -102,10 +102,3 @@ def test_records_larger_than_steps_are_no_loss():
     sizes = np.where(np.arange(len(times)) >= 18, 1_000_000, 50_000 + 1_000 * np.arange(len(times)))
     marks = ((np.append(begins, begins[-1] + 100) - 1) * MS).astype(np.int64)
     assert not repeats([edge(0, 1, times, sizes)], marks[:8])
-
-
-def test_copies_fill_few_steps():
-    times, _ = steps(12)
-    ring = [edge(k, (k + 1) % 4, times + 0.1 * k) for k in range(4)]
-    assert rhythm(ring).fills_steps
-    assert not rhythm([*ring, edge(4, 5, 200.0 + 3 * np.arange(30), 8_000_000)]).fills_steps

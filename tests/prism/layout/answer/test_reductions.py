@@ -1,0 +1,40 @@
+import pytest
+
+from prism.jobs import recognize
+from prism.layout.answer.inference import infer_layout
+from tests.prism.traffic import MS, T0, Wire, placed
+
+
+def explained(rounds, *, ranks=16, steps=20, octets=4_000_000):
+    """Probability that a layout explains messages to partners in rounds, one round after the other, in each step."""
+    wire = Wire()
+    for step in range(steps):
+        for k, partner in enumerate(rounds):
+            for rank in range(ranks):
+                if 0 <= partner(rank) < ranks:
+                    wire.send(rank, partner(rank), octets, T0 + (step * 100 + k) * MS)
+    flows, topology = wire.flows(), placed(ranks)
+    (job,) = recognize(flows, topology)
+    return infer_layout(flows, job, topology).explained
+
+
+def up(rank):
+    return (rank + 1) % 16
+
+
+SWAPS = [lambda r, k=k: (r + k) % 16 for k in range(1, 16)]
+ROWS = [lambda r, k=k: r // 4 * 4 + (r + k) % 4 for k in (1, 2, 3)]
+COLUMNS = [lambda r, k=k: (r + 4 * k) % 16 for k in (1, 2, 3)]
+
+BORDERS = [lambda r, k=k: r + k if r % 4 + k in (0, 1, 2, 3) or k % 4 == 0 else -1 for k in (1, -1, 4, -4)]
+
+
+@pytest.mark.parametrize("rounds", [SWAPS, ROWS + COLUMNS, [up] * 15, BORDERS])
+def test_exchanges_do_not_train(rounds):
+    """Transpositions, a tour of a ring, and borders of neighbours in a plane."""
+    assert explained(rounds) < 0.5
+
+
+@pytest.mark.parametrize("rounds", [SWAPS * 2, [up] * 30, [lambda r, k=k: r ^ (1 << k) for k in range(4)]])
+def test_sums_may_train(rounds):
+    assert explained(rounds) > 0.5
