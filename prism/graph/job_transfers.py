@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from collectors.columns.record import Flows
 from prism.graph import constants as c
 from prism.graph.job_steps import Rows, Steps
 from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs

@@ -188,7 +188,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     mine = np.where(nodes, 0.0, mine)
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if mine[top] < c.MIN_EXPLAINED or larger[top]:
+    if mine[top] < c.MIN_EXPLAINED or best.subject not in ("endpoint", "host"):
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
