@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import Flows, Ints
-from prism.diagnosis.assessment import constants as c
+from prism.diagnosis import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
@@ -109,7 +109,7 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
 
     A low score may be chance, and another rank may be due.
     """
-    chance = float(np.exp(-max(finding.score, 0.0) / c.CHANCE))
+    chance = float(np.exp(-max(finding.score, 0.0) / c.CLEAR))
     return round(float(np.clip(seen.share * (1 - chance) * named(view, finding), 0.0, 1.0)), 3)
 
 
