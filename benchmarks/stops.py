@@ -1,4 +1,4 @@
-"""Fit the likelihoods of due operations (`prism.diagnosis.stops.constants`) to labelled hangs.
+"""Fit the likelihoods of due operations (`prism.diagnosis.constants`) to labelled hangs.
 
     python -m benchmarks.stops DIR...
 
@@ -26,9 +26,10 @@ import numpy as np
 from benchmarks import origins
 from benchmarks.accuracy import captures, of_folder
 from benchmarks.sensitivity import inferred
-from prism.diagnosis.stops import constants as c
+from prism.diagnosis import constants as c
 from prism.diagnosis.stops.due_operations import Due, Stop, due_operations, explained, near, progress, usual_steps
 from prism.diagnosis.stops.hang import stops
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.loops.arrays.intervals import Ints
 
@@ -60,7 +61,7 @@ def examples(folders: Sequence[Path]) -> Iterator[Example]:
             address = next(r["ip"] for r in truth["jobs"][fault["job"]]["ranks"] if r["rank"] in fault["ranks"])
             for view in (one for one in views if address in one.job.endpoints):
                 calm = usual_steps(view)
-                for stop in stops(view) if len(calm) >= c.EXAMPLES else ():
+                for stop in stops(view) if len(calm) >= g.FEW else ():
                     like = near(calm, stop.step)
                     if stop.start < fault["end_ns"] and fault["start_ns"] < stop.end and _begun(view, stop, like):
                         found = due_operations(view, stop, like)
@@ -70,7 +71,7 @@ def examples(folders: Sequence[Path]) -> Iterator[Example]:
 def _begun(view: View, stop: Stop, like: Ints) -> bool:
     """Whether a step had begun, and was not complete: else nobody was due (`hang`)."""
     sent, rest = progress(view, stop, like)
-    return bool((sent > c.NOTHING_MOVED).any() and (rest > c.NOTHING_MOVED).any())
+    return bool((sent > c.SLACK).any() and (rest > c.SLACK).any())
 
 
 def chance_of(one: Example, likelihoods: Mapping[str, float]) -> tuple[float, bool]:

@@ -7,17 +7,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.columns.record import TCP, Flows
+from collectors.columns.record import Flows
 from prism.graph import constants as c
-from prism.graph.job_steps import Steps
+from prism.graph.job_steps import Rows, Steps
 from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
+from prism.model import PairKind
+
+KINDS = get_args(PairKind)  # of traffic; the last one is unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,8 @@ def transfers_of(view: Steps) -> Transfers:
     src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
     if not (known := (src >= 0) & (dst >= 0)).all():
         rows, src, dst = rows[known], src[known], dst[known]
-    pairs, lane = _channels(flows, rows, src.astype(np.int64) * n + dst)
+    pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, _kinds(view).take(rows), len(KINDS))
+    of, pairs = pairs % len(KINDS), pairs // len(KINDS)
     order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
     rows, lane = rows.take(order), lane.take(order)
     octets = flows.octets.take(rows).astype(np.float64)
@@ -94,21 +98,23 @@ def transfers_of(view: Steps) -> Transfers:
     large = whole >= c.TRIFLE * whole.max(initial=0.0)
     if not (known := large.take(lane) & (octets >= (c.TRIFLE * most).take(lane))).all():
         rows, octets, lane, pairs = rows[known], octets[known], (np.cumsum(large) - 1)[lane[known]], pairs[large]
-    step = _steps(lane, octets, view.step_at(rows), len(pairs), steps)
+        of = of[large]
+    kinds = np.array(KINDS)[of]
+    weight = _weights(flows, rows, lane, octets, kinds == "ep")
+    step = _steps(lane, weight, view.step_at(rows), len(pairs), steps)
     if not (known := step < steps).all():
-        rows, octets, lane, step = rows[known], octets[known], lane[known], step[known]
+        rows, octets, weight, lane, step = rows[known], octets[known], weight[known], lane[known], step[known]
     cell = lane * steps + step
     order, begin = counted(cell, len(pairs) * steps, np.arange(len(cell)))
-    rows, octets, cell = rows.take(order), octets.take(order), cell.take(order)
-    at_lane, at_step = (part.astype(np.int32) for part in np.divmod(cell, steps))
-    gone = np.cumsum(octets)
+    rows, octets, weight, cell = rows.take(order), octets.take(order), weight.take(order), cell.take(order)
+    gone = np.cumsum(weight)
     first = np.concatenate([[0.0], gone])[begin[:-1]].take(cell)
-    whole = np.maximum(np.bincount(cell, octets, len(pairs) * steps).take(cell), 1.0)
+    whole = np.bincount(cell, weight, len(pairs) * steps).take(cell)
+    at_lane, at_step = (part.astype(np.int32) for part in np.divmod(cell, steps))
     began, lanes = view.begins.take(at_step), np.stack([pairs // n, pairs % n], axis=1).astype(np.int32)
     queued = queue_delays(view, rows, view.codes[lanes], at_lane)
-    kinds = np.array([view.kinds.get((a, b), "unknown") for a, b in view.codes[lanes].tolist()], np.str_)
-    low, high = (gone - octets - first) / whole, (gone - first) / whole
     start, end = (flows.start_ns.take(rows) - began).astype(np.float64), flows.end_ns.take(rows) - began + queued
+    low, high = (gone - weight - first) / whole, (gone - first) / whole
     circle = _circles(view, lanes)
     calls = _calls(circle.take(at_lane), at_step, low, high)
     waits = _waits(calls, _inside_hosts(view, lanes, circle).take(at_lane), start, end)
@@ -117,6 +123,19 @@ def transfers_of(view: Steps) -> Transfers:
         rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step, low, high, start, end, octets, busy,
         lanes, circle, kinds, begin, steps,
     )  # fmt: skip
+
+
+def _weights(flows: Flows, rows: Rows, lane: Ints, octets: Floats, uneven: NDArray[np.bool_]) -> Floats:
+    """Share of each record in its lane's work: its octets; in `uneven` lanes, as between experts, every message has the same.
+
+    Experts exchange other octets in each step, but as many messages. Pauses between these are longer than the share `NEAR` of a
+    record.
+    """
+    start, end = flows.start_ns.take(rows), flows.end_ns.take(rows)
+    first = np.diff(lane, prepend=-1) > 0
+    first[1:] |= start[1:] - end[:-1] > c.NEAR * (end - start)[1:]
+    message = np.cumsum(first) - 1
+    return np.where(uneven.take(lane), octets / np.bincount(message, octets).take(message), octets)
 
 
 def _circles(view: Steps, lanes: NDArray[np.integer[Any]]) -> Codes:
@@ -167,30 +186,12 @@ def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) ->
     return np.where(inside & called.take(call), end - start, waits)
 
 
-def _channels(flows: Flows, rows: NDArray[np.intp], pair: Ints) -> tuple[Ints, NDArray[np.intp]]:
-    """Pair of each channel, ascending, and the channel of each record.
-
-    Octets of one TCP connection come in order, those of several of a pair do not. A connection that opens after another of its
-    pair has ended continues its channel, as after a restart.
-    """
-    tcp = flows.protocol[rows] == TCP
-    if not tcp.any():
-        return numbered_pairs(pair, np.zeros(1, np.int8).repeat(len(pair)), 1)
-    connection = np.where(tcp, flows.src_port[rows].astype(np.int64) << 16 | flows.dst_port[rows], 0)
-    known, number = numbered_pairs(pair, connection, 1 << 32)
-    first, last = np.full(len(known), np.iinfo(np.int64).max), np.zeros(len(known), np.int64)
-    np.minimum.at(first, number, flows.start_ns[rows])
-    np.maximum.at(last, number, flows.end_ns[rows])
-    known >>= 32
-    channel, ended = np.zeros(len(known), np.int64), list[int]()
-    order = np.lexsort((first, known))
-    for k, new in zip(order.tolist(), np.diff(known[order], prepend=-1).tolist(), strict=True):
-        ended = [] if new else ended
-        free = next((i for i, end in enumerate(ended) if end <= first[k]), len(ended))
-        ended[free : free + 1] = [int(last[k])]
-        channel[k] = free
-    pairs, lane = numbered_pairs(known[number], channel[number], 1 << 32)
-    return pairs >> 32, lane
+def _kinds(view: Steps) -> NDArray[np.int8]:
+    """Kind of traffic of each record of `flows`: its place in `KINDS`."""
+    out = np.full(len(view.flows), len(KINDS) - 1, np.int8)
+    for stream in view.parallelism.streams:
+        out[stream.rows] = KINDS.index(stream.kind)
+    return out
 
 
 def queue_delays(view: Steps, rows: NDArray[np.intp], lanes: Ints, lane: Codes) -> Floats:
@@ -228,7 +229,7 @@ def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> C
     """
     cell = lane * (steps + 1) + step
     moved, many = (np.bincount(cell, each, lanes * (steps + 1)).reshape(lanes, steps + 1) for each in (octets, None))
-    each = np.median(moved[:, :steps], axis=1) if steps else np.zeros(lanes)
+    each = np.sort(moved[:, :steps], axis=1)[:, (steps - 1) // 2] if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
     begins = np.searchsorted(lane, np.arange(lanes))
     gone = np.cumsum(octets)

@@ -82,9 +82,7 @@ class View(Steps):
             return []
         usual = float(np.median([silence[i] for i in longest.values()]))
         long = {
-            k
-            for k, i in longest.items()
-            if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= c.LONG_SILENCE * usual
+            k for k, i in longest.items() if silence[i] - usual >= c.PAUSE * self.period and silence[i] >= c.LONG * usual
         }  # a span of steps with long silences is slow
         runs = np.split(np.array(sorted(long)), np.flatnonzero(np.diff(sorted(long)) > 1) + 1)
         alone = [(k, longest[k]) for run in runs if len(run) < c.SPAN for k in run.tolist()]

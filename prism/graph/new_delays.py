@@ -184,7 +184,7 @@ def _quick(took: Floats, least: int) -> Ints:
     many = int(np.ceil(c.MODEL * len(took)))
     ratio = took[order[1 : many + 1]] / took[order[:many]]
     few = int(np.argmax(ratio)) + 1
-    if least <= c.FEW and ratio[few - 1] >= c.FAR and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
+    if least <= c.FEW and ratio[few - 1] >= 1 + c.UNLIKE and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))
     near = np.argsort(far, kind="stable")
@@ -245,7 +245,7 @@ def _alike(view: Steps, t: Transfers) -> Codes:
     kinds, hosts = np.unique(t.kinds, return_inverse=True)[1], view.hosts[t.lanes]
     keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(_counted(t), np.diff(t.begin)[:: t.steps], -1)], axis=1)
     beside = _numbered(np.concatenate([keys, hosts], axis=1))
-    many = (np.bincount(beside)[beside] >= c.PEERS) & (hosts >= 0).all(axis=1) & (not view.parallelism.unseen)
+    many = (np.bincount(beside)[beside] >= c.SPAN) & (hosts >= 0).all(axis=1) & (not view.parallelism.unseen)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 

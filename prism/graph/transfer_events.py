@@ -107,7 +107,7 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
 
 def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
     """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
-    return Dependencies(host_mates(view), t.circle, (c.SOON * view.period, c.SOON_OF_TRANSFER))
+    return Dependencies(host_mates(view), t.circle, (c.SOON * view.period, c.WHOLE))
 
 
 def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:

@@ -3,7 +3,7 @@ from types import ModuleType
 import pytest
 
 from benchmarks.scaling import constants, defaults, modules, reading, scaled, times
-from prism.diagnosis.assessment import constants as assessment
+from prism.diagnosis import constants as diagnosis
 from prism.diagnosis.assessment.confidence import completeness
 from prism.layout import constants as c
 
@@ -30,7 +30,7 @@ def test_every_number_is_found_and_named(table):
 def test_the_tables_of_the_analysis_are_found():
     assert c in modules()
     assert {"layout.BEAM", "layout.KIND_SCORES['one cycle'][0]"} <= {str(one) for one in constants(c)}
-    assert assessment in modules()
+    assert diagnosis in modules()
 
 
 def test_one_number_is_scaled_and_comes_back(table):
@@ -46,14 +46,14 @@ def test_one_number_is_scaled_and_comes_back(table):
 
 
 def test_defaults_that_read_a_table_are_scaled_with_it():
-    one = next(one for one in constants(assessment) if one.name == "UNKNOWN_RATE")
+    one = next(one for one in constants(diagnosis) if one.name == "UNKNOWN_RATE")
     assert defaults(one) == [(completeness, "unknown_rate")]
     with scaled(one, 2):
         assert completeness.__kwdefaults__["unknown_rate"] == 200
     assert completeness.__kwdefaults__["unknown_rate"] == 100
-    with reading([assessment]) as names:
-        assert assessment.LISTED_HOSTS
-    assert names >= {(assessment.__name__, "LISTED_HOSTS"), (assessment.__name__, "UNKNOWN_RATE")}
+    with reading([diagnosis]) as names:
+        assert diagnosis.EXAMINED
+    assert names >= {(diagnosis.__name__, "EXAMINED"), (diagnosis.__name__, "UNKNOWN_RATE")}
 
 
 @pytest.mark.parametrize(

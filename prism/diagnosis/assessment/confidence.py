@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import Flows, Ints
-from prism.diagnosis.assessment import constants as c
+from prism.diagnosis import constants as c
 from prism.graph.job_view import View
 from prism.loops.arrays.group_sums import numbered
 from prism.loops.arrays.intervals import weighted_median
@@ -109,20 +109,18 @@ def confidence(view: View, finding: Finding, seen: Completeness) -> float:
 
     A low score may be chance, and another rank may be due.
     """
-    chance = float(np.exp(-max(finding.score, 0.0) / c.CHANCE))
+    chance = float(np.exp(-max(finding.score, 0.0) / c.CLEAR))
     return round(float(np.clip(seen.share * (1 - chance) * named(view, finding), 0.0, 1.0)), 3)
 
 
-def peers_known(view: View, *, network: bool) -> float:
+def peers_known(view: View) -> float:
     """Probability that a comparison with peers in all steps holds: that of all layouts with as many stages as the reported one.
 
-    Peers have equal volume and stages; the other dimensions do not separate them. On the `network`, connections of equal volume
-    are equally fast under half of the other layouts, too.
+    Peers have equal volume and stages; the other dimensions do not separate them.
     """
     layout = view.parallelism.layout
     others = (one.layout for one in view.parallelism.alternatives)
-    known = min(layout.confidence + sum(one.confidence for one in others if one.pp == layout.pp), 1.0)
-    return (1 + known) / 2 if network else known
+    return min(layout.confidence + sum(one.confidence for one in others if one.pp == layout.pp), 1.0)
 
 
 def named(view: View, finding: Finding) -> float:

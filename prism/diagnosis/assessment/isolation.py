@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from prism.diagnosis.assessment import constants as c
+from prism.diagnosis import constants as c
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.model import Finding, Isolation
 
@@ -39,7 +40,7 @@ def choose_hosts(weights: Weights, group: tuple[str, ...], min_probability: floa
     height = np.array([weights[ids] for ids in names])
     share = np.exp(height - height.max())
     share = (1 - c.NO_SUSPECT) * share / share.sum()
-    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[: c.LISTED_HOSTS]
+    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[: g.MANY]
     if len(names[0]) > 1:
         behind = ((group, round(float(share[0]), 4)),) if group else ()
         return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)
@@ -89,5 +90,5 @@ def _by_silence(finding: Finding) -> Weights:
 def _by_connection_end(finding: Finding) -> Weights:
     """Log-likelihood of suspects of a crash by the time each closed its connections, in eighths of the median time."""
     closed = finding.evidence.get("closed_ms", {})
-    scale = max(float(np.median(list(closed.values()))) / 8, c.LEAST_TIME) if len(closed) > 1 else 1.0
+    scale = max(float(np.median(list(closed.values()))) / 8, float(np.spacing(1.0))) if len(closed) > 1 else 1.0
     return {(a,): -float(ms) / scale for a, ms in closed.items()} or {tuple(finding.ids): 0.0}

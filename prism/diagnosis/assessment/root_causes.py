@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from prism.diagnosis.assessment import constants as c
+from prism.diagnosis import constants as c
 from prism.findings.advice import IMBALANCES
 from prism.model import Event, Finding, Severity
 

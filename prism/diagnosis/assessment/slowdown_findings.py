@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness
 from prism.findings.message_values import duration
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.model import Finding, Severity
 
@@ -38,10 +39,10 @@ def slowdown_finding(
     `verdict` is the probability of each class of causes, `numbers` is further evidence, and `what` are other fields.
     """
     (start_ns, end_ns), ranks = view.during(*cost.steps), len(view.job.endpoints)
-    severity = Severity.CRITICAL if cost.slowdown >= c.CRITICAL else Severity.WARNING
+    severity = Severity.CRITICAL if cost.slowdown >= g.LONG else Severity.WARNING
     return Finding(
         job=view.job.id,
-        severity=severity if claim and sure >= c.CERTAIN else Severity.INFO,
+        severity=severity if claim and sure >= c.MIN_EXPLAINED else Severity.INFO,
         start_ns=start_ns,
         end_ns=end_ns,
         slowdown=round(cost.slowdown, 3),

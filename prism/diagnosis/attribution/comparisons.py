@@ -13,7 +13,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate, candidates
 from prism.diagnosis.attribution.explained_delay import Lost, Tables, explained_shares, lost, tables_of
 from prism.diagnosis.attribution.recurring_delay import work_ratio
-from prism.graph.constants import PAUSE, SPAN
+from prism.graph import constants as g
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps, usual_steps
@@ -72,10 +72,12 @@ class Comparison:
         return inside & np.isin(steps, self.delays.model) if self.always else inside
 
     def slowed(self, one: Candidate, during: Mask) -> Ints:
-        """Lanes of a candidate that lose nearly as much per octet as its worst lane in the steps `during` (share `SLOWED`)."""
+        """Lanes of a candidate that lose nearly as much per octet as its worst lane in the steps (1 − `ALWAYS`)."""
         its = np.ix_(one.lanes, during)
         each = self.gone.within[its].sum(axis=1) / np.maximum(self.gone.moved[its].sum(axis=1), 1.0)
-        return np.asarray(one.lanes[np.flatnonzero(each >= c.SLOWED * max(float(each.max(initial=0.0)), 1e-12))], np.int64)
+        return np.asarray(
+            one.lanes[np.flatnonzero(each >= (1 - c.ALWAYS) * max(float(each.max(initial=0.0)), 1e-12))], np.int64
+        )
 
     def explained(self, during: Mask) -> Floats:
         """Share of the delays of the steps `during` that each candidate explains; float64[candidates].
@@ -176,7 +178,7 @@ class Case:
     @cached_property
     def transfers(self) -> Transfers | None:
         """Transfers of the job; None if fewer than three steps are known."""
-        if len(self.view.ends) < SPAN:
+        if len(self.view.ends) < g.SPAN:
             return None
         found = transfers_of(self.view)
         return found if len(found.rows) else None
@@ -204,7 +206,7 @@ class Case:
         spans = sliding_window_view(np.maximum(long, 0.0), min(self.view.least, len(long)))
         slower = t.pace - middle(t.pace[:, model], axis=1) >= c.SLOW_LANE
         return bool(
-            long.max() >= PAUSE
+            long.max() >= g.PAUSE
             or (spans.mean(axis=1)[(spans >= c.MIN_LOSS).sum(axis=1) > 1] >= c.WORTH / (1 + c.WORTH)).any()
             or np.count_nonzero(slower, axis=1).max() >= self.view.least
         )

@@ -146,7 +146,7 @@ def explained_shares(which: Tables, gone: Lost) -> Floats:
     sends, receives, whole, network, larger = which
     known = np.maximum(gone.total, 1.0)
     each = gone.within / np.maximum(gone.moved, 1.0)
-    bad = each >= c.SLOWED * np.maximum(each.max(axis=0), 1e-9)
+    bad = each >= (1 - c.ALWAYS) * np.maximum(each.max(axis=0), 1e-9)
     exact = (whole @ (gone.moved * bad)) / np.maximum(whole @ gone.moved, 1.0)
     cover = (whole @ gone.within) / np.maximum(gone.within.sum(axis=0), 1.0)
     fit = 2 * cover * exact / np.maximum(cover + exact, 1e-9) * gone.network

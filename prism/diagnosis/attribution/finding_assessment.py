@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, confidence
-from prism.diagnosis.assessment.constants import ISOLATED
 from prism.diagnosis.assessment.isolation import isolation
 from prism.diagnosis.attribution.verdicts import GRAPH
 from prism.diagnosis.switch_evidence.switch_losses import with_switch_losses
@@ -15,31 +14,23 @@ from prism.graph.job_view import View
 from prism.model import Finding, Severity
 
 
-def assess_findings(
-    view: View, findings: Sequence[Finding], seen: Completeness, *, min_probability: float = ISOLATED, least: float = c.CERTAIN
-) -> list[Finding]:
+def assess_findings(view: View, findings: Sequence[Finding], seen: Completeness) -> list[Finding]:
     """Add cost, hosts to isolate and confidence to findings on stops, and the losses of switches to those on the network.
 
-    The event graph has assessed its own. Hosts to isolate contain the cause with `min_probability`; claims with less confidence
-    than `least` become information.
+    The event graph has assessed its own. Claims with too little confidence become information.
     """
-    return [
-        with_switch_losses(view, finding)
-        if finding.detector == GRAPH
-        else _assessed(view, finding, seen, min_probability, least)
-        for finding in findings
-    ]
+    return [with_switch_losses(view, one) if one.detector == GRAPH else _assessed(view, one, seen) for one in findings]
 
 
-def _assessed(view: View, finding: Finding, seen: Completeness, min_probability: float, least: float) -> Finding:
-    finding = replace(finding, isolate=isolation(view, finding, min_probability=min_probability))
+def _assessed(view: View, finding: Finding, seen: Completeness) -> Finding:
+    finding = replace(finding, isolate=isolation(view, finding))
     sure = confidence(view, finding, seen)
     evidence = {**finding.evidence, "observed_slowdown": finding.slowdown, "what_if": None}
     if seen.reasons:
         evidence["incomplete"] = list(seen.reasons)
     return replace(
         finding,
-        severity=Severity.INFO if sure < least else finding.severity,
+        severity=Severity.INFO if sure < c.MIN_EXPLAINED else finding.severity,
         slowdown=round(finding.slowdown, 3),
         lost_gpu_s=round(outage_ns(view, finding) / 1e9 * len(view.job.endpoints), 1),
         confidence=sure,

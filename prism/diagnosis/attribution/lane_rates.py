@@ -11,7 +11,7 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
-from prism.graph.constants import UNLIKE
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.detection.transfer_delays import Floats
@@ -54,7 +54,7 @@ def lost_rate(comparison: Comparison, during: Mask) -> Floats:
     for kind in np.unique(t.kinds):
         own = np.flatnonzero(t.kinds == kind)
         rise = now[own] - np.float64(middle(now[own]))
-        scatter = spread(rise, floor=UNLIKE / 2)
+        scatter = spread(rise, floor=g.UNLIKE / 2)
         out[own] = np.where((rise >= c.CLEAR * scatter) | (rise <= 0), rise, c.SLOW_LANE / 2)
     return out
 

@@ -13,9 +13,8 @@ from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
 from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
-from prism.diagnosis.stops.constants import STEP_BORDER
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
-from prism.graph.constants import FEW, PAUSE
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import Shift, by_chance
 from prism.loops.detection.transfer_delays import Floats
@@ -71,7 +70,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
     """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
     during = comparison.during(one.start, one.stop)
-    during = during & view.comparable if np.count_nonzero(during & view.comparable) >= FEW else during
+    during = during & view.comparable if np.count_nonzero(during & view.comparable) >= g.FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
     for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
         shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop) <= c.RARE else shares[k]
@@ -114,7 +113,7 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
     stands still between steps, for example to write a checkpoint, is not blamed either, nor what recurs in other steps.
     """
     more, usual, out = comparison.delays.more, float(np.median(view.durations[comparison.delays.model])), []
-    long = more >= PAUSE * usual
+    long = more >= g.PAUSE * usual
     long[:1] = False  # the first step of a job is often longer
     for step in np.flatnonzero(long & ~np.append(long[1:], False)).tolist():  # a span of slow steps may begin with the last one
         if np.count_nonzero(2 * more >= more[step]) > max(c.RARE * len(more), 1):
@@ -124,12 +123,12 @@ def _stalls(view: View, comparison: Comparison) -> list[Verdict]:
         best = comparison.which[int(np.argmax(mine))]
         if best.cause != "work" or mine.max() < c.MIN_EXPLAINED - c.FEWER * best.larger:
             continue
-        if not _stands_still(view, comparison, best, step, least=PAUSE * usual):
+        if not _stands_still(view, comparison, best, step, least=g.PAUSE * usual):
             continue
         found = _verdict(view, comparison, mine, SlowSpan(step, step + 1, float(more[step] / (c.MIN_LOSS * usual))), during)
         if found.lost >= c.ALWAYS * more[step]:
             out.append(replace(found, stall=True))
-    return out if len({one.candidate.ids for one in out}) < FEW else []  # each time another: a habit, as evaluations are
+    return out if len({one.candidate.ids for one in out}) < g.FEW else []  # each time another: a habit, as evaluations are
 
 
 def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int, *, least: float) -> bool:
@@ -148,7 +147,7 @@ def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int,
     begun = not np.all(np.take(named, np.stack([t.src[before], t.dst[before]])))
     rested = delays.rested[:, own]
     long = late >= max(least, float(rested[np.isfinite(rested)].max(initial=0.0)))
-    return begun and long and moved < 1 - STEP_BORDER
+    return begun and long and moved < 1 - g.NEAR
 
 
 def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: int) -> float:
@@ -188,7 +187,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     mine = np.where(nodes, 0.0, mine)
     top = int(np.argmax(mine))
     best = comparison.which[top]
-    if mine[top] < c.MIN_EXPLAINED or larger[top]:
+    if mine[top] < c.MIN_EXPLAINED or best.subject not in ("endpoint", "host"):
         return []
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
@@ -221,7 +220,7 @@ def _verdict(
     alike = np.exp((likely - likely[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
-    for k in np.argsort(-likely, kind="stable")[: c.BEST].tolist():
+    for k in np.argsort(-likely, kind="stable")[: g.CHAINS].tolist():
         place = _place(view, which[k])
         if place not in seen and which[k].ids != which[top].ids:
             seen.add(place)

@@ -59,9 +59,9 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         texts += f"; {waiting(queued, hop)}"
         numbers["queues_ms"] = {f"{a} > {b}": round(delay / 1e6, 3) for (a, b), delay in queued.items()}
     missed = _missed(one)
-    rough = c.LESS if missed is not None and missed > c.MIN_LOSS else 1.0
+    rough = 1 - c.DOUBT if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
-    sure = round(min(sure, peers_known(view, network=not work)), 3) if one.always else sure
+    sure = round(min(sure, peers_known(view)), 3) if one.always else sure
     halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
     weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
     if work and not one.stall:  # who does not work longer than usual is not slow

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from collectors.columns.record import SYN
-from prism.diagnosis.stops import constants as c
+from prism.diagnosis import constants as c
 from prism.diagnosis.stops.due_operations import Stop, broken, near, own_steps, progress, usual_steps
 from prism.findings.message_values import duration
+from prism.graph import constants as g
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.connection_ends import closings
@@ -47,7 +48,7 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         stop, back = Stop(until, until, False, True, step, since, since), _came_back(view, last)
         moved = progress(view, stop, near(calm, step))[0]
         if back or _survived(left, period) or _interrupted(view, left, stop, near(calm, step), moved):
-            sure = back or _alone(left) or bool(np.ptp(moved) > c.STEP_BORDER)  # a step that ends leaves all ranks alike
+            sure = back or _alone(left) or bool(np.ptp(moved) > g.NEAR)  # a step that ends leaves all ranks alike
             out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
     return out
 
@@ -60,15 +61,15 @@ def _interrupted(view: View, left: Left, stop: Stop, like: Ints, moved: Floats) 
     the rank had ended its step, others may only end their last one later.
     """
     before = progress(view, stop._replace(start=left.at), like)[0]
-    begun, own = moved > c.NOTHING_MOVED, view.codes == left.who
-    if not (begun & (moved < c.ALL_MOVED)).any() or not own.any() or before[own][0] >= c.ALL_MOVED:
+    begun, own = moved > c.SLACK, view.codes == left.who
+    if not (begun & (moved < 1 - c.RARE)).any() or not own.any() or before[own][0] >= 1 - c.RARE:
         return False
     sends = np.isin(view.codes, [src for src, _ in view.edges])  # the others never show that they have begun
     begun, before = begun[sends], before[sends]
-    if begun.all() or (left.gone and (begun & (before <= c.NOTHING_MOVED)).any()):
+    if begun.all() or (left.gone and (begun & (before <= c.SLACK)).any()):
         return True
     whole = view.volumes.sum(axis=0)[1:-1]
-    steady = whole.max(initial=0.0) <= (2 - c.ALL_MOVED) * np.median(whole)
+    steady = whole.max(initial=0.0) <= (1 + c.RARE) * np.median(whole)
     return bool(2 * np.count_nonzero(begun) > len(begun) and _alone(left) and steady)
 
 

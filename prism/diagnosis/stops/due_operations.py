@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.diagnosis.stops import constants as c
+from prism.diagnosis import constants as c
+from prism.graph import constants as g
 from prism.graph.job_transfers import transfers_of
 from prism.graph.job_view import Floats, View
 from prism.graph.transfer_events import events_of
@@ -51,7 +52,7 @@ class Due(NamedTuple):
     receivers: float = 1.0
 
 
-def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHING_MOVED) -> Due:
+def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.SLACK) -> Due:
     """Find the due operations of a silence. `like`: steps to compare with."""
     rank = {code: r for r, code in enumerate(view.codes.tolist())}
     edges, steps = list(view.edges.values()), own_steps(view)
@@ -85,7 +86,7 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
     # nobody can send to a rank that left; who stopped has seldom asked for all that follows
-    receivers = 1.0 if stop.gone else max(events_of(view, transfers_of(view)).receivers(view.period), c.ASKED)
+    receivers = 1.0 if stop.gone else max(events_of(view, transfers_of(view)).receivers(view.period), c.TIED_PROBABILITY)
     begun = _began(view, stop) if stop.over and not stop.gone else np.zeros(0, np.int64)
     return Due(
         np.concatenate([lanes[known], np.stack([begun, begun], axis=1)]),
@@ -95,7 +96,7 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.NOTHI
     )
 
 
-def _began(view: View, stop: Stop, *, quiet: float = 1 - c.STEP_BORDER) -> Ints:
+def _began(view: View, stop: Stop, *, quiet: float = 1 - g.NEAR) -> Ints:
     """Ranks that ended a silence with the first control message, as an operation of their own; none if payload came first.
 
     Who waits has sent its control messages before. If ranks send some during most of the silence, they show nothing.
@@ -112,7 +113,7 @@ def _began(view: View, stop: Stop, *, quiet: float = 1 - c.STEP_BORDER) -> Ints:
 
 def usual_steps(view: View) -> Ints:
     """Steps of usual duration."""
-    return np.flatnonzero(view.durations <= c.USUAL_STEP * view.period)
+    return np.flatnonzero(view.durations <= g.LONG * view.period)
 
 
 def near(calm: Ints, step: int) -> Ints:
@@ -195,7 +196,7 @@ def _inside(edge: Edge, steps: Ints, moved: float, *, slack: float = PART) -> bo
     return slack < moved / max(unit, 1.0) % 1.0 < 1 - slack
 
 
-def _ready(view: View, edge: Edge, places: Ints, until: int, *, share: float = c.MOST_STEPS) -> bool | None:
+def _ready(view: View, edge: Edge, places: Ints, until: int, *, share: float = c.ALWAYS) -> bool | None:
     """Whether the receiver had sent all control messages that it sends between the last transfer and this one in other steps.
 
     `places`: the record with which the edge continued in other steps. None if their number varies, or is 0.

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from collectors.columns.record import UDP
-from prism.diagnosis.constants import MOST_SCORE
-from prism.diagnosis.stops import constants as c
+from prism.diagnosis import constants as c
 from prism.diagnosis.stops.due_operations import (
     Due,
     Stop,
@@ -21,7 +20,7 @@ from prism.diagnosis.stops.due_operations import (
     usual_steps,
 )
 from prism.findings.message_values import duration, step_range
-from prism.graph.constants import SPAN
+from prism.graph import constants as g
 from prism.graph.job_view import Floats, View
 from prism.loops.arrays.connection_renewals import connections, renewals
 from prism.loops.arrays.intervals import union
@@ -39,22 +38,22 @@ def hang(view: View) -> list[Finding]:
     RDMA, without visible closes, so did a job that is silent for several steps. Needs examples: steps of usual duration.
     """
     calm = usual_steps(view)
-    if len(calm) < c.EXAMPLES or len(view.edges) < 2:
+    if len(calm) < g.FEW or len(view.edges) < 2:
         return []
     halted = [(one, like, *progress(view, one, like)) for one in stops(view) for like in [near(calm, one.step)]]
     places = np.array([(one.end - one.start, min(float(np.mean(sent)), 1.0)) for one, _, sent, _ in halted]).reshape(-1, 2)
     out = []
     for (one, like, sent, rest), (length, moved) in zip(halted, places.tolist(), strict=True):
-        begun, same = sent > c.NOTHING_MOVED, np.abs(places[:, 1] - moved) <= c.STEP_BORDER
+        begun, same = sent > c.SLACK, np.abs(places[:, 1] - moved) <= g.NEAR
         if np.count_nonzero(same & (2 * places[:, 0] >= length)) > 1:
             continue
         found = due_operations(view, one, like)
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
-        alike = np.ptp(sent) <= c.NOTHING_MOVED or moved > c.STEP_BORDER  # as at the end of a job
-        guilty = [] if not one.over and min(moved, 1 - moved) < c.STEP_BORDER and alike else guilty
-        due = np.delete(begun, guilty).any() and (rest > c.NOTHING_MOVED).any()
-        paused = one.over and not one.gone and view.least >= SPAN and not _writes(view, one, list(range(len(ranks))))
+        alike = np.ptp(sent) <= c.SLACK or moved > g.NEAR  # as at the end of a job
+        guilty = [] if not one.over and min(moved, 1 - moved) < g.NEAR and alike else guilty
+        due = np.delete(begun, guilty).any() and (rest > c.SLACK).any()
+        paused = one.over and not one.gone and view.least >= g.SPAN and not _writes(view, one, list(range(len(ranks))))
         if due and not _writes(view, one, guilty) and (guilty or not one.gone):
             out.append(_finding(view, one, guilty, moved, ranks + hosts))
         elif not due and paused:
@@ -70,7 +69,7 @@ def stops(view: View) -> Iterator[Stop]:
     after = np.append(begin[1:], max(view.until, int(end[-1])))
     most = np.zeros(len(view.ends) + 1)
     np.maximum.at(most, view.step_of(after), after - end)
-    more = np.where(np.arange(len(end)) < len(end) - 1, c.LONGER, c.PENDING) * view.period
+    more = np.where(np.arange(len(end)) < len(end) - 1, c.LONGER, 2 * c.LONGER) * view.period
     silent = np.flatnonzero(after - end >= np.median(most[:-1]) + more)
     if not len(silent):
         return
@@ -88,7 +87,7 @@ def stops(view: View) -> Iterator[Stop]:
             continue
         since = np.array([own[step - 1, 1] for own in steps])
         until = np.array([own[step, 1] if step < len(own) else np.iinfo(np.int64).max for own in steps])
-        gone = bool(anew[i]) if over else rdma and stop - start >= c.RESTARTS * view.period
+        gone = bool(anew[i]) if over else rdma and stop - start >= c.CLEAR * view.period
         yield Stop(start, stop, over, gone, step, since, until)
 
 
@@ -103,7 +102,7 @@ def _guilty(view: View, found: Due, ranks: Floats, hosts: Floats) -> list[int]:
     two = [sorted({*a, *b}) for a, b in mates]
     for sets, likely in (([[best]], ranks), (pairs, ranks), (one, whole), (two, whole)):
         likeliest = max(sets, key=lambda own, likely=likely: float(likely[own].sum()), default=[])
-        if likely[likeliest].sum() >= c.SURE:
+        if likely[likeliest].sum() >= c.ALWAYS:
             return likeliest
     return []
 
@@ -140,7 +139,7 @@ def _finding(view: View, one: Stop, guilty: list[int], moved: float, likely: Flo
     who = {"endpoint": "this rank", "host": "this host"}.get(subject, "one of these two, which exchange data,")
     who = f"{who} was due to send next" if guilty else "no single rank was clearly due to send next"
     length = one.end - one.start
-    listed = (likely >= c.LISTED) | (np.isin(np.arange(len(likely)), guilty) & (likely >= c.LISTED**2))
+    listed = (likely >= c.NO_SUSPECT) | (np.isin(np.arange(len(likely)), guilty) & (likely >= c.NO_SUSPECT**2))
     begin = max(int(view.ends[one.step - 1]), one.start - int(view.period))
     how = "and has not resumed" if not one.over else "and resumed on new connections" if one.gone else "and resumed"
     return Finding(
@@ -153,7 +152,7 @@ def _finding(view: View, one: Stop, guilty: list[int], moved: float, likely: Flo
         start_ns=one.start if one.gone else begin,
         end_ns=one.start if one.gone else one.end,
         slowdown=1.0 if one.gone else round(float((one.end - begin) / view.period), 3),
-        score=round(min(length / view.period * 10, MOST_SCORE), 2),
+        score=round(min(length / view.period * 10, c.MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} {how}; a step usually takes {duration(view.period)}; "
             f"{moved:.0%} of {step_range(view, one.step, one.step + 1)} had been transferred, and {who}"
@@ -183,7 +182,7 @@ def _pause(view: View, one: Stop, guilty: list[int]) -> Finding:
         start_ns=one.start,
         end_ns=one.end,
         slowdown=round(float(length / view.period) + 1, 3),
-        score=round(min(length / view.period * 10, MOST_SCORE), 2),
+        score=round(min(length / view.period * 10, c.MOST_SCORE), 2),
         message=(
             f"the job sent nothing for {duration(length)} between two steps, once; a step usually takes "
             f"{duration(view.period)}; either it evaluated or saved its state, or {suspects} began the next step late"

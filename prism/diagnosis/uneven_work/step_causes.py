@@ -8,7 +8,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.slowdown_findings import without
 from prism.diagnosis.uneven_work.job_causes import JobCause, slowdown_of
 from prism.findings.message_values import duration, percent
-from prism.graph.constants import PAUSE, SOON, SPAN
+from prism.graph import constants as g
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import spread
@@ -47,7 +47,7 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     moved = np.log(np.maximum(took, 1.0))
     moved = moved - np.median(moved, axis=1, keepdims=True)
     own = np.median(moved, axis=0)
-    varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, SOON * view.period), float(np.median(took))
+    varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, g.SOON * view.period), float(np.median(took))
     saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
     probability = 1 - (c.UNEVEN / max(varied, c.UNEVEN)) ** 2
     always = np.bincount(took.argmax(axis=1)).max() / len(took)
@@ -89,8 +89,8 @@ def _late_input(view: View, took: Floats) -> list[JobCause]:
         return []
     quiet = np.nanmin(took, axis=1)
     usual = float(np.median(quiet))
-    late = np.flatnonzero(quiet - usual >= PAUSE * view.period) + 1
-    if len(_irregular(late, steps)) < SPAN:
+    late = np.flatnonzero(quiet - usual >= g.PAUSE * view.period) + 1
+    if len(_irregular(late, steps)) < g.SPAN:
         return []
     silent = float(np.median(quiet[late - 1]))
     lost, whole = float((quiet[late - 1] - usual).sum()), float(view.ends[-1] - view.ends[0])
@@ -108,7 +108,7 @@ def _irregular(late: Ints, steps: int) -> Ints:
     """Steps of some, in order, that do not recur at a fixed interval from the first to the last step of the recording."""
     known, regular = np.zeros((2, steps), np.bool_)
     known[late] = True
-    repeats = SPAN - 1  # a series has so many intervals at least
+    repeats = g.SPAN - 1  # a series has so many intervals at least
     for first in late[late < steps - repeats * np.maximum(late, 2)].tolist():
         intervals = late - first
         intervals = intervals[(intervals >= max(first, 2)) & (first + repeats * intervals < steps)]

@@ -6,6 +6,7 @@ import numpy as np
 
 from collectors.columns.record import Transits
 from prism.graph.job_transfers import _steps, _waits, transfers_of
+from prism.model import Stream
 from tests.prism.faults import RANK, RANKS, TOPOLOGY, case
 from tests.prism.traffic import MS, T0, Wire, placed, seen, training
 
@@ -64,28 +65,22 @@ def test_lanes_with_as_many_records_in_every_step_are_divided_by_time():
     assert (_steps(lane, octets, step, 1, 6) == step).all()
 
 
-def test_connections_of_a_pair_are_lanes_of_their_own():
-    """Octets of one TCP connection come in order; those of several channels do not."""
-    wire = Wire(tcp=True)
+def test_kinds_of_traffic_of_a_pair_are_lanes_of_their_own():
+    """Experts exchange other volumes in every step, but as many records: the k-th of each step is the same operation."""
+    wire, sizes = Wire(), np.random.default_rng(0).integers(800_000, 1_200_000, (8, 4, 4)).tolist()
     for step in range(8):
         for rank in range(4):
-            for channel in range(2):
-                wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + step * 100 * MS, src_port=1000 + channel)
-    found = transfers_of(seen(wire.flows(), placed(4)))
-    assert len(found.lanes) == 8
-    assert len(np.unique(found.lanes, axis=0)) == 4
-
-
-def test_a_connection_that_is_renewed_continues_its_channel():
-    """After a restart all ports are new; steps before and after it are compared all the same."""
-    wire = Wire(tcp=True)
-    for step in range(8):
-        for rank in range(4):
-            for channel in range(2):
-                wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + step * 100 * MS, src_port=1000 + channel + 10 * (step > 3))
-    found = transfers_of(seen(wire.flows(), placed(4)))
-    assert len(found.lanes) == 8
-    assert np.all(found.moved > 0)
+            for turn in range(4):
+                wire.send(rank, (rank + 1) % 4, sizes[step][rank][turn], T0 + (step * 100 + 10 * turn) * MS)
+            wire.send(rank, (rank + 1) % 4, 10_000_000, T0 + (step * 100 + 50) * MS)
+    view = seen(wire.flows(), placed(4))
+    small = view.flows.octets < 2_000_000
+    streams = tuple(Stream(kind, view.job.endpoints, np.flatnonzero(own)) for kind, own in (("ep", small), ("dp", ~small)))
+    found = transfers_of(replace(view, parallelism=replace(view.parallelism, streams=streams)))
+    assert sorted(found.kinds.tolist()) == ["dp"] * 4 + ["ep"] * 4
+    experts = found.kinds[found.lane] == "ep"
+    assert np.allclose(found.high[experts].reshape(-1, 4), [0.25, 0.5, 0.75, 1.0])
+    assert np.allclose(found.high[~experts], 1.0)
 
 
 def test_a_transfer_ends_when_its_last_packet_has_left_the_queue():

@@ -103,5 +103,4 @@ def test_layouts_with_as_many_stages_have_the_same_peers():
     layout = replace(view.parallelism.layout, confidence=0.3)
     others = tuple(Alternative(replace(layout, pp=pp, confidence=p), "") for pp, p in ((1, 0.2), (2, 0.4)))
     view = replace(view, parallelism=replace(view.parallelism, layout=layout, alternatives=others))
-    assert peers_known(view, network=False) == pytest.approx(0.5)
-    assert peers_known(view, network=True) == pytest.approx(0.75)
+    assert peers_known(view) == pytest.approx(0.5)
