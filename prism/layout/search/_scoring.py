@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
-from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
+from prism.layout.features.size_ratios import may_halve, several_sizes, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -264,8 +264,6 @@ class Scored:
     def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
-        if not {"ep", "edp"} & set(self.kinds):
-            yield "mixed_gradients", self.division.known(partial(mixed, self._reducing), "mixed", self._of("dp"))
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
