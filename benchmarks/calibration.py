@@ -34,8 +34,8 @@ from prism.layout.search.hypotheses import hypotheses
 Floats = NDArray[np.float64]
 NAMES = tuple(name for name in WEIGHTS if name != "hints")
 PRESENT: Floats = np.array([WEIGHTS[name] for name in NAMES])
-# Weights that are chosen. How often a simulator reduces by all rails, or in buckets of two sizes, is its author's choice.
-GIVEN = (*STRUCTURE, "other_data", "mixed_gradients", "in_levels")
+# Weights that are chosen. How often a simulator reduces by all rails is its author's choice.
+GIVEN = (*STRUCTURE, "other_data", "in_levels")
 FITTED = np.array([name not in GIVEN for name in NAMES])
 MOST = 400  # most likely hypotheses per job; the others change no probability
 EXPANDED = 60  # of these, hypotheses expanded by hidden ranks of hosts

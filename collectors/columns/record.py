@@ -179,13 +179,13 @@ class Flows:
         """Mark the records with only control messages (readiness, credits, barriers): at most `SMALL` octets per message.
 
         Without message counts, as in most exports, octets per packet count. A data segment fills the path's MTU, at least 536
-        octets (RFC 9293 section 3.7.1), except the last one.
+        octets (RFC 9293 section 3.7.1), except the last one. Without either, a record is one message.
         """
         return self._control
 
     @cached_property
     def _control(self) -> Mask:
-        parts = np.where(self.messages > 0, self.messages, self.packets)
+        parts = np.maximum(np.where(self.messages > 0, self.messages, self.packets), 1)
         return np.asarray((self.octets <= SMALL * parts) | (self.octets == 0), dtype=np.bool_)
 
 

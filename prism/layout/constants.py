@@ -128,15 +128,12 @@ WEIGHTS = {
     "strided": -1.63,  # share of context, experts or tensors that hosts divide; neighbours come first in 57 of 62 jobs
     "no_replicas": -2.70,  # a job without data parallelism; half with context, which reduces gradients, too
     "hidden": -3.86,  # context parallel inside hosts, or experts that reduce with the same groups as other gradients
-    "mixed_gradients": -6.00,  # gradients of two sizes, but no experts
     "hints": 1.0,  # log-odds of the operator's hints
 }
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding
 ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 SHARD_MOVES = 2, 3  # times that sharded parameters move per step: gathered, gathered again if freed, and gradients scattered
 CLEAR_SHARDS = 3.0  # the evidence where they move whole times, in messages that are whole parts: of 70 other pairs none does so
-USUAL_HOST = 8  # ranks
-AT_ONCE = 0.1  # durations of a message from its end to its rest, at most; experts' gradients follow others after 0.16 or more
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2
 # Part of the penalty of jobs without replicas that remains with context: of 66 such jobs 11 have none, of 330 others 16.
 CONTEXT_REDUCES = 0.5

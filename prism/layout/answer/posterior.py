@@ -65,13 +65,12 @@ def answers(problem: Problem, prior: Callable[[Mapping[str, int]], float] | None
 def _best(every: Iterable[Hypothesis], by_placing: bool = False) -> list[Hypothesis]:
     """Keep the best hypothesis of each layout with its groups, the likeliest first.
 
-    Gradients of two sizes are kept beside: hidden experts explain them. `by_placing`: so are ranks that follow the hosts, in
-    which other ranks may be hidden, beside ranks that do not.
+    `by_placing`: ranks that follow the hosts, in which other ranks may be hidden, are kept beside ranks that do not.
     """
     best: dict[tuple[object, ...], tuple[float, Hypothesis]] = {}
     for one in every:
         placed = by_placing and max(one.cut) > 1
-        key, score = (*one.layout.items(), one.groups, placed, bool(one.features.get("mixed_gradients"))), one.score
+        key, score = (*one.layout.items(), one.groups, placed), one.score
         if key not in best or best[key][0] < score:
             best[key] = score, one
     return [one for _, one in sorted(best.values(), key=lambda own: -own[0])]

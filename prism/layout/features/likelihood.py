@@ -4,6 +4,7 @@ constant.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from statistics import median
 
 import numpy as np
@@ -13,6 +14,13 @@ from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
+
+USED: frozenset[Kind] = frozenset((*c.INNER, "edp"))
+
+
+def usual(kinds: Iterable[Kind]) -> float:
+    """Log-prior of layouts in which some traffic serves each of the kinds."""
+    return c.WEIGHTS["uses"] * len(USED & set(kinds))
 
 
 def fit(family: Family, share: float) -> dict[Kind, float]:

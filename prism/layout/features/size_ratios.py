@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
-
 from prism.evidence.families import Family
 from prism.evidence.streams import Stream
 from prism.layout import constants as c
@@ -16,17 +14,6 @@ def may_halve(family: Family, hosts: int) -> bool:
     """Check whether a family may be levels of halving between the hosts of a group: a cube, or the pairs or squares of few."""
     form = family[0].form
     return form in ("two cube", "two path") or (form, hosts) in (("two pair", 2), ("two cycle", c.SQUARE))
-
-
-def mixed(reducing: Sequence[Family]) -> bool:
-    """Check whether gradients are reduced in two sizes that are no simple ratio, equally often: those of experts, and others.
-
-    Rounds of one collective have simple ratios. Embeddings are reduced less often than layers. The rest of a message that is
-    cut follows the others at once.
-    """
-    two = several_sizes(reducing)
-    often = [sum(s.volume for s in own) / max(s.size for s in own) for own in two]
-    return len(two) == 2 and max(often) < c.AS_OFTEN * min(often) and min(_gap(*two), _gap(*two[::-1])) > c.AT_ONCE
 
 
 def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
@@ -60,23 +47,3 @@ def shards(one: Family, other: Family, hidden: int = 1) -> float:
 def _whole(one: float, other: float) -> bool:
     ratio = max(one, other) / min(one, other)
     return abs(ratio - round(ratio)) < c.SAME_RATIO * ratio
-
-
-def _gap(first: Sequence[Stream], then: Sequence[Stream]) -> float:
-    """Median time from the end of a message to the next one of the others between the same members, in durations."""
-    gaps = [np.array([np.inf])]
-    firsts, others = (_by_pair(own) for own in (first, then))
-    for pair in firsts.keys() & others.keys():
-        start, end = (np.concatenate([getattr(s, side) for s in firsts[pair]]) for side in ("start", "end"))
-        later, order = np.concatenate([s.start for s in others[pair]]), np.argsort(start)
-        before = np.searchsorted(start[order], later, "right") - 1
-        last = order[before[before >= 0]]
-        gaps.append((later[before >= 0] - end[last]) / np.maximum(end[last] - start[last], 1))
-    return float(np.median(np.concatenate(gaps)))
-
-
-def _by_pair(streams: Sequence[Stream]) -> dict[tuple[int, int], list[Stream]]:
-    out: dict[tuple[int, int], list[Stream]] = defaultdict(list)
-    for stream in streams:
-        out[stream.pair].append(stream)
-    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, combinations
 
@@ -15,20 +15,13 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.features.likelihood import lockstep_fit, rounds_fit, together_fit
-from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
+from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
+from prism.layout.features.size_ratios import may_halve, several_sizes, shards
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import distinct
-
-USED: frozenset[Kind] = frozenset((*c.INNER, "edp"))
-
-
-def usual(kinds: Iterable[Kind]) -> float:
-    """Log-prior of layouts in which some traffic serves each of the kinds."""
-    return c.WEIGHTS["uses"] * len(USED & set(kinds))
 
 
 class Scored:
@@ -90,15 +83,7 @@ class Scored:
         self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
-        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()))
-        self.features |= {
-            "lockstep": self.division.known(self._lockstep, "lockstep", *place),
-            "together": self.division.known(self._together, "together", self._of("dp"), *place),
-        }
-        if not self.scattered and max(self.placing.cut[:2]) > 1:
-            at = self.placing.at * np.array([1, 1, not self._mates, 1])
-            closer = partial(self.problem.twins_closer, self.found, at)
-            self.features |= self.division.known(closer, "closer", self._mates)
+        self.features |= self.paces(self.placing.cut[1] if self._mates else 1)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
@@ -108,7 +93,7 @@ class Scored:
             dp = sub["edp"]
         layout = {"dp": max(dp // sub["cp"], 1), "pp": pp, "tp": tp, "ep": sub["ep"], "cp": sub["cp"]}
         groups = tuple(chain.from_iterable(self._groups(sub, apart)))
-        return Hypothesis(layout, groups, self.placing, self.kinds, self.found, dict(self.features))
+        return Hypothesis(layout, groups, self.placing, self.kinds, self.found, dict(self.features), self.paces)
 
     def _so_far(self) -> float:
         return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + usual(self.kinds)
@@ -172,34 +157,47 @@ class Scored:
         """The largest family that reduces gradients over the plane."""
         return max(self._reducing, key=lambda family: family.octets, default=None)
 
-    def _lockstep(self) -> float:
+    def paces(self, mates: int) -> dict[str, float]:
+        """Score the times at which members of one host act, if so many neighbours share context or experts in each layer."""
+        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()), mates)
+        out = {
+            "lockstep": self.division.known(partial(self._lockstep, mates), "lockstep", *place),
+            "together": self.division.known(partial(self._together, mates), "together", self._of("dp"), *place),
+        }
+        if not self.scattered and max(self.placing.cut[:2]) > 1:
+            at = self.placing.at // np.array([1, 1, mates, 1])
+            out |= self.division.known(partial(self.problem.twins_closer, self.found, at), "closer", mates)
+        return out
+
+    def _lockstep(self, mates: int) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
-        every = (self._relation(self.problem.lockstep), self.problem.lockstep), self._handed()
+        handed = self.problem.handed
+        every = (
+            (self._relation(self.problem.lockstep), self.problem.lockstep),
+            (self._relation(handed, mates, c.HANDED), handed),
+        )
         return sum(lockstep_fit(*own, self.problem.dimensions) for own in every if len(own[0]))
 
-    def _together(self) -> float:
+    def _together(self, mates: int) -> float:
         """Score which members of one host start to reduce gradients at one instant, and which start to hand over."""
-        reduced = self._reduced
+        reduced, handed = self._reduced, self.problem.handed
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
         if reduced is not None and self.problem.at_once(reduced):
             relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
-        every = (relation, seen), self._handed()
+        every = (relation, seen), (self._relation(handed, mates, c.HANDED), handed)
         return sum(together_fit(*own, self.problem.uneven, self.problem.dimensions) for own in every)
 
-    def _handed(self) -> tuple[Parts, Lockstep]:
-        """Relations of members of one host that hand over, and their offsets."""
-        return np.array(c.HANDED)[self._relation(self.problem.handed)], self.problem.handed
-
-    def _relation(self, seen: Lockstep) -> Parts:
-        """Relation of each pair of members of one host, as in `lockstep_fit`."""
+    def _relation(self, seen: Lockstep, mates: int = 1, named: Sequence[int] = range(len(c.HANDED))) -> Parts:
+        """Relation of each pair of members of one host, as in `lockstep_fit`, `named` by its number; mates act like twins."""
         if self.scattered:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            return np.select(alike, [1, c.REPLICAS, c.STAGE], 0)
-        tensor, data, stage = (self.placing.at[seen.first] != self.placing.at[seen.second]).T[1:]
+            return np.take(named, np.select(alike, [1, c.REPLICAS, c.STAGE], 0))
+        at = self.placing.at // np.array([1, 1, mates, 1])
+        tensor, data, stage = (at[seen.first] != at[seen.second]).T[1:]
         reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
         rails = data & (reducing[seen.first] != reducing[seen.second])
-        return np.select([stage, data & tensor, rails, data], [c.STAGE, 4, c.RAILS, c.REPLICAS], 1)
+        return np.take(named, np.select([stage, data & tensor, rails, data], [c.STAGE, 4, c.RAILS, c.REPLICAS], 1))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
@@ -266,8 +264,6 @@ class Scored:
     def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
-        if not {"ep", "edp"} & set(self.kinds):
-            yield "mixed_gradients", self.division.known(partial(mixed, self._reducing), "mixed", self._of("dp"))
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
         if self.placing.regular:
             rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring

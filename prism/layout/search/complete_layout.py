@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
-
-import numpy as np
 
 from prism.evidence.families import Family
 from prism.layout import constants as c
@@ -28,6 +25,7 @@ class Hypothesis:
     kinds: tuple[Kind, ...]
     families: Sequence[Family]
     features: Mapping[str, float]
+    paces: Callable[[int], Mapping[str, float]]  # features of the times inside hosts, if so many neighbours work in lockstep
 
     @property
     def terms(self) -> dict[str, float]:
@@ -48,23 +46,21 @@ class Hypothesis:
         hosts = self.placing.hosts
         planes = [sorted(own) for kind, own in self.groups if kind == "dp"]  # members are in order of their hosts
         inside, data = self.placing.cut[1], self.layout["dp"]
-        among = inside if inside > 1 or not self.features.get("mixed_gradients") else c.USUAL_HOST  # hidden by other traffic
-        for size in (size for size in range(min(among, data), 1, -1) if among % size == data % size == 0):
+        for size in (size for size in range(min(inside, data), 1, -1) if inside % size == data % size == 0):
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
-            if inside > 1 and any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
+            if any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
-            closer = self._closer(problem, size)
+            paces = dict(self.paces(size))
             if size == inside:
-                closer["part_of_host"] = 0.0  # the rest of the host works on other tokens
-            if self.layout["cp"] == 1 and inside > 1:
+                paces["part_of_host"] = 0.0  # the rest of the host works on other tokens
+            if self.layout["cp"] == 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
-                yield self._with({"dp": data // size, "cp": size}, own, {**closer, "hidden": 1.0})
+                yield self._with({"dp": data // size, "cp": size}, own, {**paces, "hidden": 1.0})
             if self.layout["ep"] == 1:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
-                features = {**closer, "hidden": 1.0, "mixed_gradients": 0.0}
-                features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
+                features = {**paces, "hidden": 1.0, "other_data": self.features.get("other_data", 0.0)}  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
                     largest = max(reduced, key=lambda family: family.octets)
@@ -74,14 +70,6 @@ class Hypothesis:
                 yield self._with({"ep": size}, own, features)
         if self.layout["cp"] == 1:
             yield from self._context_of_twins()
-
-    def _closer(self, problem: Problem, size: int) -> dict[str, float]:
-        """Compare hand-overs if `size` neighbours of a host work in lockstep: they exchange context or tokens in each layer."""
-        known, at = self.placing.known, self.placing.at // np.array([1, 1, size, 1])
-        key = "closer", size
-        if key not in known:
-            known[key] = problem.twins_closer(self.families, at)
-        return {"twins_closer": 0.0, "other_data": 0.0, **cast(dict[str, float], known[key])}
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]

@@ -17,7 +17,8 @@ from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.search._scoring import Scored, usual
+from prism.layout.features.likelihood import usual
+from prism.layout.search._scoring import Scored
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing, cuts, in_order, place, scattered
 from prism.layout.search.problem import Problem

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.layout.features.size_ratios import may_halve, mixed, several_sizes, shards
+from prism.layout.features.size_ratios import may_halve, several_sizes, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -24,27 +24,9 @@ def gradients(*sizes, rounds=(4, 4, 4)):
     return evidence(wire)[3]
 
 
-def test_gradients_of_two_unrelated_sizes_are_those_of_experts_and_the_others():
-    assert mixed(gradients(4_000_000, 930_000))
-    assert not mixed(gradients(4_000_000, 2_000_000)), "rounds of one collective"
-    assert not mixed(gradients(4_000_000, 930_000, 1_710_000))
-    assert not mixed([])
-
-
 def test_gradients_of_experts_in_other_buckets_have_a_size_of_their_own():
     assert len(several_sizes(gradients(4_000_000, 930_000, rounds=(16, 4)))) == 2
     assert len(several_sizes(gradients(4_000_000, 2_000_000))) == 1
-
-
-def test_embeddings_and_the_rest_of_a_message_are_no_second_kind_of_gradients():
-    assert not mixed(gradients(4_000_000, 930_000, rounds=(16, 4))), "embeddings beside layers"
-    wire = Wire(["a", "b"])
-    for step in range(8):
-        for part in range(4):
-            at = step * 100 + 10 * part
-            wire.send(0, 1, at, 1 << 20)
-            wire.send(0, 1, at + 0.5, 380_000)
-    assert not mixed(evidence(wire)[3])
 
 
 def sharded(gathers, reduced):
