@@ -157,5 +157,5 @@ def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
     early, late = np.triu_indices(len(shift), 1)
     slope = np.median(
         (shift[late] - shift[early]) / (late - early)
-    )  # Theil and Sen: some odd steps, as of faults, are no drift
+    )  # Theil and Sen: odd steps, as of faults, are no drift
     return bool(abs(slope) * len(shift) <= c.MOST_DRIFT)
