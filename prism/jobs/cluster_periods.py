@@ -151,6 +151,11 @@ def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
     own, theirs = (shapes(leader.marks, one.times, one.weight, c.BINS) for one in (leader, follower))
     if 2 * len(theirs) < len(own) or consistency(theirs) < c.LOCKED * max(consistency(own), c.CONSTANT):
         return False
-    shift = offsets(shapes(leader.marks, follower.times, follower.weight, 8 * c.BINS))
-    drift = abs(float(np.polyfit(np.arange(len(shift)), shift, 1)[0])) * len(shift)
-    return drift <= c.MOST_DRIFT
+    fine = 8 * c.BINS
+    shift = offsets(shapes(leader.marks, follower.times, follower.weight, fine))
+    shift = shift[:: -(-len(shift) // fine)]
+    early, late = np.triu_indices(len(shift), 1)
+    slope = np.median(
+        (shift[late] - shift[early]) / (late - early)
+    )  # Theil and Sen: odd steps, as of faults, are no drift
+    return bool(abs(slope) * len(shift) <= c.MOST_DRIFT)
