@@ -84,7 +84,7 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
     by: dict[tuple[object, ...], list[Communicator]] = defaultdict(list)
     summed = any(one.bursts for one in communicators)  # then messages look equal only where each is a record of its own
     for one in communicators:
-        short = one.shape in ("pair", "path")
+        short = one.shape == "pair" or one.form == "two path"  # pipelines; one way, a path is part of a ring
         by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
     out: list[Family] = [part for own in by.values() for part in _alike(own)]
     out = [_joined_parts(family, steps, hosts) for family in out]
