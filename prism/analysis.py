@@ -40,7 +40,7 @@ from prism.tracking.step_numbers import Known, first_of
 UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
 MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
-EXPLAINED = 0.5  # probability that a layout explains the traffic; where records are complete, other traffic is no training
+LEAST_TRAINING = 0.5  # probability that traffic trains a model; below, it gives no job where records are complete
 MIN_LOCKSTEP = 0.5  # minimum share of octets in lockstep for a job without visible steps
 # Share of the time in which a rank, or the whole job, moves nothing: jobs compute at least as long. A recorded job with a slow
 # NIC has 0.01, collectives back to back up to 0.002.
@@ -158,7 +158,7 @@ def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[
     job, topology, least = view.job, view.topology, view.least
     spread = uneven(view)
     seen = completeness(view)
-    if view.parallelism.explained < EXPLAINED and not seen.reasons:
+    if view.parallelism.training < LEAST_TRAINING and not seen.reasons:
         return CandidateAnalysis(job)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)
@@ -271,14 +271,14 @@ def _inferred(
     merged = burst is not None and len(flows) > MAX_RECORDS
     inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
-        return replace(unknown_layout(own, job), explained=float(topology is None)), None
+        return replace(unknown_layout(own, job), training=float(topology is None)), None
     of = inferred.best.of
     if burst is not None and not merged:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first
     found = inferred.best.parallelism(own, of[rows])
-    found = replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep, explained=inferred.explained)
+    found = replace(found, alternatives=inferred.alternatives, lockstep=inferred.lockstep, training=inferred.training)
     return found, inferred.examined
 
 

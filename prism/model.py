@@ -125,7 +125,7 @@ class Parallelism:
     streams: tuple[Stream, ...] = ()
     alternatives: tuple[Alternative, ...] = ()  # at most three, most likely first
     lockstep: float = 0.0  # share of octets that moved in lockstep; low for unrelated traffic
-    explained: float = 1.0  # probability that the structure of the traffic fits the layout
+    training: float = 1.0  # probability that the traffic trains a model
 
     @property
     def piped(self) -> bool:

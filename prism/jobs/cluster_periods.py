@@ -155,7 +155,5 @@ def _follows(leader: ClusterRhythm, follower: ClusterRhythm) -> bool:
     shift = offsets(shapes(leader.marks, follower.times, follower.weight, fine))
     shift = shift[:: -(-len(shift) // fine)]
     early, late = np.triu_indices(len(shift), 1)
-    slope = np.median(
-        (shift[late] - shift[early]) / (late - early)
-    )  # Theil and Sen: odd steps, as of faults, are no drift
+    slope = np.median((shift[late] - shift[early]) / (late - early))  # Theil and Sen: odd steps, as of faults, are no drift
     return bool(abs(slope) * len(shift) <= c.MOST_DRIFT)

@@ -14,7 +14,7 @@ from prism.layout import constants as c
 from prism.layout.answer._explained_traffic import Explained, explained, labelled_pairs
 from prism.layout.answer._hint_priors import prior
 from prism.layout.answer.posterior import Answer, alternatives, answers
-from prism.layout.answer.reductions import may_train
+from prism.layout.answer.reductions import sums
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.problem import Problem, problem_of
 from prism.model import Alternative, Job, Layout, Parallelism
@@ -36,9 +36,9 @@ class Inferred:
         Other layouts that the traffic allows, the likeliest first.
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
-    explained : float
-        Probability that the structure of the traffic fits the layout, 0 to 1; low for traffic that is no training. Without
-        hosts the structure is not known, and only an exchange without sums is excluded.
+    training : float
+        Probability that the traffic trains a model, 0 to 1. Without hosts its structure is not known: then only exchanges
+        without sums have 0.
     examined : Examined, optional
         The repetition of the job's traffic; times count from the epoch.
     """
@@ -46,7 +46,7 @@ class Inferred:
     best: Explained
     alternatives: tuple[Alternative, ...]
     lockstep: float
-    explained: float
+    training: float
     examined: Examined | None
 
 
@@ -88,8 +88,13 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    placed = first.explains if topology is not None else 1.0  # hidden hosts hide the structure
-    return Inferred(best, others, lockstep, placed * may_train(first.best), examined)
+    return Inferred(best, others, lockstep, _training(first, topology), examined)
+
+
+def _training(first: Answer, topology: Topology | None) -> float:
+    """Return the probability that traffic trains a model: something sums, or its structure fits the layout."""
+    summing = sums(first.best)
+    return float(summing) if summing is not None else first.explains if topology is not None else 1.0
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:

@@ -1,26 +1,64 @@
-"""Check whether traffic may train a model: something sums over members, or hands over along a chain.
+"""Check whether traffic trains a model: something sums over members, or hands over along a chain.
 
-A sum takes two rounds: one reduces, one gathers. Exchanges with one round in a step transpose data, or pass them on around a
-ring. Bursts of TCP cannot be counted, and may be either.
+A sum takes two rounds: one reduces, one gathers. A ring of n members takes 2 (n − 1) of them. Exchanges with fewer rounds in a
+step transpose data, swap borders with neighbours, or pass data around a ring. Stages of a pipeline hand over what they made of
+that which they received; neighbours that swap borders send at once. Bursts of TCP cannot be counted, and may be either.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from itertools import permutations
+
+import numpy as np
 
 from prism.evidence.communicators import Communicator
 from prism.layout import constants as c
 from prism.layout.search.complete_layout import Hypothesis
 
+ROUNDS_OF_SUM = 2  # one reduces, one gathers
 
-def may_train(best: Hypothesis) -> bool:
-    """Check whether a family with a relevant share of the octets may sum, or hand over."""
+
+def sums(best: Hypothesis) -> bool | None:
+    """Check whether communicators with a relevant share of the octets sum over the same members, or hand over.
+
+    True if cliques, or rings in one direction, have the rounds of a sum; None if other forms may sum.
+    """
     octets = sum(family.octets for family in best.families)
-    return any(_sums(one) for family in best.families if family.octets > c.FEW_OCTETS * octets for one in family)
-
-
-def _sums(one: Communicator) -> bool:
-    """Check whether a communicator has more rounds in a step than an exchange, or a tour of a ring."""
-    if one.bursts or len(one.members) < c.TRIANGLE:
+    heavy = [one for family in best.families if family.octets > c.FEW_OCTETS * octets for one in family]
+    rounds: dict[frozenset[int], float] = defaultdict(float)
+    clear: dict[frozenset[int], float] = defaultdict(float)
+    for one in heavy:
+        own = _rounds(one)
+        rounds[one.members] += ROUNDS_OF_SUM if own is None else own
+        clear[one.members] += own if own is not None and one.form in ("two clique", "one cycle") else 0.0
+    if max(clear.values()) >= ROUNDS_OF_SUM:
         return True
-    if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * len(one.members)):  # no two trees
-        return one.rhythm.messages > 1
-    return one.form != "one cycle" or one.opened or one.rounds != len(one.members) - 1
+    return None if max(rounds.values()) >= ROUNDS_OF_SUM else False
+
+
+def _rounds(one: Communicator) -> float | None:
+    """Rounds of a communicator in a step, in each of which all members send to all others; None if they cannot be counted."""
+    members = len(one.members)
+    if one.bursts or members < c.TRIANGLE:
+        return None
+    if one.form == "two path":
+        return None if _passes_on(one) else 0.0
+    if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
+        return one.rhythm.messages
+    ring = one.shape == "cycle" and (one.way == "one" or members > c.SQUARE)  # four may halve and double
+    return one.rounds / (members - 1) if ring and one.rounds else None
+
+
+def _passes_on(one: Communicator) -> bool:
+    """Check whether most members send the k-th message to the next after they received the k-th from the one before."""
+    shares = list[float]()
+    for end in one.members:
+        near = {a if b == end else b for a, b in one.pairs if end in (a, b)}
+        for before, after in permutations(near, 2):
+            received, sent = one.by_pair.get((before, end), ()), one.by_pair.get((end, after), ())
+            if received and sent:
+                arrives = np.sort(np.concatenate([s.end for s in received]))
+                leaves = np.sort(np.concatenate([s.start for s in sent]))
+                shares.append(float(np.mean(leaves >= arrives)) if len(leaves) == len(arrives) else 1.0)
+    return not shares or float(np.mean(shares)) > c.EVEN

@@ -5,8 +5,8 @@ from prism.layout.answer.inference import infer_layout
 from tests.prism.traffic import MS, T0, Wire, placed
 
 
-def explained(rounds, *, ranks=16, steps=20, octets=4_000_000):
-    """Probability that a layout explains messages to partners in rounds, one round after the other, in each step."""
+def training(rounds, *, ranks=16, steps=20, octets=4_000_000):
+    """Probability of training with messages to partners in rounds, one round after the other, in each step."""
     wire = Wire()
     for step in range(steps):
         for k, partner in enumerate(rounds):
@@ -15,7 +15,7 @@ def explained(rounds, *, ranks=16, steps=20, octets=4_000_000):
                     wire.send(rank, partner(rank), octets, T0 + (step * 100 + k) * MS)
     flows, topology = wire.flows(), placed(ranks)
     (job,) = recognize(flows, topology)
-    return infer_layout(flows, job, topology).explained
+    return infer_layout(flows, job, topology).training
 
 
 def up(rank):
@@ -32,9 +32,9 @@ BORDERS = [lambda r, k=k: r + k if r % 4 + k in (0, 1, 2, 3) or k % 4 == 0 else 
 @pytest.mark.parametrize("rounds", [SWAPS, ROWS + COLUMNS, [up] * 15, BORDERS])
 def test_exchanges_do_not_train(rounds):
     """Transpositions, a tour of a ring, and borders of neighbours in a plane."""
-    assert explained(rounds) < 0.5
+    assert training(rounds) < 0.5
 
 
 @pytest.mark.parametrize("rounds", [SWAPS * 2, [up] * 30, [lambda r, k=k: r ^ (1 << k) for k in range(4)]])
 def test_sums_may_train(rounds):
-    assert explained(rounds) > 0.5
+    assert training(rounds) > 0.5
