@@ -277,15 +277,12 @@ def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Ma
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC. Several NICs of one
-    host behind it are seldom slow together: it is the path.
+    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC.
     """
     if one.cause != other.cause:
         return None
     ids = {*one.ids, *other.ids}
     if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
-        if "host" in (one.subject, other.subject):
-            return other if one.subject == "host" else one
         ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
         return replace(one, subject="link", ids=tuple(sorted(ids)))
     alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}
