@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
@@ -23,13 +24,13 @@ class SlowSpan:
     score: float
 
 
-def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
-    """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
+def slow_spans(view: View, delays: Delays, gone: Lost, among: NDArray[np.bool_]) -> list[SlowSpan]:
+    """Find all spans `among` some steps, the clearest first; of those that share most of their steps only the clearest."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
     steps = np.where(view.comparable, delays.more / usual, np.nan)[None]
     for rows in (*_by_rank(view, delays, gone, usual), steps):
-        out += _lasting(np.where(np.isfinite(view.durations), rows, np.nan), view.least)
+        out += _lasting(np.where(among & np.isfinite(view.durations), rows, np.nan), view.least)
     out.sort(key=lambda one: -one.score)
     kept: list[SlowSpan] = []
     for one in out:

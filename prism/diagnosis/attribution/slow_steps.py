@@ -57,13 +57,18 @@ def verdicts(case: Case) -> list[Verdict]:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
-    out: list[Verdict] = []
-    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
-        if any(one.start < known.stop and known.start < one.stop for known in out):
-            continue
-        found = _cause_of(view, comparison, one)
-        out += [found] if found else []
+    """Find causes of spans of steps that took longer than others, or in which a part was slower.
+
+    Then those of spans among the other steps: a fault is less clear beside a larger one.
+    """
+    out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
+    for _ in range(g.FEW):
+        for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
+            if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one)) is not None:
+                out.append(found)
+                among[one.start : one.stop] = False
+        if among.all():
+            break
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 

@@ -1,5 +1,6 @@
 """Test the first and last step of slow spans."""
 
+import numpy as np
 import pytest
 
 from prism.diagnosis.attribution._delay_spans import slow_spans
@@ -9,7 +10,7 @@ from tests.prism.faults import BAD, case
 
 def told(name):
     one = Case(case(name))
-    return slow_spans(one.view, one.versus_own_steps.delays, one.versus_own_steps.gone)
+    return slow_spans(one.view, one.versus_own_steps.delays, one.versus_own_steps.gone, np.ones(len(one.view.ends), bool))
 
 
 @pytest.mark.parametrize("name", ["slow rank", "slow NIC", "slow uplink", "slower all"])
