@@ -21,10 +21,3 @@ def test_the_clearest_stretch_is_that_of_the_fault(name):
 
 def test_a_healthy_job_has_none():
     assert told("nothing") == []
-
-
-def test_of_stretches_that_share_their_steps_one_is_told():
-    found = told("slow rank")
-    spans = [set(range(one.start, one.stop)) for one in found]
-    for i, one in enumerate(spans):
-        assert all(2 * len(one & other) <= max(len(one), len(other)) for other in spans[:i])
