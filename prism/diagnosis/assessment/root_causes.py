@@ -42,7 +42,7 @@ def merge_by_cause(
     for finding in order:
         if finding.severity is Severity.INFO:
             notes.append(finding)
-        elif any(_explains(claim, finding) or _exceeds(claim, finding) for claim in claims):
+        elif any(_explains(claim, finding) for claim in claims):
             notes.append(replace(finding, severity=Severity.INFO))
         else:
             claims.append(finding)
@@ -61,11 +61,6 @@ def _explains(claim: Finding, other: Finding) -> bool:
     """Whether a claim explains another finding: it stops the job, or names the same parts."""
     named = set(claim.ids) | {end for edge in claim.evidence.get("edges", ()) for end in edge}
     return overlap(claim, other) and (claim.kind in ("crash", "hang") or bool(named & set(other.ids)))
-
-
-def _exceeds(claim: Finding, other: Finding, *, times: float = 2.0) -> bool:
-    """Whether a claim of the same kind and time deviates so much more that the other finding may be its echo."""
-    return claim.kind == other.kind and overlap(claim, other) and claim.score >= times * other.score
 
 
 def overlap(a: Finding, b: Finding, *, share: float = 0.5) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
@@ -23,19 +24,14 @@ class SlowSpan:
     score: float
 
 
-def slow_spans(view: View, delays: Delays, gone: Lost) -> list[SlowSpan]:
-    """Find all spans, the clearest first. Of spans that share most of their steps only the clearest is kept."""
+def slow_spans(view: View, delays: Delays, gone: Lost, among: NDArray[np.bool_]) -> list[SlowSpan]:
+    """Find all spans `among` some steps, the clearest first."""
     usual = float(np.median(view.durations[delays.model]))
     out = []
     steps = np.where(view.comparable, delays.more / usual, np.nan)[None]
     for rows in (*_by_rank(view, delays, gone, usual), steps):
-        out += _lasting(np.where(np.isfinite(view.durations), rows, np.nan), view.least)
-    out.sort(key=lambda one: -one.score)
-    kept: list[SlowSpan] = []
-    for one in out:
-        if not any(_same(one, known) for known in kept):
-            kept.append(one)
-    return kept
+        out += _lasting(np.where(among & np.isfinite(view.durations), rows, np.nan), view.least)
+    return sorted(out, key=lambda one: -one.score)
 
 
 def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floats, Floats]:
@@ -59,9 +55,3 @@ def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
             if lasts and known.sum() >= least and 2 * known.sum() > len(known) and whole.score >= c.SIGMAS:
                 out.append(SlowSpan(max(whole.start, 1), whole.stop, whole.score))
     return out
-
-
-def _same(one: SlowSpan, other: SlowSpan) -> bool:
-    """Whether two spans share more than half of the longer one's steps."""
-    shared = min(one.stop, other.stop) - max(one.start, other.start)
-    return 2 * shared > max(one.stop - one.start, other.stop - other.start)

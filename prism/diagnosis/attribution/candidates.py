@@ -68,7 +68,7 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     -------
     list of Candidate
         Own work and network of each rank; own work and network of each host with several ranks; links and switches on known
-        paths.
+        paths. Several NICs of a host are seldom slow together: if the lanes of one are those of a path, it is the path.
     """
     ranks = view.job.endpoints
     out = []
@@ -84,13 +84,16 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
                 if len(out_of) + len(into)
             ]
     hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
+    between = _between(view, transfers)
+    paths = {one.lanes.tobytes() for one in between}
     many, together = np.bincount(of), {view.host(member) for members in view.parallelism.unseen for member in members}
     for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
             name = (str(hosts[host]),)
             out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends), as_one=name[0] in together))
-            out.append(Candidate("network", "host", name, sends, receives))
-    return [*out, *_between(view, transfers)]
+            network = Candidate("network", "host", name, sends, receives)
+            out += [] if network.lanes.tobytes() in paths else [network]
+    return [*out, *between]
 
 
 def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:

@@ -57,13 +57,18 @@ def verdicts(case: Case) -> list[Verdict]:
 
 
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
-    """Find causes of spans of steps that took longer than others, or in which a part was slower."""
-    out: list[Verdict] = []
-    for one in slow_spans(view, comparison.delays, comparison.gone)[: c.EXAMINED]:
-        if any(one.start < known.stop and known.start < one.stop for known in out):
-            continue
-        found = _cause_of(view, comparison, one)
-        out += [found] if found else []
+    """Find causes of spans of steps that took longer than others, or in which a part was slower.
+
+    Then those of spans among the other steps: a fault is less clear beside a larger one.
+    """
+    out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
+    for _ in range(g.FEW):
+        for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
+            if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one)) is not None:
+                out.append(found)
+                among[one.start : one.stop] = False
+        if among.all():
+            break
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 
@@ -277,15 +282,12 @@ def _either(comparison: Comparison, one: Candidate, other: Candidate, during: Ma
 def _joined(view: View, one: Candidate, other: Candidate) -> Candidate | None:
     """Join two candidates of one kind to the link between them, if the records cannot distinguish them.
 
-    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC. Several NICs of one
-    host behind it are seldom slow together: it is the path.
+    So are a path and the only NIC behind its end, whose lanes are the same: the path then ends at the NIC.
     """
     if one.cause != other.cause:
         return None
     ids = {*one.ids, *other.ids}
     if one.cause == "network" and one.subject != other.subject and np.array_equal(one.lanes, other.lanes):
-        if "host" in (one.subject, other.subject):
-            return other if one.subject == "host" else one
         ids -= {view.leaf(address) for address in view.job.endpoints if {address, view.host(address)} & ids and len(ids) > 2}
         return replace(one, subject="link", ids=tuple(sorted(ids)))
     alike = one.subject == other.subject if one.cause == "network" else {one.subject, other.subject} <= {"endpoint", "host"}

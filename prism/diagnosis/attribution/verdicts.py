@@ -61,7 +61,7 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     missed = _missed(one)
     rough = 1 - c.DOUBT if missed is not None and missed > c.MIN_LOSS else 1.0
     sure = round(float(np.clip(seen.share * (1 - chance) * likely * rough, 0.0, 1.0)), 3)
-    sure = round(min(sure, peers_known(view)), 3) if one.always else sure
+    sure = round(min(sure, peers_known(view)), 3) if one.always and (work or not _apart(one)) else sure
     halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
     weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
     if work and not one.stall:  # who does not work longer than usual is not slow
@@ -87,6 +87,13 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
         message=f"{texts}; {_cost(view, one)}",
         isolate=_isolation(view, one, ids, sure),
     )
+
+
+def _apart(one: Verdict) -> bool:
+    """Whether the slow lanes are slower than all others, of whatever kind: then they are in every layout."""
+    t, slow = one.comparison.delays.transfers, one.comparison.slowed(one.candidate, one.during)
+    pace = middle(t.pace[:, one.during], axis=1)[:, 0]
+    return len(slow) > 0 and bool(np.nanmin(pace[slow]) - np.nanmax(np.delete(pace, slow), initial=-np.inf) >= c.SLOW_LANE)
 
 
 def _unseen(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...]]:

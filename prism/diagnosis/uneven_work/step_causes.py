@@ -47,7 +47,7 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     moved = np.log(np.maximum(took, 1.0))
     moved = moved - np.median(moved, axis=1, keepdims=True)
     own = np.median(moved, axis=0)
-    varied, usual = spread(moved - own, floor=0) / _spread_of_later(took, g.SOON * view.period), float(np.median(took))
+    varied, usual = spread(moved - own, floor=0), float(np.median(took))
     saved = float((took.max(axis=1) - took.mean(axis=1)).mean())
     probability = 1 - (c.UNEVEN / max(varied, c.UNEVEN)) ** 2
     always = np.bincount(took.argmax(axis=1)).max() / len(took)
@@ -67,16 +67,6 @@ def _uneven_data(view: View, took: Floats) -> list[JobCause]:
     numbers = {"spread": round(varied, 3), "rank_spread": round(float(own.std()), 3), "usual_work_ms": round(usual / 1e6, 3)}
     who, stop, score = (view.job.id,), len(view.ends), varied / c.UNEVEN * c.CLEAR
     return [JobCause("data_imbalance", "job", who, 1, stop, slowdown, probability, score, text, numbers)]
-
-
-def _spread_of_later(took: Floats, soon: float) -> float:
-    """Ratio of the spread of times at which ranks begin to that of their own work, float64[steps, ranks].
-
-    If senders wait for receivers, two ranks begin together, when the later one is ready: the spread of the later of two normal
-    values is sqrt(1 − 1/π) of theirs. 1 if fewer than half of the ranks begin together with another.
-    """
-    together = 2 * (np.diff(np.sort(took, axis=1), axis=1) <= soon).sum() >= took.size / 2
-    return float(np.sqrt(1 - 1 / np.pi)) if together else 1.0
 
 
 def _late_input(view: View, took: Floats) -> list[JobCause]:

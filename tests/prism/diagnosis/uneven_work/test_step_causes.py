@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.diagnosis.uneven_work.step_causes import _irregular, _spread_of_later, entry_times, step_causes
+from prism.diagnosis.uneven_work.step_causes import _irregular, entry_times, step_causes
 from prism.graph.job_transfers import transfers_of
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault, Job
@@ -69,13 +69,6 @@ def test_noise_and_slow_parts_are_no_uneven_data(faults):
 def test_a_healthy_job_has_no_causes():
     made = view(job=DATA)
     assert step_causes(made, transfers_of(made)) == []
-
-
-def test_the_later_of_two_ranks_varies_less_than_each():
-    work = np.random.default_rng(0).normal(100.0, 10.0, (4000, 8))
-    later = np.repeat(work.reshape(4000, 4, 2).max(axis=2), 2, axis=1)
-    assert _spread_of_later(later, 1e-9) == pytest.approx(later.std() / work.std(), rel=0.02)
-    assert _spread_of_later(work, 1e-9) == 1.0
 
 
 def test_the_time_before_a_rank_communicates_is_its_work():
