@@ -2,9 +2,10 @@
 
 Log-likelihoods are natural logarithms, up to a constant. `WEIGHTS` are fitted to 825 jobs of 11 origins, each simulator one
 origin, by `python -m benchmarks.calibration`, with the captures that docs/accuracy.md names; "relayed" and "strided" again to
-855 jobs. With all weights of that fit, fewer of them are right. Nine of them, "hidden" most, then went half the way
-(geometric mean) to a fit to 363 other jobs, with new draws of SMPI and of traffic in the manner of NCCL: context inside hosts was
-said to be data parallelism with 0.9 too often. Weights of `GIVEN` there are chosen: e^-6 is one job in 400.
+855 jobs. With all weights of that fit, fewer of them are right.
+Nine of them, "hidden" most, then went half the way (geometric mean) to a fit to 363 other jobs, with new draws of SMPI and of
+NCCL's manner: context inside hosts was said to be data parallelism with 0.9 too often. Weights of `GIVEN` there are chosen:
+e^-6 is one job in 400.
 `benchmarks/sensitivity.py` shows how far each number can move before results change.
 """
 
