@@ -40,8 +40,7 @@ class Hypothesis:
     def hidden(self, problem: Problem) -> Iterator[Hypothesis]:
         """Yield variants in which ranks of a host are context parallel or share experts; that traffic stays inside hosts.
 
-        They are part of its data-parallel ranks, as a rule all of a host: the largest number comes first. Or they are its
-        tensor-parallel ranks, if no reduction tells them apart.
+        They are part of its data-parallel ranks, as a rule all of a host: the largest number comes first.
         """
         hosts = self.placing.hosts
         planes = [sorted(own) for kind, own in self.groups if kind == "dp"]  # members are in order of their hosts
@@ -68,25 +67,12 @@ class Hypothesis:
                     more = exchanged.unforeseen([whole]) - exchanged.unforeseen([whole, ranked([*map(sorted, same)])])
                     features["unforeseen"] = self.features["unforeseen"] - more
                 yield self._with({"ep": size}, own, features)
-        if self.layout["cp"] == 1:
-            yield from self._context_of_twins()
 
     def _with(
         self, sizes: Mapping[str, int], more: Sequence[tuple[Kind, Members]], features: Mapping[str, float]
     ) -> Hypothesis:
         layout, groups = {**self.layout, **sizes}, (*self.groups, *more)
         return replace(self, layout=layout, groups=groups, features={**self.features, **features})
-
-    def _context_of_twins(self) -> Iterator[Hypothesis]:
-        size = self.layout["tp"]
-        if size == self.cut[0] > 1 and not {"dp", "edp", "tp"} & set(self.kinds):
-            plane = {member: own for kind, own in self.groups if kind == "dp" for member in own}
-            twins = [own for kind, own in self.groups if kind == "tp"]
-            planes = dict.fromkeys(frozenset(plane.get(twin, frozenset((twin,))) for twin in own) for own in twins)
-            groups = [(kind, own) for kind, own in self.groups if kind not in ("dp", "tp")]
-            groups += [("dp", frozenset[int]().union(*own)) for own in planes] + [("cp", own) for own in twins]
-            less = {**self.layout, "tp": 1, "cp": size}
-            yield replace(self, layout=less, groups=tuple(groups), features={**self.features, "hidden": 1.0})
 
     @property
     def score(self) -> float:

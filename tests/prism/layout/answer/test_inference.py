@@ -33,7 +33,7 @@ def test_a_ring_through_all_hosts_is_data_parallel():
     found = inferred(data_parallel(hosts=4, per_host=4), 4)
     layout = found.best.layout
     assert (layout.dp, layout.tp) == (16, 1)
-    assert layout.confidence > 0.85
+    assert layout.confidence > 0.8
     assert found.lockstep == 1
 
 

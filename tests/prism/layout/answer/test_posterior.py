@@ -13,7 +13,7 @@ def sizes(one):
 def test_rounds_tell_a_ring_of_which_most_members_are_inside_hosts(hosts, per_host):
     _, found = asked(data_parallel(hosts, per_host), per_host)
     assert sizes(found[0]) == {"dp": hosts * per_host}
-    assert found[0].probability * found[0].explains > 0.8
+    assert found[0].probability * found[0].explains > 0.75
 
 
 def test_a_pipeline_with_replicas():
