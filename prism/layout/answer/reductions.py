@@ -16,8 +16,6 @@ from prism.evidence.communicators import Communicator
 from prism.layout import constants as c
 from prism.layout.search.complete_layout import Hypothesis
 
-ROUNDS_OF_SUM = 2  # one reduces, one gathers
-
 
 def sums(best: Hypothesis) -> bool | None:
     """Check whether communicators with a relevant share of the octets sum over the same members, or hand over.
@@ -30,11 +28,11 @@ def sums(best: Hypothesis) -> bool | None:
     clear: dict[frozenset[int], float] = defaultdict(float)
     for one in heavy:
         own = _rounds(one)
-        rounds[one.members] += ROUNDS_OF_SUM if own is None else own
+        rounds[one.members] += c.ROUNDS_OF_SUM if own is None else own
         clear[one.members] += own if own is not None and one.form in ("two clique", "one cycle") else 0.0
-    if max(clear.values()) >= ROUNDS_OF_SUM:
+    if max(clear.values()) >= c.ROUNDS_OF_SUM:
         return True
-    return None if max(rounds.values()) >= ROUNDS_OF_SUM else False
+    return None if max(rounds.values()) >= c.ROUNDS_OF_SUM else False
 
 
 def _rounds(one: Communicator) -> float | None:
@@ -45,9 +43,18 @@ def _rounds(one: Communicator) -> float | None:
     if one.form == "two path":
         return None if _passes_on(one) else 0.0
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
-        return one.rhythm.messages
+        return 1.0 if _is_even(one) else one.rhythm.messages
     ring = one.shape == "cycle" and (one.way == "one" or members > c.SQUARE)  # four may halve and double
     return one.rounds / (members - 1) if ring and one.rounds else None
+
+
+def _is_even(one: Communicator) -> bool:
+    """Check whether the messages of most streams follow one another evenly: then each is a step of its own."""
+    even = list[bool]()
+    for s in one.streams[:: -(-len(one.streams) // c.MEMBERS_TRIED)]:
+        shortest, longest = np.quantile(np.diff(np.sort(s.start)), (c.ODD_GAPS, 1 - c.ODD_GAPS))
+        even.append(longest < c.EVEN_GAPS * shortest)
+    return 2 * sum(even) > len(even)
 
 
 def _passes_on(one: Communicator) -> bool:

@@ -38,3 +38,15 @@ def test_exchanges_do_not_train(rounds):
 @pytest.mark.parametrize("rounds", [SWAPS * 2, [up] * 30, [lambda r, k=k: r ^ (1 << k) for k in range(4)]])
 def test_sums_may_train(rounds):
     assert training(rounds) > 0.5
+
+
+def test_even_exchanges_are_one_round_each():
+    """Two of them may be taken for one step."""
+    wire = Wire()
+    for step in range(40):
+        for rank in range(6):
+            for other in set(range(6)) - {rank}:
+                wire.send(rank, other, 4_000_000, T0 + (50 * step + step % 2) * MS)
+    flows, topology = wire.flows(), placed(6)
+    (job,) = recognize(flows, topology)
+    assert infer_layout(flows, job, topology).training == 0
