@@ -83,7 +83,8 @@ class Scored:
         self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
-        self.features |= self.paces(self.placing.cut[1] if self._mates else 1)
+        mates = self.placing.cut[1] if self._mates else 1
+        self.features |= self.paces(mates, mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
@@ -157,43 +158,46 @@ class Scored:
         """The largest family that reduces gradients over the plane."""
         return max(self._reducing, key=lambda family: family.octets, default=None)
 
-    def paces(self, mates: int) -> dict[str, float]:
-        """Score the times at which members of one host act, if so many neighbours share context or experts in each layer."""
-        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()), mates)
+    def paces(self, mates: int, bound: int) -> dict[str, float]:
+        """Score the times at which members of one host act, if so many neighbours share context or experts in each layer.
+
+        `bound`: so many hand over like tensor twins, as experts return tokens last. After context is gathered each works alone.
+        """
+        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()), bound)
         out = {
-            "lockstep": self.division.known(partial(self._lockstep, mates), "lockstep", *place),
-            "together": self.division.known(partial(self._together, mates), "together", self._of("dp"), *place),
+            "lockstep": self.division.known(partial(self._lockstep, bound), "lockstep", *place),
+            "together": self.division.known(partial(self._together, bound), "together", self._of("dp"), *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
             at = self.placing.at // np.array([1, 1, mates, 1])
             out |= self.division.known(partial(self.problem.twins_closer, self.found, at), "closer", mates)
         return out
 
-    def _lockstep(self, mates: int) -> float:
+    def _lockstep(self, bound: int) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
         handed = self.problem.handed
         every = (
             (self._relation(self.problem.lockstep), self.problem.lockstep),
-            (self._relation(handed, mates, c.HANDED), handed),
+            (self._relation(handed, bound, c.HANDED), handed),
         )
         return sum(lockstep_fit(*own, self.problem.dimensions) for own in every if len(own[0]))
 
-    def _together(self, mates: int) -> float:
+    def _together(self, bound: int) -> float:
         """Score which members of one host start to reduce gradients at one instant, and which start to hand over."""
         reduced, handed = self._reduced, self.problem.handed
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
         if reduced is not None and self.problem.at_once(reduced):
             relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
-        every = (relation, seen), (self._relation(handed, mates, c.HANDED), handed)
+        every = (relation, seen), (self._relation(handed, bound, c.HANDED), handed)
         return sum(together_fit(*own, self.problem.uneven, self.problem.dimensions) for own in every)
 
-    def _relation(self, seen: Lockstep, mates: int = 1, named: Sequence[int] = range(len(c.HANDED))) -> Parts:
-        """Relation of each pair of members of one host, as in `lockstep_fit`, `named` by its number; mates act like twins."""
+    def _relation(self, seen: Lockstep, bound: int = 1, named: Sequence[int] = range(len(c.HANDED))) -> Parts:
+        """Relation of each pair of members of one host, as in `lockstep_fit`, `named` by its number; `bound` act like twins."""
         if self.scattered:
             alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
             return np.take(named, np.select(alike, [1, c.REPLICAS, c.STAGE], 0))
-        at = self.placing.at // np.array([1, 1, mates, 1])
+        at = self.placing.at // np.array([1, 1, bound, 1])
         tensor, data, stage = (at[seen.first] != at[seen.second]).T[1:]
         reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
         rails = data & (reducing[seen.first] != reducing[seen.second])

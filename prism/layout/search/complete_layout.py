@@ -25,7 +25,7 @@ class Hypothesis:
     kinds: tuple[Kind, ...]
     families: Sequence[Family]
     features: Mapping[str, float]
-    paces: Callable[[int], Mapping[str, float]]  # features of the times inside hosts, if so many neighbours work in lockstep
+    paces: Callable[[int, int], Mapping[str, float]]  # features of the times inside hosts, by mates of context and of experts
 
     @property
     def terms(self) -> dict[str, float]:
@@ -49,17 +49,17 @@ class Hypothesis:
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
             if any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
-            paces = dict(self.paces(size))
-            if size == inside:
-                paces["part_of_host"] = 0.0  # the rest of the host works on other tokens
+            usual = {"hidden": 1.0} | ({"part_of_host": 0.0} if size == inside else {})  # the rest works on other tokens
             if self.layout["cp"] == 1:
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
-                yield self._with({"dp": data // size, "cp": size}, own, {**paces, "hidden": 1.0})
+                for bound in (1, size):  # they may compute on after the last exchange
+                    yield self._with({"dp": data // size, "cp": size}, own, {**self.paces(size, bound), **usual})
             if self.layout["ep"] == 1:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
-                features = {**paces, "hidden": 1.0, "other_data": self.features.get("other_data", 0.0)}  # they share no data
+                features = {**self.paces(size, size), **usual}
+                features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
                     largest = max(reduced, key=lambda family: family.octets)

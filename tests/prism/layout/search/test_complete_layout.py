@@ -13,7 +13,7 @@ def test_data_parallel_ranks_of_a_host_may_be_context_parallel():
     """What they exchange is not on the wire, so it is as likely as such jobs are usual."""
     problem, found = asked(tensor_and_data(hosts=4, per_host=2), 2)
     whole = next(one.best for one in found if one.best.layout["dp"] == 8)
-    other, experts = whole.hidden(problem)
+    other, _, experts = whole.hidden(problem)  # context twice: with hand-overs apart or together
     assert (experts.layout["dp"], experts.layout["ep"]) == (8, 2)
     assert {members for kind, members in experts.groups if len(members) == 4} == {frozenset(range(k, 8, 2)) for k in range(2)}
     assert (other.layout["dp"], other.layout["cp"]) == (4, 2)
