@@ -45,7 +45,8 @@ def _rounds(one: Communicator) -> float | None:
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
         return 1.0 if _is_even(one) else one.rhythm.messages
     ring = one.shape == "cycle" and (one.way == "one" or members > c.SQUARE)  # four may halve and double
-    return one.rounds / (members - 1) if ring and one.rounds else None
+    whole = one.rounds > 0 and one.rounds % (members - 1) == 0  # other numbers are of records that sum up several rounds
+    return one.rounds / (members - 1) if ring and whole else None
 
 
 def _is_even(one: Communicator) -> bool:
