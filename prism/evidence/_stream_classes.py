@@ -1,4 +1,4 @@
-"""Group streams that may belong to one communicator: of equal messages and volumes, or bursts of equal octets."""
+"""Group streams that may belong to one communicator: of equal messages and volumes, or bursts in as much of the step."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from prism.evidence.streams import Stream
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
-    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts of equal octets and size.
+    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step.
 
-    A slow NIC changes the bursts of some hops of a ring. So streams of equal octets that close rings are one class, whatever
-    their bursts.
+    A slow NIC changes the bursts of some hops of a ring. So bursts that are left are one class if they are equal in octets and
+    close rings.
     """
     bursts = any(s.bursts for s in streams)
     out: list[list[Stream]] = []
@@ -28,12 +28,19 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
         return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)
     parts: list[list[Stream]] = []
     for own in _chained(loose, lambda s: rhythms[id(s)].octets, c.SENT_AGAIN):
-        parts += _chained(own, lambda s: s.size, c.LOOSE_SIZE)
+        for alike in _chained(own, lambda s: s.size, c.LOOSE_SIZE):
+            parts += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
+    parts = _with_rings(parts, lambda s: rhythms[id(s)].octets)
+    return out + _with_rings(parts, lambda s: s.volume)
+
+
+def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float]) -> list[list[Stream]]:
+    """Take streams of equal octets that close rings out of parts that do not."""
     rest = [s for part in parts if not closes_rings(part) for s in part]
-    rings = [own for own in _chained(rest, lambda s: rhythms[id(s)].octets, c.SENT_AGAIN) if closes_rings(own)]
+    rings = [own for own in _chained(rest, octets, c.SENT_AGAIN) if closes_rings(own)]
     taken = {id(s) for ring in rings for s in ring}
     left = [[s for s in part if id(s) not in taken] for part in parts]
-    return out + rings + [part for part in left if part]
+    return rings + [part for part in left if part]
 
 
 def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:

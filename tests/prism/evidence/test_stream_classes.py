@@ -38,6 +38,12 @@ def test_a_step_more_at_the_end_is_the_same_collective():
     assert classes(bursts(0, 1, [100]), short) == [[(0, 1), (1, 2)]]
 
 
+def test_bursts_in_twice_as_much_of_the_step_are_of_another_operation():
+    a, b = bursts(0, 1, [100]), bursts(1, 2, [100])
+    assert classes(a, b, spread=[0.2, 0.24]) == [[(0, 1), (1, 2)]]
+    assert classes(a, b, spread=[0.2, 0.4]) == [[(0, 1)], [(1, 2)]]
+
+
 def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collectives():
     """Chunks of gradients and of activations have one size, and may have equal volumes by chance."""
     one, other = (replace(bursts(*pair, [100]), equal=True, bursts=False) for pair in ((0, 1), (1, 2)))
@@ -46,13 +52,19 @@ def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collecti
 
 
 def test_hops_of_a_ring_are_one_class_however_a_slow_nic_changes_their_bursts():
+    """They are left where bursts differ, and equal in octets: those of a usual step, or all if steps are cut elsewhere."""
+    ring = [(0, 1), (1, 2), (2, 0)]
     slow = [bursts(0, 1, [3000]), bursts(1, 2, [1000], per_step=3), bursts(2, 0, [1000, 2000])]
-    assert classes(*slow) == [[(0, 1), (1, 2), (2, 0)]]
+    assert classes(*slow, spread=[0.1, 0.4, 0.2]) == [ring]
+    late = [slow[0], replace(slow[1], octets=slow[1].octets * np.resize([0.7, 1.3], 60)), slow[2]]
+    assert classes(*late, spread=[0.1, 0.4, 0.2]) == [ring]
 
 
 def test_hops_that_close_no_ring_are_left_where_their_bursts_differ():
-    assert len(classes(bursts(0, 1, [3000]), bursts(1, 2, [1000], per_step=3), bursts(2, 3, [3000]))) == 2
-    assert len(classes(bursts(0, 1, [3000]), bursts(1, 0, [1000], per_step=3))) == 2
+    chain = [bursts(0, 1, [1000]), bursts(1, 2, [1000]), bursts(2, 3, [1000])]
+    assert len(classes(*chain, spread=[0.1, 0.4, 0.1])) == 2
+    there_and_back = [bursts(0, 1, [1000]), bursts(1, 0, [1000])]
+    assert len(classes(*there_and_back, spread=[0.1, 0.4])) == 2
 
 
 def test_a_ring_is_found_beside_another_of_the_same_octets():
