@@ -54,13 +54,6 @@ class Steps:
         """Code of each rank; int64[ranks]."""
         return np.array([self.code[address] for address in self.job.endpoints], np.int64)
 
-    @cached_property
-    def ranks(self) -> Ints:
-        """Rank of each endpoint of `flows`; -1 for others. int64[endpoints]."""
-        out = np.full(len(self.flows.endpoints), -1, np.int64)
-        out[self.codes] = np.arange(len(self.codes))
-        return out
-
     def host(self, address: str) -> str:
         """Host of a member; the address itself if the host is unknown."""
         return (self.topology.host(address) if self.topology is not None else None) or address

@@ -83,11 +83,13 @@ def transfers_of(view: Steps) -> Transfers:
     late.
     """
     flows, n, steps = view.flows, len(view.job.endpoints), len(view.ends)
+    rank = np.full(len(flows.endpoints), -1, np.int32)
+    rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(~flows.control() & (flows.octets > 0))
-    src, dst = view.ranks.take(flows.src.take(rows)), view.ranks.take(flows.dst.take(rows))
+    src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
     if not (known := (src >= 0) & (dst >= 0)).all():
         rows, src, dst = rows[known], src[known], dst[known]
-    pairs, lane = numbered_pairs(src * n + dst, _kinds(view).take(rows), len(KINDS))
+    pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, _kinds(view).take(rows), len(KINDS))
     of, pairs = pairs % len(KINDS), pairs // len(KINDS)
     order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
     rows, lane = rows.take(order), lane.take(order)

@@ -96,7 +96,7 @@ def usual_steps(view: Steps, *, least: int = c.FEW) -> tuple[Ints, Floats] | Non
     They are at least `least` if as many are known.
     """
     took = view.durations
-    known = np.flatnonzero(np.isfinite(took) & (took > 0))
+    known = np.flatnonzero(np.isfinite(took) & (took > 0) & ~_cut_off(view))
     if len(known) < 2 * c.FEW:
         return None
     model = known[_quick(took[known], least)].astype(np.int64)
@@ -114,6 +114,13 @@ def against_steps(view: Steps, transfers: Transfers, events: Events | None = Non
     return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
 
 
+def _cut_off(view: Steps) -> NDArray[np.bool_]:
+    """Mark the first and the last step if they have fewer octets than any step between: the records hold a part of them."""
+    moved = view.volumes.sum(axis=0)
+    inner = moved[1:-1].min(initial=np.inf)
+    return np.asarray(moved < (1 - c.WHOLE) * inner) if np.isfinite(inner) else np.zeros(len(moved), np.bool_)
+
+
 def _quick(took: Floats, least: int) -> Ints:
     """Select the steps that define what is usual: those with durations near the quantile `MODEL`, half of that share at least.
 
@@ -122,7 +129,7 @@ def _quick(took: Floats, least: int) -> Ints:
     order = np.argsort(took, kind="stable")
     many = int(np.ceil(c.MODEL * len(took)))
     ratio = took[order[1 : many + 1]] / took[order[:many]]
-    few = int(np.argmax(ratio[c.FEW - 1 :])) + c.FEW if len(ratio) >= c.FEW else 1  # one may be recorded in part
+    few = int(np.argmax(ratio)) + 1
     if least <= c.FEW and ratio[few - 1] >= 1 + c.UNLIKE and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))

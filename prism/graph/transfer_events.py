@@ -118,8 +118,10 @@ def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:
     the receiver is ready, as at the end of a step.
     """
     flows, n = view.flows, len(view.job.endpoints)
+    rank = np.full(len(flows.endpoints), -1, np.int64)
+    rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(flows.control() & (flows.octets > 0))
-    giver, hearer = view.ranks[flows.src[rows]], view.ranks[flows.dst[rows]]
+    giver, hearer = rank[flows.src[rows]], rank[flows.dst[rows]]
     known = (giver >= 0) & (hearer >= 0)
     none = np.full(len(t.rows), np.nan)
     if not known.any():

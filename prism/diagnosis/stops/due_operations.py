@@ -54,7 +54,7 @@ class Due(NamedTuple):
 
 def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.SLACK) -> Due:
     """Find the due operations of a silence. `like`: steps to compare with."""
-    rank = view.ranks
+    rank = {code: r for r, code in enumerate(view.codes.tolist())}
     edges, steps = list(view.edges.values()), own_steps(view)
     lanes = np.array([(rank[edge.src], rank[edge.dst]) for edge in edges], np.int64)
     usual = np.maximum(np.median(view.volumes[:, like], axis=1), 1.0)
@@ -125,7 +125,8 @@ def near(calm: Ints, step: int) -> Ints:
 def progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
     """Share of its usual octets per step that each rank had sent when the job fell silent, and that it sent afterwards."""
     flows, n = view.flows, len(view.job.endpoints)
-    rank = view.ranks
+    rank = np.full(len(flows.endpoints), -1)
+    rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(~flows.control() & (rank[flows.src] >= 0))
     src, start = rank[flows.src[rows]], flows.sent_ns[rows]
     source = rank[np.array([edge.src for edge in view.edges.values()])]
