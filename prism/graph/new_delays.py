@@ -43,6 +43,60 @@ class Delays:
     slower: Floats
     events: Events
 
+    @cached_property
+    def awaited(self) -> Ints:
+        """The transfer that each transfer waited for: itself, or one of its collective that is not as far along.
+
+        Members of a collective that stood still go on together once the last of them takes part: the one that has moved least.
+        """
+        t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        out, soon = np.arange(len(t.rows)), self.events.dependencies.soon[0]
+        late = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        if not len(late):
+            return out
+        group, at, whole = (circle * t.steps + t.step)[late], self.at[0, late], t.moved[t.lane[late], t.step[late]]
+        order = np.lexsort((at, group))
+        late, group, at, whole = late[order], group[order], at[order], whole[order]
+        part = np.cumsum((np.diff(group, prepend=group[0]) > 0) | (np.diff(at, prepend=at[0]) > soon))
+        by = np.lexsort((t.low[late], part))
+        first = by[np.flatnonzero(np.diff(part[by], prepend=-1))][part]
+        behind = t.low[late] > t.low[late[first]] + c.TRIFLE
+        behind &= np.abs(np.log(whole / whole[first])) <= c.ALIKE
+        out[late[behind]] = late[first][behind]
+        return out
+
+    @cached_property
+    def own(self) -> Floats:
+        """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
+        waits = self.awaited != np.arange(len(self.awaited))
+        late, new = self.late[0], np.nan_to_num(self.new[0])
+        return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
+
+    @cached_property
+    def holder(self) -> Ints:
+        """The transfer of its collective that began with the longest new delay while each took longer; itself if none did."""
+        circle = self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        at, new = self.at - self.at[0].min(initial=0.0), self.new[0]
+        late, longer = (np.flatnonzero((circle >= 0) & (part > 0)) for part in self.new)
+        keys = circle * (float(at.max(initial=0.0)) + 1.0) + at
+        late, longer = (own[np.argsort(keys[0, own], kind="stable")] for own in (late, longer))  # ascending, to be found faster
+        begins = keys[0, late]
+        first, last = np.searchsorted(begins, keys[0, longer], "right"), np.searchsorted(begins, keys[1, longer])
+        out, most, wide = np.arange(len(circle)), late, 1
+        while len(rows := np.flatnonzero(last - first >= wide)):
+            one, other = most[first[rows]], most[last[rows] - wide]
+            out[longer[rows]] = np.where(new[one] >= new[other], one, other)
+            one, other = most[:-wide], most[wide:]
+            most, wide = np.where(new[one] >= new[other], one, other), 2 * wide
+        return out
+
+    @cached_property
+    def starved(self) -> Floats:
+        """Time for which each transfer may wait within, for its `holder`, ns; float64[transfers]."""
+        return np.where(
+            self.holder == np.arange(len(self.holder)), 0.0, np.maximum(np.nan_to_num(self.new[0, self.holder]), 0.0)
+        )
+
     @property
     def at(self) -> Floats:
         """Begin and end of each transfer, ns; float64[2, transfers]."""

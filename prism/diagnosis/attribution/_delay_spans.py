@@ -11,7 +11,7 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
-from prism.loops.arrays.change_points import held, shifts, spread, standing_out
+from prism.loops.arrays.change_points import held, shifts, spread, standing_out, unbroken
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -50,8 +50,10 @@ def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():
         for whole in shifts(rows[row], noise, least=least, height=c.MIN_LOSS, score=c.SIGMAS):
-            known = np.isfinite(rows[row, whole.start : whole.stop])
             lasts = held(rows[row], whole, whole.height / 2) >= c.ALWAYS
-            if lasts and known.sum() >= least and 2 * known.sum() > len(known) and whole.score >= c.SIGMAS:
-                out.append(SlowSpan(max(whole.start, 1), whole.stop, whole.score))
+            for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
+                known = np.isfinite(rows[row, one.start : one.stop])
+                enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
+                if enough:
+                    out.append(SlowSpan(max(one.start, 1), one.stop, one.score))
     return out

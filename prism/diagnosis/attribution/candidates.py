@@ -51,7 +51,8 @@ class Candidate:
         t, inside = delays.transfers, np.zeros(len(delays.transfers.lanes), np.bool_)
         inside[self.lanes] = True
         own = inside[t.lane] & steps[t.step]
-        return np.stack([own, own & (self.cause == "network")])
+        waits = own[delays.holder] & (2 * delays.starved > np.maximum(delays.new[1], 0.0))
+        return np.stack([own | own[delays.awaited], own if self.cause == "network" else waits])
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:

@@ -150,7 +150,7 @@ class Comparison:
         saved = self.saved(one.gone(self.delays, during), during)
         saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
         seen = np.tile(during[self.delays.transfers.step], (2, 1))
-        seen[0] &= self.gone.each[0] >= c.MIN_EXPLAINED * np.nan_to_num(self.delays.new[0])
+        seen[0] &= self.gone.each[0] >= c.MIN_EXPLAINED * self.delays.own
         return float(more.sum() * np.clip(saved.sum() / max(self.saved(seen, during).sum(), 1.0), 0.0, 1.0))
 
     def saved_by_all(self, during: Mask) -> Floats:

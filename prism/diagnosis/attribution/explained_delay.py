@@ -72,10 +72,11 @@ def lost(delays: Delays, receivers: float, place: Ints, *, usual: bool) -> tuple
         Against peers both are the same.
         A sender or receiver that had just ended a transfer does not work when the next one usually begins: a late start is then
         a wait, not work. If the receiver announces when it is ready, the delay before is its own, the rest is the sender's.
+        A transfer that lasts while another of its collective begins late waits for that.
     """
     t = delays.transfers
-    before, within = np.maximum(np.nan_to_num(delays.new), 0.0)
-    within = np.minimum(within, delays.slower) if usual else delays.slower
+    before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
+    within = np.clip(np.minimum(within, delays.slower) - delays.starved, 0.0, None) if usual else delays.slower
     rested = delays.rested.copy()
     rested[1] = np.minimum(rested[1], np.maximum(delays.events.idle_for[1] - before, 0.0))  # a receiver has taken part since
     known = np.where(np.isfinite(delays.rested), rested, rested[::-1])  # of who sends nothing visible: its peer

@@ -165,6 +165,21 @@ def _scanned(series: Floats, least: int, low: float, limit: float) -> tuple[int,
     return start, stop
 
 
+def unbroken(series: Floats, one: Shift, sigma: float, *, least: int) -> list[Shift]:
+    """Split a shift where it is below half its height, into intervals of at least `least` steps; empty if it is not.
+
+    The level before a hole may have another cause than the level after it.
+    """
+    high = series[one.start : one.stop] >= one.height / 2
+    edges = np.flatnonzero(np.diff(np.pad(high, 1).astype(np.int8))) + one.start
+    out = []
+    for start, stop in edges.reshape(-1, 2).tolist():
+        if least <= stop - start < one.stop - one.start:
+            height = float(middle(series[start:stop]))
+            out.append(Shift(start, stop, height, float(height * np.sqrt(stop - start) / max(sigma, 1e-9))))
+    return out
+
+
 def shifts(series: Floats, sigma: float, *, least: int, height: float, score: float) -> list[Shift]:
     """Find all intervals with a score of at least `score`, the strongest first."""
     rest = series.copy()

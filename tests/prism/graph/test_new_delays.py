@@ -58,6 +58,31 @@ def test_a_ready_receivers_message_says_who_of_the_two_was_late():
     assert np.isnan(silent.called).all()
 
 
+def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
+    _, delays = delays_of("nothing")
+    t, circle = delays.transfers, delays.events.dependencies.circle
+    least = np.flatnonzero((t.step == 5) & (t.low == 0) & (circle[t.lane] >= 0))[0]
+    mates = (circle[t.lane] == circle[t.lane[least]]) & (t.lane != t.lane[least])
+    other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & mates)[0]
+    late, at = np.zeros_like(delays.late), delays.at.copy()
+    late[0, least], late[0, other], at[0, other] = 9e6, 10e6, at[0, least]
+    stood = replace(delays, late=late, new=late, events=delays.events._replace(at=at))
+    assert stood.awaited[[least, other]].tolist() == [least, least]
+    assert stood.own[[least, other]].tolist() == [9e6, 1e6]
+
+
+def test_what_lasts_waits_for_the_member_that_begins_latest_meanwhile():
+    """Against plain Python: of the same collective, the begin within with the longest new delay."""
+    _, delays = delays_of("slow rank")
+    circle, new = delays.events.dependencies.circle[delays.transfers.lane], np.nan_to_num(delays.new[0])
+    begin, end = delays.at
+    for k in np.random.default_rng(1).permutation(len(begin))[:200]:
+        inside = np.flatnonzero((circle == circle[k]) & (circle >= 0) & (begin > begin[k]) & (begin < end[k]))
+        inside = inside[(new[inside] > 0) & (delays.new[1, k] > 0)]
+        assert delays.starved[k] == new[inside].max(initial=0.0)
+        assert delays.holder[k] in ([k] if not len(inside) else inside)
+
+
 def test_two_replicas_are_compared_with_each_other():
     view = seen(training(dp=2, pp=2, work=lambda _, rank: 40.0 if rank == 3 else 20.0).flows(placed(4)), placed(4))
     delays = against_peers(view, transfers_of(view))

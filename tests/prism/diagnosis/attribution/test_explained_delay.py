@@ -39,11 +39,11 @@ def test_a_receiver_that_took_part_just_before_a_delay_did_not_work_meanwhile():
     delays = Case(case("slow rank", tcp=False)).versus_own_steps.delays
     t = delays.transfers
     usual = np.where(np.isfinite(delays.rested[1]), delays.rested[1], 0.0)
-    late = np.flatnonzero((delays.new[0] > 5e6) & (usual > delays.new[0] / 2) & np.isin(t.step, list(BAD)))[:1]
+    late = np.flatnonzero((delays.own > 5e6) & (usual > delays.own / 2) & np.isin(t.step, list(BAD)))[:1]
     seen = []
     for before in (np.inf, 0.0):
         idle = delays.events.idle_for.copy()
-        idle[1, late] = delays.new[0][late] + before
+        idle[1, late] = delays.own[late] + before
         one = replace(delays, events=delays.events._replace(idle_for=idle))
         seen.append(float(lost(one, 1.0, np.arange(16), usual=True)[0].each[2, late[0]]))
     assert seen[1] < seen[0] / 2

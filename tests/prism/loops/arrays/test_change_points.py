@@ -13,6 +13,7 @@ from prism.loops.arrays.change_points import (
     middle,
     spread,
     standing_out,
+    unbroken,
 )
 from prism.loops.constants import RARE
 
@@ -207,3 +208,13 @@ def test_rows_that_stand_out_are_those_that_shift(rows, sigma, least, score):
     noises = {i: max(sigma, spread(np.diff(row)) / np.sqrt(2)) for i, row in enumerate(rows)}
     found = {i: n for i, n in noises.items() if shifts(rows[i], n, least=least, height=0.15, score=score)}
     assert standing_out(rows, sigma, least=least, height=0.15, score=score) == found
+
+
+def test_a_stretch_with_a_hole_falls_into_parts():
+    high = np.array([0, 0, 0.5, 0.02, 0.7, 0.7, 0.8, 0, 0])
+    whole = Shift(2, 7, 0.7, 20.0)
+    (part,) = unbroken(high, whole, 0.1, least=2)
+    assert (part.start, part.stop, part.height) == (4, 7, 0.7)
+    assert part.score == pytest.approx(7 * 3**0.5)
+    assert [(one.start, one.stop) for one in unbroken(high, whole, 0.1, least=1)] == [(2, 3), (4, 7)]
+    assert unbroken(high, part, 0.1, least=2) == []
