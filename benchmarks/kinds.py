@@ -127,7 +127,10 @@ class Examples(NamedTuple):
                 self.families.append(Example(case.origin, values, SCORED.index(kind)))
         large = [family for family in problem.families if family.octets > FEW_OCTETS * problem.octets]
         if len(large) == 2:
-            self.pairs[is_sharded(case.job)].append(any(shards(one, other) for one, other in (large, large[::-1])))
+            sizes = [max(len(one.members) for one in family) for family in large]
+            both = ((0, 1), (1, 0))
+            found = any(shards([large[i]], [large[k]], (sizes[i], sizes[k])) for i, k in both)
+            self.pairs[is_sharded(case.job)].append(found)
 
 
 def examples(cases: Iterable[Case]) -> Examples:

@@ -72,7 +72,7 @@ def test_a_number_at_which_the_analysis_fails_is_marked(folder, monkeypatch, cap
 def test_what_is_scaled_without_names():
     every = {str(one): one for table in modules() for one in constants(table)}
     asked = {name for name, one in every.items() if sensitivity.asked_for(one, [])}
-    assert {"layout.BEAM", "diagnosis.FEWER", "stops.SURE"} <= asked
+    assert {"layout.BEAM", "diagnosis.FEWER", "graph.SPAN"} <= asked
     assert not any(name.startswith(("loops.", "layout.WEIGHTS")) for name in asked)
     assert sensitivity.asked_for(every["loops.PART"], ["loops.P*"])
 

@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
-from prism.layout.features.size_ratios import may_halve, several_sizes, shards
+from prism.layout.features.size_ratios import may_halve, several_sizes, sharded
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.placement import Placing
@@ -28,13 +28,7 @@ class Scored:
     """Compute the features of one assignment of kinds to families. `hypothesis` returns the result."""
 
     def __init__(
-        self,
-        problem: Problem,
-        placing: Placing,
-        found: Sequence[Family],
-        kinds: tuple[Kind, ...],
-        fits: float,
-        within: bool = False,
+        self, problem: Problem, placing: Placing, found: Sequence[Family], kinds: tuple[Kind, ...], fits: float, within: bool
     ) -> None:
         self.within = within  # whether inner dimensions of the plane continue inside hosts
         self.problem, self.placing, self.found, self.kinds = problem, placing, found, kinds
@@ -300,13 +294,14 @@ class Scored:
         return out
 
     def _sharded(self) -> float:
-        """How clearly one of two families moves shards of the plane, and the other reduces their replicas (`shards`)."""
-        found = self._reducing
-        if len(found) != 2 or {"cp", "ep", "edp"} & set(self.kinds):
-            return 0.0
-        seen = int(np.prod([self.division.sized(self._parts((i,), 0))[0] for i in self._of("dp")]))
-        hidden, rest = divmod(self.division.sized(self.plane)[0], seen)
-        return 0.0 if rest or not hidden else max(shards(one, other, hidden) for one, other in (found, found[::-1]))
+        """How clearly some families move shards of the plane, and the others reduce their replicas."""
+        own, whole = self._of("dp"), self.division.sized(self.plane)[0]
+
+        def size(some: Sequence[int]) -> int:
+            return self.division.sized(self._parts(tuple(own[i] for i in some), 0))[0]
+
+        find = partial(sharded, self._reducing, whole, size)
+        return 0.0 if {"cp", "ep", "edp"} & set(self.kinds) else self.division.known(find, "sharded", own, whole)
 
     def _left(self, own: tuple[int, ...], parts: Sequence[Parts]) -> float:
         return self.problem.exchanged([self.found[i] for i in own], self._reduced).unforeseen(map(self.division.ranked, parts))

@@ -1,6 +1,6 @@
 import pytest
 
-from prism.layout.features.size_ratios import may_halve, several_sizes, shards
+from prism.layout.features.size_ratios import may_halve, several_sizes, sharded, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -29,7 +29,7 @@ def test_gradients_of_experts_in_other_buckets_have_a_size_of_their_own():
     assert len(several_sizes(gradients(4_000_000, 2_000_000))) == 1
 
 
-def sharded(gathers, reduced):
+def gathered(gathers, reduced):
     """Two groups of four ranks that move shards in `gathers` passes per step; each shard is reduced with its replica."""
     wire = Wire([f"a{i}" for i in range(8)])
     shard = 4_000_000
@@ -43,16 +43,21 @@ def sharded(gathers, reduced):
     return sorted(evidence(wire)[3], key=lambda family: -len(family[0].members))
 
 
+def clear(moving, reducing, hidden=1):
+    sizes = tuple(max(len(one.members) for one in family) for family in (moving, reducing))
+    return shards([moving], [reducing], sizes, hidden)
+
+
 def test_replicas_reduce_the_shards_that_others_gather():
     """A pair reduces a shard in two halves each way, so each sends as many octets as the shard has."""
-    assert shards(*sharded(3, 4_000_000))
-    assert shards(*sharded(2, 4_000_000))
-    assert not shards(*sharded(3, 1_000_000)), "less than what is gathered"
-    assert not shards(*sharded(3, 4_000_000)[::-1])
+    assert clear(*gathered(3, 4_000_000))
+    assert clear(*gathered(2, 4_000_000))
+    assert not clear(*gathered(3, 1_000_000)), "less than what is gathered"
+    assert not clear(*gathered(3, 4_000_000)[::-1])
 
 
-@pytest.mark.parametrize(("octets", "clear"), [(4_000_000, True), (3_700_000, False)])
-def test_shards_are_clear_where_all_layers_move_equally_often_in_whole_messages(octets, clear):
+@pytest.mark.parametrize(("octets", "is_clear"), [(4_000_000, True), (3_700_000, False)])
+def test_shards_are_clear_where_all_layers_move_equally_often_in_whole_messages(octets, is_clear):
     """Pairs gather shards twice and scatter gradients; rings of four reduce each shard, a part at a time."""
     wire = Wire([f"a{i}" for i in range(8)])
     for step in range(8):
@@ -62,5 +67,28 @@ def test_shards_are_clear_where_all_layers_move_equally_often_in_whole_messages(
         for first in (0, 1):
             wire.ring([first, first + 2, first + 4, first + 6], step * 100 + 70, 1_000_000)
     moved, replicas = sorted(evidence(wire)[3], key=lambda family: len(family[0].members))
-    assert (shards(moved, replicas) > 1) == clear
-    assert shards(moved, replicas, hidden=2) == 0.0, "half as many as where each stands for two"
+    assert (clear(moved, replicas) > 1) == is_clear
+    assert clear(moved, replicas, hidden=2) == 0.0, "half as many as where each stands for two"
+
+
+def test_gathers_and_scatters_of_one_group_are_one_side():
+    """Four ranks gather shards in a ring and scatter gradients directly; pairs reduce each shard."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(8):
+        for group in ([0, 1, 2, 3], [4, 5, 6, 7]):
+            for part in range(2):
+                wire.ring(group, step * 100 + 20 * part, 4_000_000, rounds=3)
+            for a in group:
+                for b in group:
+                    for part in range(2 * (a != b)):
+                        wire.send(a, b, step * 100 + 60 + part, 2_000_000)
+        for a in range(8):
+            wire.send(a, (a + 4) % 8, step * 100 + 80, 4_000_000)
+    families = evidence(wire)[3]
+    assert len(families) == 3
+
+    def size(some):
+        return max(len(one.members) for i in some for one in families[i])
+
+    assert sharded(families, 8, size) > 0
+    assert sharded(families, 12, size) == 0.0
