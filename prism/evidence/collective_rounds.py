@@ -52,7 +52,11 @@ def _may_be_rounds(one: tuple[float, float, bool], other: tuple[float, float, bo
 
 
 def _alternate(one: Sequence[Stream], other: Sequence[Stream]) -> bool:
-    return _follows(one, other) and _follows(other, one)
+    """Check whether classes follow one another at their members, to other partners: the ends of messages that were cut into
+    equal parts go to the same partner.
+    """
+    apart = {s.pair for s in one} != {s.pair for s in other}
+    return apart and _follows(one, other) and _follows(other, one)
 
 
 def _follows(one: Sequence[Stream], other: Sequence[Stream]) -> bool:

@@ -30,3 +30,15 @@ def reduced(sizes, times):
 )
 def test_rounds_have_sizes_in_whole_ratios_and_equally_many_messages(sizes, times, groups):
     assert reduced(sizes, times) == groups
+
+
+def test_the_ends_of_cut_messages_are_no_rounds():
+    """Activations of 1.5 messages between stages: as many halves as wholes, but all to the same partner."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(10):
+        for a in range(7):
+            for way in ((a, a + 1), (a + 1, a)):
+                at = step * 200 + 20 * a + 3 * (way[0] > a)
+                wire.send(*way, at, 4_000_000, long=1.0)
+                wire.send(*way, at + 1, 2_000_000, long=0.5)
+    assert {family[0].form for family in evidence(wire)[3]} == {"two path"}
