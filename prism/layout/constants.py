@@ -183,5 +183,3 @@ LEAST_RUNS = 0.2  # bursts or messages in a step at least: one in five steps, as
 
 # Sums, without which traffic is no training (`reductions`).
 ROUNDS_OF_SUM = 2  # one reduces, one gathers
-EVEN_GAPS = 2.0  # ratio of the long gaps between messages to the short ones, below which each message is a step of its own
-ODD_GAPS = 0.1  # share of the gaps that may be longer, as at faults, or shorter

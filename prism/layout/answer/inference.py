@@ -37,8 +37,8 @@ class Inferred:
     lockstep : float
         Share of the octets that move in collectives, 0 to 1; low for unrelated traffic.
     training : float
-        Probability that the traffic trains a model, 0 to 1. Without hosts its structure is not known: then only exchanges
-        without sums have 0.
+        Probability that the traffic trains a model, 0 to 1. Where hosts are unknown, or hide ranks, only exchanges without
+        sums have 0.
     examined : Examined, optional
         The repetition of the job's traffic; times count from the epoch.
     """
@@ -88,13 +88,16 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    return Inferred(best, others, lockstep, _training(first, topology), examined)
+    return Inferred(best, others, lockstep, _training(first, job, topology), examined)
 
 
-def _training(first: Answer, topology: Topology | None) -> float:
-    """Return the probability that traffic trains a model: something sums, or its structure fits the layout."""
-    summing = sums(first.best)
-    return float(summing) if summing is not None else first.explains if topology is not None else 1.0
+def _training(first: Answer, job: Job, topology: Topology | None) -> float:
+    """Return the probability that traffic trains a model: something sums, or its structure fits the layout.
+
+    Where hosts are unknown, or hide ranks, the structure is not seen.
+    """
+    summing, seen = sums(first.best), topology is not None and not job.silent
+    return float(summing) if summing is not None else first.explains if seen else 1.0
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:

@@ -43,19 +43,10 @@ def _rounds(one: Communicator) -> float | None:
     if one.form == "two path":
         return None if _passes_on(one) else 0.0
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
-        return 1.0 if _is_even(one) else one.rhythm.messages
+        return one.rhythm.messages
     ring = one.shape == "cycle" and (one.way == "one" or members > c.SQUARE)  # four may halve and double
     whole = one.rounds > 0 and one.rounds % (members - 1) == 0  # other numbers are of records that sum up several rounds
     return one.rounds / (members - 1) if ring and whole else None
-
-
-def _is_even(one: Communicator) -> bool:
-    """Check whether the messages of most streams follow one another evenly: then each is a step of its own."""
-    even = list[bool]()
-    for s in one.streams[:: -(-len(one.streams) // c.MEMBERS_TRIED)]:
-        shortest, longest = np.quantile(np.diff(np.sort(s.start)), (c.ODD_GAPS, 1 - c.ODD_GAPS))
-        even.append(longest < c.EVEN_GAPS * shortest)
-    return 2 * sum(even) > len(even)
 
 
 def _passes_on(one: Communicator) -> bool:
