@@ -19,8 +19,12 @@ HALF_SPEED = 2.0  # ratio to the rate of peers: a NIC or its bus at half speed o
 MEASURED = 10.0  # odds ratio for a part of the network that lanes' rates, or queues, show directly
 MOST_SCORE = 999.0  # largest score in reports
 UNEVEN = 0.15  # share of the usual work: least excess of a stage, or spread over micro-batches or steps; healthy ones reach 0.1
+BEST = 64  # candidates that get a probability; later ones explain nothing
+PASSES = 2  # searches for slow steps: again among those that no cause explains; more than two faults at once are rare
+DRAWS = 64  # replays with drawn micro-batches; their mean varies by less than a hundredth
 
 # Completeness of records and isolation
+LISTED_HOSTS = 8  # alternatives that a finding lists: what a person reads
 SLACK = 0.005  # share of octets: more than that is something, less is retransmissions and step borders
 UNKNOWN_RATE = 100  # packets per sample, if the exporter does not say: a low rate of data-center switches
 AGGREGATED = 0.25  # power of the share of time with traffic: records that carry it half of the time are 84 % complete

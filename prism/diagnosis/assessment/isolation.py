@@ -11,7 +11,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from prism.diagnosis import constants as c
-from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.model import Finding, Isolation
 
@@ -40,7 +39,7 @@ def choose_hosts(weights: Weights, group: tuple[str, ...], min_probability: floa
     height = np.array([weights[ids] for ids in names])
     share = np.exp(height - height.max())
     share = (1 - c.NO_SUSPECT) * share / share.sum()
-    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[: g.MANY]
+    ranked = tuple((ids, round(float(p), 4)) for ids, p in zip(names, share, strict=True))[: c.LISTED_HOSTS]
     if len(names[0]) > 1:
         behind = ((group, round(float(share[0]), 4)),) if group else ()
         return Isolation((), names[0], round(float(share[0]), 4), ranked + behind)

@@ -62,7 +62,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     Then those of spans among the other steps: a fault is less clear beside a larger one.
     """
     out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
-    for _ in range(g.FEW):
+    for _ in range(c.PASSES):
         for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
             if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one)) is not None:
                 out.append(found)
@@ -225,7 +225,7 @@ def _verdict(
     alike = np.exp((likely - likely[top]) / c.DOUBT)
     others, seen = list[tuple[Candidate, float, float]](), {_place(view, which[top])}
     mass = 1.0 + float(np.exp((c.MIN_EXPLAINED - likely[top]) / c.DOUBT))  # most delays may have a cause that is not listed
-    for k in np.argsort(-likely, kind="stable")[: g.CHAINS].tolist():
+    for k in np.argsort(-likely, kind="stable")[: c.BEST].tolist():
         place = _place(view, which[k])
         if place not in seen and which[k].ids != which[top].ids:
             seen.add(place)

@@ -13,7 +13,6 @@ from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.slowdown_findings import without
 from prism.diagnosis.uneven_work.job_causes import JobCause, slowdown_of
 from prism.findings.message_values import beside, duration, percent
-from prism.graph import constants as g
 from prism.graph.job_transfers import Transfers
 from prism.graph.job_view import View
 from prism.graph.pipeline_replay import pipeline_span
@@ -147,9 +146,9 @@ def _data_imbalance(view: View, found: Handovers) -> list[JobCause]:
     each = middle(np.moveaxis(found.work, 2, 1).reshape(2, found.work.shape[2], -1), axis=2)[..., 0]
     usual, ahead = found.turns * float(middle(np.nansum(each, axis=0))), stage_work(found)[1]
     replicas = len(np.unique(_units(view, found, 0)))
-    drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * g.CHAINS))
+    drawn = np.random.default_rng(0).choice(np.exp(common), (1, found.forward.shape[-1], replicas * c.DRAWS))
     now, then = (_span(found, usual * loads, ahead) for loads in (drawn, np.full((1, 1, 1), np.exp(common).mean())))
-    slowdown = _slowdown(view, now.reshape(replicas, g.CHAINS).max(axis=0), then)  # all replicas wait for the slowest
+    slowdown = _slowdown(view, now.reshape(replicas, c.DRAWS).max(axis=0), then)  # all replicas wait for the slowest
     if slowdown is None:
         return []
     text = (
