@@ -86,12 +86,11 @@ def families(communicators: Sequence[Communicator], steps: Steps, hosts: Sequenc
     for one in communicators:
         short = one.shape == "pair" or one.form == "two path"  # pipelines; one way, a path is part of a ring
         by[one.way if short else one.form, one.equal and not (short and summed), 0 if short else len(one.members)].append(one)
-    out: list[Family] = [part for own in by.values() for part in _alike(own)]
-    out = [_joined_parts(family, steps, hosts) for family in out]
-    return sorted(out, key=lambda family: -family.octets)
+    every = [part for own in by.values() for family in _alike(own) for part in _joined_parts(family, steps, hosts)]
+    return sorted(every, key=lambda family: -family.octets)
 
 
-def _alike(own: list[Communicator]) -> list[Family]:
+def _alike(own: Sequence[Communicator]) -> list[Family]:
     """Group communicators with similar messages (number and size) and alternation, or with equal messages."""
     messages = np.log([one.rhythm.messages for one in own])
     sizes = np.log([one.size for one in own])
@@ -108,13 +107,21 @@ def _alike(own: list[Communicator]) -> list[Family]:
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
 
 
-def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> Family:
-    """Join pairs and paths that form cliques (all-to-all in unequal sizes), cubes (halving) or longer chains."""
+def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
+    """Join pairs and paths that form cliques (all-to-all in unequal sizes), cubes (halving) or longer chains.
+
+    Of those that touch and form none of these, pairs of which one direction leads are stages that hand over. Others, of other
+    sizes, reduce.
+    """
     if len(family) < 2 or family[0].way != "two":
-        return family
+        return [family]
     parts = components(family, len(hosts))
     if len(parts) == len(family):
-        return family
+        return [family]
     out = Family(joined(part, steps, hosts) for part in parts)
-    fits = all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out)
-    return out if fits else family
+    if all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out):
+        return [out]
+    ahead, beside = (Family(one for one in family if (one.lead > c.AROUND) == leads) for leads in (True, False))
+    sizes = (np.log([one.size for one in part]) for part in (ahead, beside))
+    apart = np.abs(np.subtract.outer(*sizes)).min(initial=np.inf) > c.ONE_CLASS_SIZE
+    return [ahead, beside] if ahead and beside and apart else [family]
