@@ -18,7 +18,7 @@ from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
 from prism.layout.features.size_ratios import may_halve, several_sizes, sharded
 from prism.layout.search._member_groups import Division, Groups, Parts
-from prism.layout.search.complete_layout import Hypothesis
+from prism.layout.search.complete_layout import Hypothesis, no_replicas
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import distinct
@@ -163,8 +163,8 @@ class Scored:
             "together": self.division.known(partial(self._together, bound), "together", self._of("dp"), *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
-            at = self.placing.at // np.array([1, 1, mates, 1])
-            out |= self.division.known(partial(self.problem.twins_closer, self.found, at), "closer", mates)
+            at = self.placing.at // np.array([1, 1, bound, 1])
+            out |= self.division.known(partial(self.problem.twins_closer, self.found, at), "closer", bound)
         return out
 
     def _lockstep(self, bound: int) -> float:
@@ -276,8 +276,7 @@ class Scored:
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
         yield "sharded", self._sharded()
-        alone = (dp == 1) * (c.CONTEXT_REDUCES if "cp" in self.kinds else 1)
-        yield "no_replicas", alone * min(float(np.log2(self.n)) / c.SURE_OF_REPLICAS, 1)
+        yield "no_replicas", no_replicas(dp, self.n, "cp" in self.kinds)
 
     def _unforeseen(self) -> float:
         """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import log2
 
 from prism.evidence.families import Family
 from prism.layout import constants as c
@@ -51,6 +52,7 @@ class Hypothesis:
                 continue  # hosts are not all divided alike
             usual = {"hidden": 1.0} | ({"part_of_host": 0.0} if size == inside else {})  # the rest works on other tokens
             if self.layout["cp"] == 1:
+                usual["no_replicas"] = no_replicas(data // size, len(hosts), context=True)
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 for bound in (1, size):  # they may compute on after the last exchange
                     yield self._with({"dp": data // size, "cp": size}, own, {**self.paces(size, bound), **usual})
@@ -58,7 +60,9 @@ class Hypothesis:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
-                features = {**self.paces(size, size), **usual}
+                features = {**self.paces(size, size), **usual, "no_replicas": no_replicas(data, len(hosts))}
+                if size == inside:
+                    features["no_tensor"] = 0.0  # experts instead
                 features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
@@ -78,3 +82,8 @@ class Hypothesis:
     def score(self) -> float:
         """Log-likelihood, up to a constant of the job."""
         return sum(self.terms.values())
+
+
+def no_replicas(data: int, members: int, context: bool = False) -> float:
+    """How unusual it is that a job has no data parallelism, 0 to 1; `data`: data-parallel ranks without context."""
+    return (data == 1) * (c.CONTEXT_REDUCES if context else 1) * min(log2(members) / c.SURE_OF_REPLICAS, 1)
