@@ -78,7 +78,7 @@ class Scored:
         if self._so_far() < least:
             return None
         mates = self.placing.cut[1] if self._mates else 1
-        self.features |= self.paces(mates, mates)
+        self.features |= self.paces(mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
@@ -152,7 +152,7 @@ class Scored:
         """The largest family that reduces gradients over the plane."""
         return max(self._reducing, key=lambda family: family.octets, default=None)
 
-    def paces(self, mates: int, bound: int) -> dict[str, float]:
+    def paces(self, bound: int) -> dict[str, float]:
         """Score the times at which members of one host act, if so many neighbours share context or experts in each layer.
 
         `bound`: so many hand over like tensor twins, as experts return tokens last. After context is gathered each works alone.

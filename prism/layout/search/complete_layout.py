@@ -26,7 +26,7 @@ class Hypothesis:
     kinds: tuple[Kind, ...]
     families: Sequence[Family]
     features: Mapping[str, float]
-    paces: Callable[[int, int], Mapping[str, float]]  # features of the times inside hosts, by mates of context and of experts
+    paces: Callable[[int], Mapping[str, float]]  # features of the times inside hosts, if so many act like twins
 
     @property
     def terms(self) -> dict[str, float]:
@@ -50,19 +50,19 @@ class Hypothesis:
             parts = [[p[i : i + size] for i in range(0, len(p), size)] for p in planes]
             if any(hosts[part[0]] != hosts[part[-1]] for blocks in parts for part in blocks):
                 continue  # hosts are not all divided alike
-            usual = {"hidden": 1.0} | ({"part_of_host": 0.0} if size == inside else {})  # the rest works on other tokens
+            usual = {"hidden": 1.0}
+            if size == inside:  # else the rest works on other tokens; without tensors, these are inside hosts instead
+                usual |= {"part_of_host": 0.0, "no_tensor": 0.0}
             if self.layout["cp"] == 1:
                 usual["no_replicas"] = no_replicas(data // size, len(hosts), context=True)
                 own: list[tuple[Kind, Members]] = [("cp", frozenset(part)) for blocks in parts for part in blocks]
                 for bound in (1, size):  # they may compute on after the last exchange
-                    yield self._with({"dp": data // size, "cp": size}, own, {**self.paces(size, bound), **usual})
+                    yield self._with({"dp": data // size, "cp": size}, own, {**self.paces(bound), **usual})
             if self.layout["ep"] == 1:
                 same = [part for blocks in parts if len(blocks) > 1 for part in zip(*blocks, strict=False)]
                 own = [("ep", frozenset(part)) for blocks in parts for part in blocks]
                 own += [("dp", frozenset(part)) for part in same]
-                features = {**self.paces(size, size), **usual, "no_replicas": no_replicas(data, len(hosts))}
-                if size == inside:
-                    features["no_tensor"] = 0.0  # experts instead
+                features = {**self.paces(size), **usual, "no_replicas": no_replicas(data, len(hosts))}
                 features["other_data"] = self.features.get("other_data", 0.0)  # they share no data
                 reduced = [f for f, kind in zip(self.families, self.kinds, strict=True) if kind == "dp"]
                 if self.features.get("unforeseen") and same and reduced:
