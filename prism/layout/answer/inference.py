@@ -88,16 +88,17 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    return Inferred(best, others, lockstep, _training(first, job, topology), examined)
+    return Inferred(best, others, lockstep, _training(first, problem, job, topology), examined)
 
 
-def _training(first: Answer, job: Job, topology: Topology | None) -> float:
+def _training(first: Answer, problem: Problem, job: Job, topology: Topology | None) -> float:
     """Return the probability that traffic trains a model: something sums, or its structure fits the layout.
 
-    Where hosts are unknown, or hide ranks, the structure is not seen.
+    Where hosts are unknown, or hide ranks, the structure is not seen. Where no host hides traffic, gradients are on the wire.
     """
     summing, seen = sums(first.best), topology is not None and not job.silent
-    return float(summing) if summing is not None else first.explains if seen else 1.0
+    moving = _moving(problem) if seen and len(set(problem.hosts)) == len(problem.members) else 1.0
+    return moving * (float(summing) if summing is not None else first.explains if seen else 1.0)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:

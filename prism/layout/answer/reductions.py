@@ -38,13 +38,14 @@ def sums(best: Hypothesis) -> bool | None:
 def _rounds(one: Communicator) -> float | None:
     """Rounds of a communicator in a step, in each of which all members send to all others; None if they cannot be counted."""
     members = len(one.members)
-    if one.bursts or members < c.TRIANGLE:
+    if one.bursts or one.levels or members < c.TRIANGLE:
         return None
     if one.form == "two path":
         return None if _passes_on(one) else 0.0
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
         return one.rhythm.messages
-    ring = one.shape == "cycle" and (one.way == "one" or members > c.SQUARE)  # four may halve and double
+    passed = one.shape == "cycle" or one.form == "one path"  # hosts hide part of a ring
+    ring = passed and (one.way == "one" or members > c.SQUARE)  # four may halve and double
     whole = one.rounds > 0 and one.rounds % (members - 1) == 0  # other numbers are of records that sum up several rounds
     return one.rounds / (members - 1) if ring and whole else None
 

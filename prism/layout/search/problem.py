@@ -241,7 +241,7 @@ def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None
     number = {name: i for i, name in enumerate(dict.fromkeys(host[e] for e in members))}
     hosts = tuple(number[host[e]] for e in members)
     streams = _recurring(streams_of(flows, members, origin=flows.window[0]))
-    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * len(members) else None
+    steps = steps_of(streams) if 0 < len(streams) <= c.MOST_STREAMS * max(len(members), c.ALL_TO_ALL) else None
     if steps is None:
         return None
     rhythms = rhythms_of(streams, steps)
