@@ -61,3 +61,18 @@ def test_chunks_throughout_the_step_and_at_its_end_are_two_families():
                 wire.send(a, b, step * 200 + 130 + 0.5 * k, 1_000_000)
     _, _, _, found = evidence(wire)
     assert sorted(sorted(sorted(one.members) for one in family) for family in found) == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
+
+
+def test_pairs_that_hand_over_and_pairs_that_reduce_are_two_families():
+    """Two stages of two ranks each; the last level of a reduction joins pairs as hand-overs do, in messages of other sizes."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for k in range(2):
+            for a, b in ((0, 2), (1, 3)):
+                wire.send(a, b, step * 200 + 30 * k, 4_000_000)
+                wire.send(b, a, step * 200 + 100 + 30 * k, 4_000_000)
+            for a, b in ((0, 1), (2, 3)):
+                wire.send(a, b, step * 200 + 170 + 2 * k, 8_000_000)
+                wire.send(b, a, step * 200 + 171 + 2 * k, 8_000_000)
+    _, _, _, found = evidence(wire)
+    assert [sorted(sorted(one.members) for one in family) for family in found] == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]

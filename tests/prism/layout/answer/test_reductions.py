@@ -5,14 +5,14 @@ from prism.layout.answer.inference import infer_layout
 from tests.prism.traffic import MS, T0, Wire, placed
 
 
-def training(rounds, *, ranks=16, steps=20, octets=4_000_000):
-    """Probability of training with messages to partners in rounds, one round after the other, in each step."""
+def training(rounds, *, ranks=16, steps=20, octets=4_000_000, period=100):
+    """Probability of training with messages to partners in rounds, one round after the other, in each step of `period` ms."""
     wire = Wire()
     for step in range(steps):
         for k, partner in enumerate(rounds):
             for rank in range(ranks):
                 if 0 <= partner(rank) < ranks:
-                    wire.send(rank, partner(rank), octets, T0 + (step * 100 + k) * MS)
+                    wire.send(rank, partner(rank), octets, T0 + (step * period + k) * MS)
     flows, topology = wire.flows(), placed(ranks)
     (job,) = recognize(flows, topology)
     return infer_layout(flows, job, topology).training
@@ -50,3 +50,8 @@ def test_even_exchanges_are_one_round_each():
     flows, topology = wire.flows(), placed(6)
     (job,) = recognize(flows, topology)
     assert infer_layout(flows, job, topology).training == 0
+
+
+def test_scalars_alone_train_nothing_where_no_host_hides_gradients():
+    """Heartbeats of all with all look like the two rounds of a sum, but hardly move."""
+    assert training(SWAPS * 2, octets=40_000, period=10_000) < 0.5
