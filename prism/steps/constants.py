@@ -52,7 +52,7 @@ NEAR_HALF = 0.08  # share of the reduced octets: largest distance of the gather'
 HARDLY_OTHERS = 0.03  # share of the other octets that may precede the gather's end
 NEAR_THIRD = 0.05  # share of the reduced octets: distance from one third at which parameters are gathered (ZeRO-3)
 LEAST_WEIGHT, MOST_WEIGHT = 0.1, 0.75  # weight of the sequences relative to the pace: both always have a say
-LONGEST_LAG = 0.45  # share of the window: a longer lag repeats once only
+LONGEST_LAG = 0.36  # share of the window: a longer lag does not repeat three times, with a margin for steps of unequal traffic
 LAST_MULTIPLE = 0.75  # share of the window: multiples of the lag beyond it rest on too little traffic
 LEAST_PLACES = 3  # places on the clock: two show no distance that repeats
 # Shares of the steps: idle times are limited to those of nine in ten steps, so that a hang is a usual one.

@@ -233,9 +233,9 @@ class Scored:
         return sub
 
     def _exchanges(self, experts: int) -> bool:
-        """Check whether a family of the experts is an exchange of all with all, in groups of all their members."""
+        """Check whether a family of the experts is an exchange of all with all, in some groups of all their members."""
         own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
-        return any(self.division.sized(self._parts((i,), self._going_on("ep")))[0] == experts for i in own)
+        return any(int(np.bincount(self._parts((i,), self._going_on("ep"))).max()) == experts for i in own)
 
     def _inner(self, kind: Kind) -> Parts:
         """Join members by the families of a dimension inside the data-parallel plane."""
