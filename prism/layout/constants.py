@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from prism.evidence.constants import ALIKE_LANES as ALIKE_LANES
+from prism.evidence.constants import AROUND as AROUND
 from prism.evidence.constants import EQUAL_VOLUME as EQUAL_VOLUME
 from prism.evidence.constants import FINEST as FINEST
 from prism.evidence.constants import HOSTS_TRIED as HOSTS_TRIED
@@ -64,11 +66,13 @@ KIND_SCORES: dict[str, tuple[float, ...]] = {
     "always": (0.95, -3.05, -0.23, -1.60, 0.13, 3.80),
 }
 EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
+ROUNDS = frozenset(("two pair", "two cycle", "two cube"))  # forms of levels of halving, seen apart
 NEVER = -30.0  # log-odds of what cannot be
 # Share of a step with even odds, and steepness. Of pipelines 95 % have 0.03 or more, of exchanges 0.02 or less.
 AHEAD_LEAST, AHEAD_SHARP = 0.04, 3.0
 UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dimension; per share of the octets
 FEW_OCTETS = 0.01  # share of the octets; less may be scalars, norms or embeddings, and costs in proportion
+ALIKE_SPREAD = 0.1  # share of a step: difference of the spread of rounds of one reduction at most
 TWO_USES = 2.0  # penalty where two dimensions divide the members in the same way
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried
 BEAM = 128  # assignments of kinds to families that the search keeps

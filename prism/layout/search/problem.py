@@ -63,7 +63,9 @@ class Problem:
         if family not in self._fits:
             share = family.octets / self.octets
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
-            self._fits[family] = {**fit(family, share), "none": unused}
+            beside = sum(one.octets for one in self.families if one is not family and _are_rounds(one, family))
+            part = family.octets / (family.octets + beside)
+            self._fits[family] = {kind: part * own for kind, own in fit(family, share).items()} | {"none": unused}
         return self._fits[family]
 
     def leaves_twice(self, found: Sequence[Family], pipelines: NDArray[np.int64]) -> bool:
@@ -216,6 +218,16 @@ class Problem:
         Others span all dimensions: all ranks reduce the loss and the norm of the gradients.
         """
         return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.rhythm.runs > c.SCALARS][: c.MOST_FAMILIES]
+
+
+def _are_rounds(one: Family, other: Family) -> bool:
+    """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step.
+
+    What their rhythm shows of the kind is one observation, not several.
+    """
+    both = {one[0].form, other[0].form} <= c.ROUNDS and max(one[0].lead, other[0].lead) <= c.AROUND
+    often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_LANES
+    return both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None) -> Problem | None:
