@@ -23,7 +23,7 @@ from prism.evidence.shapes import Shape, Way, across, shape_of, undirected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, Rhythms
 from prism.evidence.streams import Stream
-from prism.evidence.turn_taking import apart, overlap
+from prism.evidence.turn_taking import apart, behind, overlap
 from prism.loops.arrays.intervals import weighted_median
 
 
@@ -32,8 +32,8 @@ class Communicator:
     """Streams with equal messages.
 
     `edges`: octets by directed pair. `way`: "two" if both directions of its pairs carry similar octets; then `overlap` is the
-    share that moves at the same time, and `lead` how far one direction leads in the step. `levels`: its streams are rounds of
-    several sizes.
+    share that moves at the same time, `lead` how far one direction leads in the step, and `behind` by how many runs. `levels`:
+    its streams are rounds of several sizes.
     """
 
     streams: tuple[Stream, ...]
@@ -45,6 +45,7 @@ class Communicator:
     shape: Shape = "other"
     overlap: float = 0.0
     lead: float = 0.0
+    behind: float = 0.0
     levels: bool = False
 
     @property
@@ -219,7 +220,8 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
         sample = both[:: max(1, len(both) // c.PAIRS_TRIED)]
         overlaps = median([overlap(by[p], by[p[::-1]]) for p in sample])
         ahead = median([apart(by[p], by[p[::-1]], steps) for p in sample])
-        communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead)
+        turn = median([behind(by[p], by[p[::-1]]) for p in sample])
+        communicator = replace(communicator, way="two", overlap=overlaps, lead=ahead, behind=turn)
     shape = shape_of(pairs, communicator.members, communicator.way, hosts)
     if communicator.levels and shape in ("other", "tree", "path"):
         return replace(communicator, way="two", shape="cube")

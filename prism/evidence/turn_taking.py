@@ -66,6 +66,25 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
     return _median(b - a) / steps.period if len(a) else 0.0
 
 
+def behind(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
+    """Median distance of the k-th runs of messages of both directions, in distances of runs; 0 if their numbers differ.
+
+    In an exchange the k-th runs begin together. A stage hands over after the other one did: its k-th run comes a run later, also
+    where both send at once most of the time, as interleaved stages do.
+    """
+    one, other = (_runs(own) for own in (forth, back))
+    if len(one) != len(other) or len(one) < c.FEW_SENDS:
+        return 0.0
+    return _median(np.abs(one - other)) / max(_median(np.diff(one)), 1.0)
+
+
+def _runs(own: Sequence[Stream]) -> Floats:
+    """Starts of runs of messages: before each, nothing moves for `RUN_PAUSE` times the duration of a message."""
+    start, end, _ = _in_time(own)
+    pause = c.RUN_PAUSE * _median(end - start)
+    return start[np.append(True, start[1:] - np.maximum.accumulate(end)[:-1] > pause)]
+
+
 def _paired(a: Floats, b: Floats, begins: Floats) -> tuple[Floats, Floats]:
     """Select the times in parts with the same number of both; `begins`: of the parts but the first."""
     counts = [np.diff(np.concatenate([[0], own.searchsorted(begins), [len(own)]])) for own in (a, b)]

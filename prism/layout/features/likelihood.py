@@ -42,6 +42,7 @@ def traits(family: Family, share: float) -> dict[str, float]:
     spread = family.rhythm.spread
     overlap = _median(family, "overlap")
     leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
+    leads = 1.0 if _median(family, "behind") > c.BEHIND else leads
     both, members = one.way == "two", float(np.log(len(one.members)))
     chain = one.form in ("two pair", "two path")  # as between the stages of a pipeline
     return {

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.evidence.turn_taking import lead, overlap
+from prism.evidence.turn_taking import behind, lead, overlap
 from tests.prism.evidence.made import Wire, evidence, pipelined
 
 
@@ -53,3 +53,16 @@ def test_a_bound_between_the_last_messages_of_a_step_does_not_pair_them_with_the
     last = float(np.sort(back[0].start)[3])
     moved = replace(steps, bounds=last - 1e6 + np.arange(-1, 8) * steps.period)
     assert lead(there, back, moved) == pytest.approx(60 / 400, rel=0.05)
+
+
+@pytest.mark.parametrize(("late", "least", "most"), [(0, 0, 0.1), (10, 0.9, 1.1)])
+def test_stages_that_send_at_once_hand_over_a_run_later(late, least, most):
+    """Interleaved stages send at the same time but for the first and the last run of a step: a run is 10 ms here."""
+    wire = Wire(["a", "b"])
+    for step in range(8):
+        for k in range(6):
+            for part in range(3):
+                wire.send(0, 1, step * 200 + 10 * k + part, 1_000_000)
+                wire.send(1, 0, step * 200 + 10 * k + part + late, 1_000_000)
+    there, back = both_ways(evidence(wire)[0], (0, 1))
+    assert least <= behind(there, back) <= most
