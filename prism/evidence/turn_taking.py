@@ -69,8 +69,8 @@ def lead(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> float
 def behind(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
     """Median distance of the k-th runs of messages of both directions, in distances of runs; 0 if their numbers differ.
 
-    In an exchange the k-th runs begin together. A stage hands over after the other one did: its k-th run comes a run later, also
-    where both send at once most of the time, as interleaved stages do.
+    In an exchange the k-th runs begin together. A stage hands over after the other one did: its k-th run comes a run later,
+    also where both send at once most of the time, as interleaved stages do.
     """
     one, other = (_runs(own) for own in (forth, back))
     if len(one) != len(other) or len(one) < c.FEW_SENDS:
