@@ -125,7 +125,7 @@ WEIGHTS = {
     # Features of unusual layouts.
     "uses": -1.57,  # each of tensor, context, experts and experts' gradients that some traffic serves
     "unforeseen": -2.50,  # sum over families of the shares of octets between pairs that no algorithm foretells for the groups
-    "sharded": 1.19,  # in favour: two families move as much as shards and their replicas; 21 of 185 other pairs do so
+    "sharded": 2.2,  # in favour: two families move as much as shards and their replicas; ln(185/21): of 185 others 21 do so
     "halving": 1.30,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.15,  # log-odds by their messages that rings which reduce gradients go on through hosts
     "in_levels": -0.80,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
