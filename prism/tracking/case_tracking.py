@@ -77,7 +77,7 @@ def follow(
     now_ns: int,
     *,
     topology: Topology | None = None,
-    doubt: float = 0.2,
+    doubt: float = 0.25,
     hold: float = 3.0,
     windows: int = 2,
 ) -> tuple[TrackedFinding, ...]:
@@ -289,16 +289,16 @@ def _confirmed(
     *,
     contested: bool,
     clear: float = 1.15,
-    always: int = 12,
+    always: float = 1.5,
     max_age_steps: float = 12.0,
 ) -> bool:
     """Check whether enough windows support a finding that continues.
 
     If it costs little, or is `contested` by another open claim, later windows must also show more of it. By chance, some
     windows of many jobs show a few steps as if a rank were slow, and all windows that end in the same step do so. A rank that
-    was slow from the start has no baseline except other ranks: it must continue for `always` steps. A hang that ended more than
-    `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before the
-    job was known. The last window of all needs no support for a job that no earlier window confirmed.
+    was slow from the start has no baseline except other ranks: it must continue for `always` steps more. A hang that ended more
+    than `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before
+    the job was known. The last window of all needs no support for a job that no earlier window confirmed.
     """
     finding = entry.case.finding
     if finding.kind in OUTAGES or job.final:

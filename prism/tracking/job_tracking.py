@@ -19,7 +19,7 @@ from prism.tracking.board import JobState
 from prism.tracking.identity import Marks, distinct, marks, recognised
 from prism.tracking.record_windows import SECOND, steps_back
 from prism.tracking.substeps import checked_period, may_be_pausing, reach, steps_differ
-from prism.tracking.timeline_stitching import job_ends, stitched
+from prism.tracking.timeline_stitching import job_ends, latest_end, stitched
 
 AGREE, LAYOUTS = 3, 9  # windows
 KNOWN_S = 4.0  # seconds for which its members must be known before windows agree on anything
@@ -70,8 +70,9 @@ class Followed:
     def since(self, now_ns: int, search_ns: int, most_ns: int, held_ns: int = 0) -> int:
         """Begin of its next window, ns: with an observed step, a number of steps back; `search_ns` ago if no steps are known.
 
-        It grows up to `most_ns` if such a window has too few steps or is doubted. It begins earlier if the steps may be parts
-        of steps (`substeps.reach`) and records are held since `held_ns`; one window that contains enough pauses suffices.
+        All ranks have ended a step there: transfers that are cut would count in the next step. It grows up to `most_ns` if such
+        a window has too few steps or is doubted. It begins earlier if the steps may be parts of steps (`substeps.reach`) and
+        records are held since `held_ns`; one window that contains enough pauses suffices.
         """
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         if not self.trusted:
@@ -80,8 +81,8 @@ class Followed:
             return now_ns - (search_ns if enough else min(search_ns + now_ns - self.met_ns, most_ns))
         back = steps_back(self.step_ns)
         begin = now_ns - int(back * self.step_ns)
-        if len(ends) > 1:
-            begin = int(ends[-1 - back]) if len(ends) > back else int(self.job.start_ns)
+        if len(ends) > 1 and self.found is not None:
+            begin = latest_end(self.found.timeline, -1 - back) if len(ends) > back else int(self.job.start_ns)
         if self.doubted_ns:
             begin = min(begin, max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns))
         sooner = reach(ends, now_ns, self.asked_ns, search_ns, most_ns)

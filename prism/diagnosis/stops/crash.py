@@ -51,8 +51,9 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         survived = _survived(left, period)
         if back or survived or _interrupted(view, left, moved, before):
             # a step that ends leaves all ranks alike, and nobody sends after it
-            cut = bool(np.ptp(moved) > g.NEAR or (moved > before + c.SLACK).any())
-            sure = back or survived or cut or (_alone(left) and not _rests(view, near(calm, step), moved))
+            alone = _alone(left)
+            cut = bool(np.ptp(moved) > (c.SLACK if alone else g.NEAR) or (moved > before + c.SLACK).any())
+            sure = back or survived or cut or (alone and not _rests(view, near(calm, step), moved))
             out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
     return out
 
