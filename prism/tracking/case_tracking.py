@@ -83,7 +83,7 @@ def follow(
 ) -> tuple[TrackedFinding, ...]:
     """Update the tracked findings after a window that ends at `now_ns`.
 
-    A case opens if the probability that all its windows are wrong falls below `doubt`, at least `windows` windows support it,
+    A case opens if the probability that all its windows are wrong falls below `doubt`, `windows` windows in a row support it,
     and it continues. An outage opens at once. Windows that show no more of it than an earlier one are only as sure as the
     surest of them. A case closes if it has not continued for `hold` steps and `windows` windows, and steps are no longer as
     slow as it made them, or another claim explains why they are.
@@ -134,7 +134,7 @@ def follow(
             explained = entry.case.finding.job in told
             contested = any(_contests(other, entry) for other in out if other is not entry)
             out[i] = _aged(entry, job, now_ns, i in found, doubt, hold, windows, explained, contested)
-    return tuple(entry for entry in out if entry.told or entry.missed <= windows)
+    return tuple(entry for entry in out if entry.told or not entry.missed)
 
 
 def reset_baselines(tracked: Sequence[TrackedFinding], jobs: Collection[str]) -> tuple[TrackedFinding, ...]:
