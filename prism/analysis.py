@@ -152,15 +152,21 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
-    return diagnose_view(flows, *infer_job(flows, transits, job, window[1], topology, least, known, hints), window)
+    view, burst = infer_job(flows, transits, job, window[1], topology, least, known, hints)
+    return diagnose_view(flows, view, burst, window, trains=known is not None)
 
 
-def diagnose_view(flows: Flows, view: View, burst: Bursts | None, window: tuple[int, int]) -> CandidateAnalysis:
-    """Find the faults of a job that was inferred from `flows` as `view` and `burst`."""
+def diagnose_view(
+    flows: Flows, view: View, burst: Bursts | None, window: tuple[int, int], *, trains: bool = False
+) -> CandidateAnalysis:
+    """Find the faults of a job that was inferred from `flows` as `view` and `burst`.
+
+    Longer windows may have shown that it `trains`: one with few steps does not deny it.
+    """
     job, topology, least = view.job, view.topology, view.least
     spread = uneven(view)
     seen = completeness(view)
-    if view.parallelism.training < LEAST_TRAINING and not seen.reasons:
+    if view.parallelism.training < LEAST_TRAINING and not seen.reasons and not trains:
         return CandidateAnalysis(job)
     if spread >= WILD and view.parallelism.lockstep < MIN_LOCKSTEP:
         return CandidateAnalysis(job)

@@ -77,16 +77,16 @@ def follow(
     now_ns: int,
     *,
     topology: Topology | None = None,
-    doubt: float = 0.2,
+    doubt: float = 0.25,
     hold: float = 3.0,
     windows: int = 2,
 ) -> tuple[TrackedFinding, ...]:
     """Update the tracked findings after a window that ends at `now_ns`.
 
-    A case opens if the probability that all its windows are wrong falls below `doubt`, at least `windows` windows support it,
-    and it continues. An outage opens at once. Windows that show no more of it than an earlier one are only as sure as the
-    surest of them. A case closes if it has not continued for `hold` steps and `windows` windows, and steps are no longer as
-    slow as it made them, or another claim explains why they are.
+    A case opens if the probability that all its windows are wrong falls below `doubt`, `windows` windows in a row support it,
+    and it continues. An outage opens at once; a hang that is over needs as many windows. Windows that show no more of it than
+    an earlier one are only as sure as the surest of them. A case closes if it has not continued for `hold` steps and `windows`
+    windows, and steps are no longer as slow as it made them, or another claim explains why they are.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def follow(
             explained = entry.case.finding.job in told
             contested = any(_contests(other, entry) for other in out if other is not entry)
             out[i] = _aged(entry, job, now_ns, i in found, doubt, hold, windows, explained, contested)
-    return tuple(entry for entry in out if entry.told or entry.missed <= windows)
+    return tuple(entry for entry in out if entry.told or not entry.missed)
 
 
 def reset_baselines(tracked: Sequence[TrackedFinding], jobs: Collection[str]) -> tuple[TrackedFinding, ...]:
@@ -289,21 +289,22 @@ def _confirmed(
     *,
     contested: bool,
     clear: float = 1.15,
-    always: int = 12,
+    always: float = 1.5,
     max_age_steps: float = 12.0,
 ) -> bool:
     """Check whether enough windows support a finding that continues.
 
     If it costs little, or is `contested` by another open claim, later windows must also show more of it. By chance, some
     windows of many jobs show a few steps as if a rank were slow, and all windows that end in the same step do so. A rank that
-    was slow from the start has no baseline except other ranks: it must continue for `always` steps. A hang that ended more than
-    `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before the
-    job was known. The last window of all needs no support for a job that no earlier window confirmed.
+    was slow from the start has no baseline except other ranks: it must continue for `always` steps more. A hang that ended more
+    than `max_age_steps` steps ago was not seen by the windows that ended in it, so it is none; neither is one that ended before
+    the job was known. The last window of all needs no support for a job that no earlier window confirmed.
     """
     finding = entry.case.finding
     if finding.kind in OUTAGES or job.final:
         since = max(now_ns - max_age_steps * job.step_ns, job.known_ns)
-        return finding.kind != "hang" or job.final or finding.end_ns >= since
+        enough = entry.windows >= windows or job.talked_ns <= finding.end_ns + job.step_ns
+        return finding.kind != "hang" or job.final or (enough and finding.end_ns >= since)
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - entry.first_ns >= 0.5 * job.step_ns
     if entry.usual_ns == 0:

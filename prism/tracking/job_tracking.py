@@ -18,8 +18,8 @@ from prism.model import Job, JobDiagnosis, Spans, Timeline
 from prism.tracking.board import JobState
 from prism.tracking.identity import Marks, distinct, marks, recognised
 from prism.tracking.record_windows import SECOND, steps_back
-from prism.tracking.substeps import checked_period, may_be_pausing, reach, steps_differ
-from prism.tracking.timeline_stitching import job_ends, stitched
+from prism.tracking.substeps import checked_period, ends_differ, may_be_pausing, reach, steps_differ
+from prism.tracking.timeline_stitching import job_ends, latest_end, stitched
 
 AGREE, LAYOUTS = 3, 9  # windows
 KNOWN_S = 4.0  # seconds for which its members must be known before windows agree on anything
@@ -50,6 +50,7 @@ class Followed:
     sure: int = 0  # windows in a row that agree
     looked_ns: int = 0  # when its newest window ended
     asked_ns: float = 0.0  # windows contained pauses with a period up to this, and their steps are no parts of longer steps
+    shifted: int = 0  # windows in a row whose steps end elsewhere than the known ones
     anew_ns: int = 0  # when windows agreed on other steps: those before were parts of them, or had them as parts
 
     @property
@@ -70,8 +71,9 @@ class Followed:
     def since(self, now_ns: int, search_ns: int, most_ns: int, held_ns: int = 0) -> int:
         """Begin of its next window, ns: with an observed step, a number of steps back; `search_ns` ago if no steps are known.
 
-        It grows up to `most_ns` if such a window has too few steps or is doubted. It begins earlier if the steps may be parts
-        of steps (`substeps.reach`) and records are held since `held_ns`; one window that contains enough pauses suffices.
+        All ranks have ended a step there: transfers that are cut would count in the next step. It grows up to `most_ns` if such
+        a window has too few steps or is doubted. It begins earlier if the steps may be parts of steps (`substeps.reach`) and
+        records are held since `held_ns`; one window that contains enough pauses suffices.
         """
         ends = job_ends(self.found.timeline) if self.found is not None and self.trusted else np.zeros(0, np.int64)
         if not self.trusted:
@@ -80,8 +82,8 @@ class Followed:
             return now_ns - (search_ns if enough else min(search_ns + now_ns - self.met_ns, most_ns))
         back = steps_back(self.step_ns)
         begin = now_ns - int(back * self.step_ns)
-        if len(ends) > 1:
-            begin = int(ends[-1 - back]) if len(ends) > back else int(self.job.start_ns)
+        if len(ends) > 1 and self.found is not None:
+            begin = latest_end(self.found.timeline, -1 - back) if len(ends) > back else int(self.job.start_ns)
         if self.doubted_ns:
             begin = min(begin, max(self.doubted_ns - int(back * self.step_ns), now_ns - most_ns))
         sooner = reach(ends, now_ns, self.asked_ns, search_ns, most_ns)
@@ -219,7 +221,8 @@ def after(
     doubted until it has most of the newest windows, weighted by confidence. A different layout is ignored if the window has far
     fewer steps (after a restart), or less than `half` of the confidence (a window that ends inside a step).
 
-    Nothing is agreed before the members have been known for `known_s`, or while steps may be parts of steps
+    A window whose steps are as long but end elsewhere than the known ones (`ends_differ`) is ignored, unless it is the third in
+    a row. Nothing is agreed before the members have been known for `known_s`, or while steps may be parts of steps
     (`substeps.may_be_pausing`). The `last` window of all is trusted for a job without any other.
     """
     ends = job_ends(found.timeline)
@@ -246,7 +249,10 @@ def after(
         followed = replace(followed, told_by=min(max(followed.told_by, len(ends)), FULL), asked_ns=known)
     sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
     unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
-    if unsure and followed.trusted and not strange and not followed.doubted_ns:
+    settled = followed.trusted and not strange and not followed.doubted_ns
+    if settled and followed.found is not None and ends_differ(job_ends(followed.found.timeline), ends):
+        unsure, followed = unsure or followed.shifted + 1 < AGREE, replace(followed, shifted=followed.shifted + 1)
+    if unsure and settled:
         return replace(followed, job=_lasting(followed, found), layouts=layouts, talked_ns=talked, doubtful=True)
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if followed.trusted else found  # the state before a restart is better than a doubted one
@@ -270,6 +276,7 @@ def after(
         layouts=layouts,
         talked_ns=talked,
         doubtful=False,
+        shifted=0,
         doubted_ns=followed.doubted_ns if followed.sure + 1 < AGREE else 0,
         sure=followed.sure + 1,
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import COLUMNS, Flows, concatenated
+from prism import analysis
 from prism import topology as topologies
 from prism.analysis import diagnose
 from prism.loops.arrays.record_merging import bursts
@@ -16,6 +17,7 @@ from prism.recordings.file_analysis import replay
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.topology import Endpoint, Topology
+from prism.tracking import step_numbers
 from tests.prism.evidence.made import Wire as Made
 from tests.prism.faults import FAULTS, NIC, RANK, TOPOLOGY
 from tests.prism.recordings.test_file_analysis import PCAPS, inputs
@@ -54,6 +56,16 @@ def test_a_finding_names_its_job():
     found = told(flows, placed(16))
     assert [len(one.job.endpoints) for one in found.jobs] == [12, 4]
     assert [f.job for f in found.findings if f.severity is not Severity.INFO] == [found.jobs[0].job.id]
+
+
+def test_a_window_does_not_deny_that_a_known_job_trains(monkeypatch):
+    flows = training(dp=4).flows()
+    (one,) = told(flows, placed(4)).jobs
+    monkeypatch.setattr(analysis, "LEAST_TRAINING", 2.0)
+    known = step_numbers.known(one.timeline, 0)
+    for before, found in ((None, 0), (known, 1)):
+        again = diagnose(flows, source(flows), topology=placed(4), jobs=(one.job,), least=2, known=before)
+        assert len(again.jobs) == found
 
 
 # What must not matter, on a real capture.

@@ -12,7 +12,7 @@ from prism.diagnosis.stops.due_operations import Stop, broken, near, own_steps, 
 from prism.findings.message_values import duration
 from prism.graph import constants as g
 from prism.graph.job_view import Floats, View
-from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.connection_ends import closings
 from prism.model import Finding, Severity
 
@@ -25,8 +25,9 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
     the others may continue for as long before.
 
     A teardown interrupts a step if work was due (see `_interrupted`), if the others waited for the rank that left (see
-    `_survived`), or if the job starts again on the same endpoints. Else a step may have been detected as part of one: the
-    finding is information if the first rank did not close alone.
+    `_survived`), or if the job starts again on the same endpoints. Else the job may have ended: a step may have been detected
+    as part of one, or several as one. The finding is information if all ranks stopped at the same place, and the first rank did
+    not close alone, or other steps rest at this place too.
     """
     flows, period = view.flows, view.period
     closing, calm = closings(flows), usual_steps(view)
@@ -46,21 +47,24 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
             continue
         since = np.array([each[step - 1, 1] for each in own])
         stop, back = Stop(until, until, False, True, step, since, since), _came_back(view, last)
-        moved = progress(view, stop, near(calm, step))[0]
-        if back or _survived(left, period) or _interrupted(view, left, stop, near(calm, step), moved):
-            sure = back or _alone(left) or bool(np.ptp(moved) > g.NEAR)  # a step that ends leaves all ranks alike
+        moved, before = (progress(view, stop._replace(start=at), near(calm, step))[0] for at in (until, left.at))
+        survived = _survived(left, period)
+        if back or survived or _interrupted(view, left, moved, before):
+            # a step that ends leaves all ranks alike, and nobody sends after it
+            alone = _alone(left)
+            cut = bool(np.ptp(moved) > (c.SLACK if alone else g.NEAR) or (moved > before + c.SLACK).any())
+            sure = back or survived or cut or (alone and not _rests(view, near(calm, step), moved))
             out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
     return out
 
 
-def _interrupted(view: View, left: Left, stop: Stop, like: Ints, moved: Floats) -> bool:
-    """Whether work was due when a rank left: its own, and that of others, which had `moved` shares of the step.
+def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
+    """Whether work was due when a rank left: its own, and that of others. `moved`: shares of the step; `before`: when it left.
 
     Either all ranks had begun the step and some had not ended it; or others began it after the rank had left; or it left alone
     when most ranks had begun. In a job that evaluates, these may be in an evaluation: some steps contain one and move more. If
     the rank had ended its step, others may only end their last one later.
     """
-    before = progress(view, stop._replace(start=left.at), like)[0]
     begun, own = moved > c.SLACK, view.codes == left.who
     if not (begun & (moved < 1 - c.RARE)).any() or not own.any() or before[own][0] >= 1 - c.RARE:
         return False
@@ -112,6 +116,21 @@ def _survived(left: Left, period: float) -> bool:
     come to its end.
     """
     return left.gone and _alone(left) and min(left.others.values(), default=left.at) - left.at >= period
+
+
+def _rests(view: View, like: Ints, moved: Floats) -> bool:
+    """Whether the steps `like` rest where all ranks have `moved` these shares: for `NEAR` of their longest rest or longer."""
+    flows, place = view.flows, float(np.mean(moved))
+    rows = np.flatnonzero(~flows.control())
+    begin, end = union(flows.start_ns[rows], flows.end_ns[rows])
+    at = np.searchsorted(begin, flows.start_ns[rows], "right") - 1
+    octets, step, rests = np.bincount(at, flows.octets[rows]), view.step_of(begin), np.append(begin[1:], end[-1]) - end
+    found = []
+    for own in (np.flatnonzero(step == k) for k in like.tolist()):
+        share = np.cumsum(octets[own]) / octets[own].sum()
+        there = rests[own][np.abs(share - place) <= c.SLACK + np.ptp(moved)]
+        found.append(there.max(initial=0) / max(int(rests[own].max(initial=0)), 1))
+    return bool(np.median(found) >= g.NEAR)
 
 
 def _came_back(view: View, after: int) -> bool:

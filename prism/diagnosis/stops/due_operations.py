@@ -152,12 +152,18 @@ def own_steps(view: View) -> list[Ints]:
 
 
 def _forms(view: View, edges: list[Edge], usual: Floats) -> tuple[Ints, NDArray[np.bool_]]:
-    """Number the kinds of edges with equal octets, as those of one ring, and whether each is between stages."""
+    """Number the kinds of edges with equal octets, as those of one ring, and whether each is between stages.
+
+    Hand-overs are alike between the same two stages only: a pipeline's edges forward are ahead of those backward.
+    """
     order = np.argsort(usual, kind="stable")
     size = np.empty(len(edges), np.int64)
     size[order] = np.cumsum(np.append(False, np.diff(usual[order]) > EQUAL * usual[order][1:]))
     kinds, kind = np.unique([view.kinds.get(edge.key, "unknown") for edge in edges], return_inverse=True)
-    return np.unique(size * len(kinds) + kind, return_inverse=True)[1], kinds[kind] == "pp"
+    pipeline, stages = kinds[kind] == "pp", view.parallelism.stages
+    at = np.array([[stages.get(view.flows.endpoints[code], 0) for code in edge.key] for edge in edges])
+    pairs = np.where(pipeline, at[:, 0] * (at.max() + 1) + at[:, 1], 0)
+    return np.unique(np.stack([size, kind, pairs]), axis=1, return_inverse=True)[1].ravel(), pipeline
 
 
 def _between(edge: Edge, after: int, until: int) -> float:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from prism.model import NO_PHASES, Event, Spans, Timeline
 from prism.tracking.step_numbers import first_of, known
-from prism.tracking.timeline_stitching import job_ends, stitched
+from prism.tracking.timeline_stitching import job_ends, latest_end, stitched
 
 STEP = 1_000_000
 
@@ -59,6 +59,13 @@ def test_what_was_moved_stays_known_and_is_0_where_a_store_did_not_keep_it():
     assert whole.octets.tolist() == [0] * int((whole.octets == 0).sum()) + list(range(100 + 12 - (whole.octets > 0).sum(), 112))
     assert 0 < (whole.octets > 0).sum() < len(whole)
     assert len(stitched(timeline(0, 5), timeline(3, 9)).spans.octets) == 0
+
+
+def test_a_step_is_over_when_the_last_rank_has_ended_it_or_half_a_step_later():
+    steps = [np.stack([ends - 100, ends], axis=1) for ends in (np.arange(100, 1100, 100) + late for late in (0, 0, 0, 20, 90))]
+    fewer = np.array([[0, 2000]])
+    assert latest_end(Timeline((*steps[:4], fewer), (), spans(0, 0)), -2) == 920
+    assert latest_end(Timeline((*steps, fewer), (), spans(0, 0)), -2) == 950
 
 
 def test_windows_apart_leave_a_hole():

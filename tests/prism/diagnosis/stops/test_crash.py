@@ -70,6 +70,20 @@ def test_between_two_collectives_it_counts_whether_one_closed_alone(lead_ms, cla
     assert (one.severity is Severity.CRITICAL) == claimed
 
 
+@pytest.mark.parametrize("work_ms", [10, 100])
+def test_a_job_may_end_where_its_steps_rest(work_ms):
+    """Steps between two evaluations may have been detected as one, and the job ends after some of them."""
+    wire = Wire(tcp=True)
+    for group in range(9):
+        for part in range(5 if group < 8 else 3):
+            for rank in range(8):
+                wire.send(rank, (rank + 1) % 8, 5_000_000, T0 + (group * 1000 + part * work_ms) * MS)
+    wire = closed(wire, range(8), first=2, lead_ms=50)
+    view = seen(wire.flows(), placed(8))
+    (one,) = crash(view)
+    assert (len(view.ends) < 10, one.severity is Severity.CRITICAL) == (True, work_ms < 50)
+
+
 def test_a_step_that_ranks_left_at_different_places_was_cut_short():
     wire = closed(training(dp=8, wire=Wire(tcp=True), rounds=7), range(8), first=2, lead_ms=0.2)
     for row in [row for row in wire.rows if row["src"] == 4 and row["octets"]][-3:]:
