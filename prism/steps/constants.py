@@ -25,7 +25,6 @@ POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
-OTHER_COUNT = 1 / 3  # share of the octets: more on pairs with another number of steps, and the recording is no whole one
 SOME_STEPS = 0.35  # share of the steps: a pause after more than these is still no part of each
 PAUSES = 0.15  # pauses after several steps, such as evaluations, relative to these; a forward pass: 0.25-0.64 of its buckets
 # Ratio of a forward to a backward pass that recomputes activations, else 1/2. Equal buckets of 22 simulated jobs: 0.34-0.64.
