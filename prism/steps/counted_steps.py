@@ -34,7 +34,8 @@ def counted_steps(sequences: Sequences, times: Floats) -> Counted | None:
     parts = _Parts(sequences.of[at], sequences.weight[at], sequences.start[at], times)
     place, octets = parts.steps(), sequences.octets
     known = at[place >= 0]
-    if parts.count < c.LEAST_PLACES or 2 * octets[known].sum() <= octets.sum():
+    least = c.DIVIDES_OF_CLOSED if sequences.closed else c.DIVIDES
+    if parts.count < c.LEAST_PLACES or octets[known].sum() <= least * octets[at].sum():
         return None
     later = ~sequences.signals[sequences.of] & (sequences.start > sequences.end[known].max())
     later[known] = False
