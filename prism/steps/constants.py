@@ -34,7 +34,7 @@ ASTRAY = 0.1  # share of a step: farther from its place is another idle time in 
 # Share of a step by which ranks may end it before or after others, as stages without a common reduction do: with 0.15 one of
 # 102 runs loses steps, with 0.4 none.
 RUNS_AHEAD = 0.25
-# Least share of the octets that divides into equal steps in whole recordings: 0.7-1, of TCP from 0.53; in parts of one by chance.
+# Least share of the octets that divides into equal steps in whole recordings; in parts of one, some do by chance.
 DIVIDES, DIVIDES_OF_CLOSED = 0.7, 0.5
 SILENT = 2.0  # steps: a longer silence is a hang or a restart
 # A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.7 of them or less in one part.

@@ -41,17 +41,19 @@ def counted_steps(sequences: Sequences, times: Floats) -> Counted | None:
     later[known] = False
     if octets[later].sum() > c.SMALL * octets.sum() / parts.count:  # the job stopped in the next step
         return None
-    number, place = parts.of[place >= 0], place[place >= 0]
-    start, moved, groups = sequences.start[known], octets[known], len(parts.total)
-    bounds = _bounds(number, place, start, sequences.end[known], moved, parts.count)
+    first = np.unique(parts.of[place >= 0], return_index=True)[1]
+    weight = np.add.reduceat(octets[known], first)
+    cells = np.flatnonzero(np.diff(place[place >= 0], prepend=-1))  # each of these sequences moves in each step
+    begins = sequences.start[known[cells]].reshape(-1, parts.count)
+    ends = np.maximum.reduceat(sequences.end[known], cells).reshape(-1, parts.count)
+    bounds = _bounds(begins, ends, weight)
     limits, late = bounds.mean(1), c.RUNS_AHEAD * np.median(np.diff(times))
-    astray = (np.searchsorted(limits, start + late, "right") < place) | (np.searchsorted(limits, start - late, "right") > place)
-    by_chance = np.bincount(number, moved * astray, groups) > c.ASTRAY * np.bincount(number, moved, groups)
+    by_chance = ((begins[:, 1:] + late < limits) | (ends[:, :-1] - late > limits)).mean(1) > c.ASTRAY
     step = np.full(len(octets), -1)
     if not sequences.bursts:
-        step[known] = np.where(by_chance[number], -1, place)
+        step[known] = np.where(np.repeat(by_chance, np.diff(first, append=len(known))), -1, place[place >= 0])
     bounds = _after_reduction(bounds, sequences)
-    return Counted(bounds, step) if 2 * moved[~by_chance[number]].sum() > octets.sum() else None
+    return Counted(bounds, step) if 2 * weight[~by_chance].sum() > octets.sum() else None
 
 
 class _Parts:
@@ -83,22 +85,22 @@ class _Parts:
 
 def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
     """End the intervals that begin with the end of all reductions of gradients when other traffic begins: the forward pass."""
-    large = sequences.in_time[(sequences.lasting & ~sequences.small)[sequences.of[sequences.in_time]]]
-    reduces, (low, high) = sequences.reduces[sequences.of[large]], bounds.T
-    others, reductions = sequences.start[large[~reduces]], sequences.start[large[reduces]]
+    large = sequences.lasting & ~sequences.small
+    reduces, (low, high) = large & sequences.reduces, bounds.T
+    if not reduces.any() or not (large & ~reduces).any():
+        return bounds
+    own = reduces[sequences.of]
+    start, end = sequences.start[own], sequences.end[own]
+    before, at = np.searchsorted(low, start, "right") - 1, np.minimum(np.searchsorted(low, end), len(low) - 1)
+    ended = np.bincount(at, low[at] == end, len(low)) > 0
+    inside = np.bincount(before + 1, (before >= 0) & (start < high[before]), len(low) + 1)[1:] > 0
+    others = np.sort(sequences.start[(large & ~reduces)[sequences.of]])
     after = np.append(others, sequences.life)[np.searchsorted(others, low)]
-    ended = np.isin(low, sequences.end[large[reduces]])
-    ended &= np.searchsorted(reductions, low) == np.searchsorted(reductions, high)
-    return np.stack([low, np.where(ended, np.minimum(high, after), high)], axis=1)
+    return np.stack([low, np.where(ended & ~inside, np.minimum(high, after), high)], axis=1)
 
 
-def _bounds(group: Ints, step: Ints, start: Ints, end: Ints, octets: Floats, count: int) -> Floats:
-    """Find the interval between steps in which most groups, weighted by octets, have ended one and not begun the next."""
-    number = np.unique(group, return_inverse=True)[1]
-    weight = np.bincount(number, octets)
-    begins, ends = np.full((len(weight), count), end.max()), np.zeros((len(weight), count), np.int64)
-    np.minimum.at(begins, (number, step), start)
-    np.maximum.at(ends, (number, step), end)
+def _bounds(begins: Ints, ends: Ints, weight: Floats) -> Floats:
+    """Find the interval between steps in which most sequences, by weight, have ended one and not begun the next."""
     out = []
     for ended, began in zip(ends.T[:-1], begins.T[1:], strict=True):
         idle = ended < began
