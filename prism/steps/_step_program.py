@@ -47,17 +47,16 @@ def whole_step(clock: Clock, period: Period) -> Period:
     the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
     two are limited to usual ones.
     """
-    if c.GROUPS * period.bins > clock.parts:
+    if 2 * c.LEAST_PLACES * period.bins > clock.parts:
         return period
     around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
     least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
     longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
-    spectrum, low, high = _power(longest[None]), (1 + c.STRETCH) * period.bins, clock.parts / c.GROUPS
+    spectrum, low, high = _power(longest[None]), (2 - c.ASTRAY) * period.bins, clock.parts / c.LEAST_PLACES
     found = np.concatenate([_lags(spectrum, scale, clock, low, high) for scale in c.SCALES], axis=1)
-    lags, repeats = found[:2, (found[0] > low) & (found[0] <= high)]
-    count = clock.parts / period.bins
-    chance = float(np.sqrt(2 * np.log(count / c.RARE) / count))  # so well may random idle times repeat at some lag
-    if repeats.max(initial=0) < min(c.LEAST, chance):
+    least = np.maximum(c.LEAST, c.SIGMAS / np.sqrt((clock.parts - found[0]) / period.bins))  # of random idle times
+    lags, repeats = found[:2, (found[0] > low) & (found[0] <= high) & (found[1] >= least)]
+    if not len(lags):
         return period
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
@@ -75,7 +74,7 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
     steps = np.sort(parts[: len(parts) // count * count].reshape(-1, count))
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
-    return bool(np.median(idle) <= c.LONGER * idle.min() and longer < 1 + c.FORWARD)
+    return bool(np.median(idle) <= c.LONGER * idle.min() and longer < 1 + c.PAUSES)
 
 
 def _power(channels: Floats) -> Floats:

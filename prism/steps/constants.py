@@ -25,17 +25,17 @@ POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
-OTHER_COUNT = 1 / 3  # share of the octets: more on pairs with another number of steps, and the recording is no whole one
 SOME_STEPS = 0.35  # share of the steps: a pause after more than these is still no part of each
+PAUSES = 0.15  # pauses after several steps, such as evaluations, relative to these; a forward pass: 0.25-0.64 of its buckets
 # Ratio of a forward to a backward pass that recomputes activations, else 1/2. Equal buckets of 22 simulated jobs: 0.34-0.64.
 FORWARD = 1 / 3
-RARE = 1e-3  # probability of a repetition by chance above which buckets or layers are no parts of a step
-# Smallest number of steps in which idle times of layers repeat; in fewer, three or four random values look as similar.
-GROUPS = 6
+SIGMAS = 3.0  # standard deviations of a repetition by chance: below, buckets or layers are no parts of a step
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps
 # Share of a step by which ranks may end it before or after others, as stages without a common reduction do: with 0.15 one of
 # 102 runs loses steps, with 0.4 none.
 RUNS_AHEAD = 0.25
+# Least share of the octets that divides into equal steps in whole recordings; in parts of one, some do by chance.
+DIVIDES, DIVIDES_OF_CLOSED = 0.7, 0.5
 SILENT = 2.0  # steps: a longer silence is a hang or a restart
 # A sequence recurs if it moves octets in 3 of 12 parts of the job's time, and 0.7 of them or less in one part.
 PARTS_OF_LIFE, LEAST_PARTS, ONE_PART = 12, 3, 0.7

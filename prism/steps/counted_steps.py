@@ -9,146 +9,98 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prism.loops.arrays.group_sums import numbered_pairs
 from prism.loops.arrays.intervals import weighted_median
 from prism.steps import constants as c
-from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Steps by counts: an interval for each bound between segments, ns from the origin of the sequences, float64[n, 2]; which
-    segments are complete steps, bool[n + 1]; and the segment of each record, −1 where counts do not tell it.
+    """Steps by counts: an interval for each bound between steps, ns from the origin of the sequences, float64[n, 2]; and the
+    step of each record, −1 where counts do not show it.
     """
 
     bounds: Floats
-    complete: Mask
     segment: Ints
 
 
-def counted_steps(sequences: Sequences, found: Examined) -> Counted | None:
-    """Divide the records into steps that move the same; None if most traffic does not divide, as in a part of a recording.
+def counted_steps(sequences: Sequences, times: Floats) -> Counted | None:
+    """Divide the records into equal steps; None if most traffic does not divide, as in a part of a recording.
 
-    If the job crashed in a step, and restarted after a silence, that step is not complete.
+    Equal is the number of messages of a sequence in each step, or their octets if they are cut at will. `times`: a place of
+    each step.
     """
-    times = found.clock.times(found.places) + (found.origin - sequences.origin)
-    longest = int(np.argmax(found.clock.spent))
-    silence = found.clock.edges[longest] + found.clock.spent[longest] / 2 + found.origin - sequences.origin
-    before = sequences.start < silence
-    whole, crashed = _equal_steps(sequences, np.ones(len(before), np.bool_), times), -1
-    if whole is None and found.clock.spent[longest] > c.SILENT * np.median(np.diff(times)) and not before.all():
-        first = _equal_steps(sequences, before, times[times < silence], is_cut=True)
-        second = _equal_steps(sequences, ~before, times[times > silence])
-        if first is not None and second is not None:
-            restart = np.sort([[sequences.end[before].max(), sequences.start[~before].min()]])
-            crashed = len(first[0])
-            later = np.where(second[1] >= 0, second[1] + crashed + 1, -1)
-            whole = np.concatenate([first[0], restart, second[0]]), np.maximum(first[1], later)
-    if whole is None:
+    at = np.flatnonzero(sequences.lasting[sequences.of])
+    parts = _Parts(sequences.of[at], sequences.weight[at], sequences.start[at], times)
+    place, octets = parts.steps(), sequences.octets
+    known = at[place >= 0]
+    least = c.DIVIDES_OF_CLOSED if sequences.closed else c.DIVIDES
+    if parts.count < c.LEAST_PLACES or octets[known].sum() <= least * octets[at].sum():
         return None
-    bounds, segment = whole
-    return Counted(_after_reduction(bounds, sequences), np.arange(len(bounds) + 1) != crashed, segment)
-
-
-def _equal_steps(sequences: Sequences, rows: Mask, times: Floats, *, is_cut: bool = False) -> tuple[Floats, Ints] | None:
-    """Find the interval between each two equal steps of some records, and the step of each record, −1 if unknown; or None.
-    The last step is not complete if it `is_cut`.
-
-    Equal are the octets of a sequence in each step, else those of a pair if it cuts its messages at will, else the number of
-    its messages if their sizes vary. Only large records count in a pair: it may also reduce scalars. `times`: a place of each
-    step.
-    """
-    if len(times) < 2:
+    later = ~sequences.signals[sequences.of] & (sequences.start > sequences.end[known].max())
+    later[known] = False
+    if octets[later].sum() > c.SMALL * octets.sum() / parts.count:  # the job stopped in the next step
         return None
-    of, octets = sequences.of, sequences.octets
-    pair = numbered_pairs(sequences.src.astype(np.int32), sequences.dst.astype(np.int32), int(sequences.dst.max()) + 1)[1][of]
-    largest = np.zeros(int(pair.max()) + 1)
-    np.maximum.at(largest, pair, octets)
-    large = (octets >= c.SMALL * largest[pair]) & ~sequences.signals[of]
-    step, number, count, groups = np.full(len(of), -1), np.zeros(len(of), np.int64), 0, 0
-    equal = np.zeros(len(of), np.bool_)  # messages of one size; else small ones may lie on either side of a bound
-    for group, own, moved in (
-        (of, sequences.lasting[of], octets), (pair, large, octets), (pair, large & (not sequences.bursts), sequences.weight)
-    ):  # fmt: skip
-        at = np.flatnonzero(rows & own & (step < 0))
-        at = at[np.lexsort((sequences.start[at], group[at]))]
-        if len(at):
-            parts = _Parts(group[at], moved[at], sequences.start[at], times, is_cut=is_cut)
-            count = count or parts.count
-            step[at], number[at], groups = parts.steps(count), parts.of + groups, groups + len(parts.total)
-            equal[at] = group is of and not sequences.bursts
-            others = parts.total[np.abs(parts.total / parts.usual - count) > 1 / 2].sum()
-            if group is pair and not is_cut and others > c.OTHER_COUNT * octets[rows].sum():  # the job stopped inside a step
-                return None
-    known = np.flatnonzero(step >= 0)
-    enough = octets[rows].sum() / 2
-    if count < (2 if is_cut else c.LEAST_PLACES) or octets[known].sum() <= enough:
-        return None
-    later = rows & large & (step < 0) & (sequences.start > sequences.end[known].max())
-    if not is_cut and octets[later].sum() > c.SMALL * octets[rows].sum() / count:  # the job stopped in the next step
-        return None
-    number, place, start, octets = number[known], step[known], sequences.start[known], octets[known]
-    bounds = _bounds(number, place, start, sequences.end[known], octets, count)
+    first = np.unique(parts.of[place >= 0], return_index=True)[1]
+    weight = np.add.reduceat(octets[known], first)
+    cells = np.flatnonzero(np.diff(place[place >= 0], prepend=-1))  # each of these sequences moves in each step
+    begins = sequences.start[known[cells]].reshape(-1, parts.count)
+    ends = np.maximum.reduceat(sequences.end[known], cells).reshape(-1, parts.count)
+    bounds = _bounds(begins, ends, weight)
     limits, late = bounds.mean(1), c.RUNS_AHEAD * np.median(np.diff(times))
-    astray = (np.searchsorted(limits, start + late, "right") < place) | (np.searchsorted(limits, start - late, "right") > place)
-    by_chance = np.bincount(number, octets * astray, groups) > c.ASTRAY * np.bincount(number, octets, groups)
-    step[known[by_chance[number] | ~equal[known]]] = -1
-    return (bounds, step) if octets[~by_chance[number]].sum() > enough else None
+    by_chance = ((begins[:, 1:] + late < limits) | (ends[:, :-1] - late > limits)).mean(1) > c.ASTRAY
+    step = np.full(len(octets), -1)
+    if not sequences.bursts:
+        step[known] = np.where(np.repeat(by_chance, np.diff(first, append=len(known))), -1, place[place >= 0])
+    bounds = _after_reduction(bounds, sequences)
+    return Counted(bounds, step) if 2 * weight[~by_chance].sum() > octets.sum() else None
 
 
 class _Parts:
     """Groups of records, in order of group and time: what each moved in total, and between two places of steps at `times`."""
 
-    def __init__(self, group: Ints, moved: Floats, start: Ints, times: Floats, *, is_cut: bool) -> None:
+    def __init__(self, group: Ints, moved: Floats, start: Ints, times: Floats) -> None:
         self.first = np.flatnonzero(np.diff(group, prepend=-1))
-        self.of, self.moved, self.is_cut = np.cumsum(np.diff(group, prepend=group[:1]) != 0), moved, is_cut
+        self.of, self.moved = np.cumsum(np.diff(group, prepend=group[:1]) != 0), moved
         self.total = np.add.reduceat(moved, self.first)
         cells, place = len(times) + 1, np.searchsorted(times, start)
         between = np.bincount(self.of * cells + place, moved, len(self.first) * cells).reshape(-1, cells)[:, 1:-1]
         self.usual = np.maximum(np.median(between, axis=1), 1.0)
         self.lasting = start[self.first] <= times[1]
+        self.count = round(weighted_median(self.total / self.usual, self.total))  # of the steps of most traffic
 
-    @property
-    def count(self) -> int:
-        """Number of steps in most traffic."""
-        number = weighted_median(self.total / self.usual, self.total)
-        return int(number) + 1 if self.is_cut else round(number)
-
-    def steps(self, count: int) -> Ints:
+    def steps(self) -> Ints:
         """Step of each record, −1 in groups that do not divide into `count` equal steps at bounds of records."""
-        part = self.usual if self.is_cut else self.total / count
+        part = self.total / self.count
         edge = np.cumsum(self.moved) - self.moved
         edge = (edge - edge[self.first][self.of]) / part[self.of]
-        step = np.clip((edge + self.moved / 2 / part[self.of]).astype(np.int64), 0, count - 1)
-        begins = np.flatnonzero(np.diff(self.of * count + step, prepend=-1))
+        step = np.clip((edge + self.moved / 2 / part[self.of]).astype(np.int64), 0, self.count - 1)
+        begins = np.flatnonzero(np.diff(self.of * self.count + step, prepend=-1))
         miss = np.abs(edge - step)[begins]
         allowed = np.minimum(np.maximum.reduceat(self.moved, self.first) / part / 4, c.SMALL)[self.of[begins]]
-        whole: Mask = np.bincount(self.of[begins], miss <= allowed, len(self.first)) >= count - self.is_cut
+        whole: Mask = np.bincount(self.of[begins], miss <= allowed, len(self.first)) >= self.count
         whole &= (np.abs(part / self.usual - 1) <= c.NEAR) & self.lasting
         return np.where(whole[self.of], step, -1)
 
 
 def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
     """End the intervals that begin with the end of all reductions of gradients when other traffic begins: the forward pass."""
-    large = ~sequences.small & sequences.lasting
-    reduces = sequences.reduces & large
+    large = sequences.lasting & ~sequences.small
+    reduces, (low, high) = large & sequences.reduces, bounds.T
+    if not reduces.any() or not (large & ~reduces).any():
+        return bounds
+    own = reduces[sequences.of]
+    start, end = sequences.start[own], sequences.end[own]
+    before, at = np.searchsorted(low, start, "right") - 1, np.minimum(np.searchsorted(low, end), len(low) - 1)
+    ended = np.bincount(at, low[at] == end, len(low)) > 0
+    inside = np.bincount(before + 1, (before >= 0) & (start < high[before]), len(low) + 1)[1:] > 0
     others = np.sort(sequences.start[(large & ~reduces)[sequences.of]])
-    low, high = bounds.T
-    reductions = np.sort(sequences.start[reduces[sequences.of]])
-    own = np.isin(low, sequences.end[reduces[sequences.of]])
-    own &= np.searchsorted(reductions, low) == np.searchsorted(reductions, high)
     after = np.append(others, sequences.life)[np.searchsorted(others, low)]
-    return np.stack([low, np.where(own, np.minimum(high, after), high)], axis=1)
+    return np.stack([low, np.where(ended & ~inside, np.minimum(high, after), high)], axis=1)
 
 
-def _bounds(group: Ints, step: Ints, start: Ints, end: Ints, octets: Floats, count: int) -> Floats:
-    """Find the interval between steps in which most groups, weighted by octets, have ended one and not begun the next."""
-    number = np.unique(group, return_inverse=True)[1]
-    weight = np.bincount(number, octets)
-    begins, ends = np.full((len(weight), count), end.max()), np.zeros((len(weight), count), np.int64)
-    np.minimum.at(begins, (number, step), start)
-    np.maximum.at(ends, (number, step), end)
+def _bounds(begins: Ints, ends: Ints, weight: Floats) -> Floats:
+    """Find the interval between steps in which most sequences, by weight, have ended one and not begun the next."""
     out = []
     for ended, began in zip(ends.T[:-1], begins.T[1:], strict=True):
         idle = ended < began

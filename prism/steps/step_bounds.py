@@ -50,12 +50,12 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     phase, signalled = end_of(mean)
     usual = bins
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
-    at, whole = _segments(places.astype(np.float64), phase, clock.parts)
+    at, whole = _segments(clock, places, phase)
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
-    counted, inside = counted_steps(sequences, found) if counts else None, None
+    counted, inside = counted_steps(sequences, clock.times(places)) if counts and whole[1:-1].all() else None, None
     if counted is not None:
-        inside, whole = counted.bounds, counted.complete
+        inside, whole = counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
         at = _within_counted(at, inside, clock)
     idle = _idle_intervals(at, clock, sequences, near, selected, small, inside)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
@@ -100,16 +100,25 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
     return bool(2 * np.count_nonzero(np.diff(np.searchsorted(idle, at))) < len(places) - 1)
 
 
-def _segments(places: Floats, phase: float, parts: int) -> tuple[Floats, Mask]:
-    """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase."""
-    apart = np.diff(places)
-    usual = float(np.median(apart))
+def _segments(clock: Clock, places: Ints, phase: float) -> tuple[Floats, Mask]:
+    """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase.
+
+    An interruption follows a step and precedes one. A job that crashed in a step begins a new one after the silence.
+    """
+    parts, usual = clock.parts, float(np.median(np.diff(places)))
+    silence, near = c.SILENT * float(np.median(np.diff(clock.times(places)))), 2 * c.NEAR * usual
     ends: list[float] = [places[0] - (1 - phase) * usual]
-    for before, gap in zip(places[:-1].tolist(), apart.tolist(), strict=True):
-        if gap <= (1 + c.STRETCH) * usual:
-            ends.append(before + phase * gap)
-        else:  # an interruption: the step before it, and the one after
-            ends += [before + phase * usual, before + gap - (1 - phase) * usual]
+    for before, after in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
+        longest = before + int(np.argmax(clock.spent[before:after])) + 0.5
+        crashed = clock.spent[int(longest)] > silence
+        first, second = before + phase * usual, after - (1 - phase) * usual
+        if after - before <= (1 + (c.ASTRAY if crashed else c.STRETCH)) * usual:
+            ends.append(before + phase * (after - before))
+        elif crashed:
+            ends += [end for end in (first,) if end < longest - near] + [longest]
+            ends += [end for end in (second,) if end > longest + near]
+        else:
+            ends += [first, second]
     ends.append(places[-1] + phase * usual)
     inside = np.array([end for end in ends if 0 < end < parts])
     bounds = np.concatenate([[0.0], inside, [float(parts)]])

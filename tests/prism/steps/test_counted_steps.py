@@ -8,12 +8,12 @@ from tests.prism.evidence.made import MS, ORIGIN, Wire
 from tests.prism.steps.made import sequences
 
 
-def halves(steps, *, at=0.0, wire=None):
-    """Four ranks; two bursts a step, with a longer pause between them than after the second one. Also when each step ends."""
+def halves(steps, *, at=0.0, second=70, wire=None):
+    """Four ranks; two bursts a step, the second one after so many of 100 ms. Also when each step ends."""
     wire, ends = wire or Wire([f"a{i}" for i in range(4)]), []
     for step in range(steps):
         wire.ring([0, 1, 2, 3], at + 100 * step, 2_000_000, long=2)
-        wire.ring([0, 1, 2, 3], at + 100 * step + 70, 3_000_000, long=2)
+        wire.ring([0, 1, 2, 3], at + 100 * step + second, 3_000_000, long=2)
         ends.append(wire.rows[-1][1])
     return wire, np.array(ends)
 
@@ -31,10 +31,10 @@ def test_steps_of_a_whole_recording_end_where_counts_show_it_though_a_pause_insi
         assert np.abs(own[:, 1] - ends).max() <= 5 * MS
 
 
-def test_the_step_of_a_crash_is_not_complete_and_counts_begin_again_after_the_restart():
-    wire, first = halves(6)
+def test_the_step_of_a_crash_is_not_complete():
+    wire, first = halves(6, second=40)
     wire.ring([0, 1, 2, 3], 600, 2_000_000, long=2)  # half of a step
-    wire, second = halves(14, at=1400, wire=wire)
+    wire, second = halves(14, at=1400, second=40, wire=wire)
     for own in ends_of(wire):
         assert len(own) == 20
         assert np.abs(own[:, 1] - np.concatenate([first, second])).max() <= 5 * MS
@@ -44,7 +44,8 @@ def test_a_recording_that_begins_and_ends_inside_steps_is_not_divided_by_counts(
     wire, _ = halves(12)
     wire.rows = [row for row in wire.rows if 100 * MS < row[0] - ORIGIN + 45 * MS < 1100 * MS][8:]
     found = sequences(wire)
-    assert counted_steps(found, repetition_of(found)) is None
+    one = repetition_of(found)
+    assert counted_steps(found, one.clock.times(one.places)) is None
 
 
 def test_a_step_ends_with_the_reduction_of_gradients_though_other_traffic_varies_until_the_next_one():

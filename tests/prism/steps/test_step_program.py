@@ -81,6 +81,6 @@ def test_buckets_of_a_step_remain_if_it_is_paused_after_some_steps(rest):
 
 
 def test_pauses_after_most_fourth_steps_make_no_longer_steps():
-    paused = [60, 60, 60, 60, 8, 60]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
+    paused = [50, 50, 50, 50, 8, 50]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
     clock = idle(np.concatenate([[8, 8, 8, pause] for pause in paused * 2]))
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
