@@ -68,13 +68,17 @@ def whole_step(clock: Clock, period: Period) -> Period:
 
 def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
-    of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some.
+    of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
+    take longer at several places of a step, and not at one only.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
-    steps = np.sort(parts[: len(parts) // count * count].reshape(-1, count))
+    steps = parts[: len(parts) // count * count].reshape(-1, count)
+    usual = np.sort(np.median(steps, axis=0))
+    steps = np.sort(steps)
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
-    return bool(np.median(idle) <= c.LONGER * idle.min() and longer < 1 + c.PAUSES)
+    equal = np.median(idle) <= c.LONGER * idle.min() and usual[-2] <= c.LONGER * usual[0]
+    return bool(equal and longer < 1 + c.PAUSES)
 
 
 def _power(channels: Floats) -> Floats:

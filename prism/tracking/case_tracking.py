@@ -84,9 +84,9 @@ def follow(
     """Update the tracked findings after a window that ends at `now_ns`.
 
     A case opens if the probability that all its windows are wrong falls below `doubt`, `windows` windows in a row support it,
-    and it continues. An outage opens at once; a hang that is over needs as many windows. Windows that show no more of it than
-    an earlier one are only as sure as the surest of them. A case closes if it has not continued for `hold` steps and `windows`
-    windows, and steps are no longer as slow as it made them, or another claim explains why they are.
+    and it continues. An outage opens at once; a hang that is over, if windows still show it a step later. Windows that show no
+    more of it than an earlier one are only as sure as the surest of them. A case closes if it has not continued for `hold`
+    steps and `windows` windows, and steps are no longer as slow as it made them, or another claim explains why they are.
 
     Parameters
     ----------
@@ -303,7 +303,8 @@ def _confirmed(
     finding = entry.case.finding
     if finding.kind in OUTAGES or job.final:
         since = max(now_ns - max_age_steps * job.step_ns, job.known_ns)
-        enough = entry.windows >= windows or job.talked_ns <= finding.end_ns + job.step_ns
+        later = entry.windows >= windows and job.talked_ns >= finding.end_ns + job.step_ns
+        enough = later or job.talked_ns <= finding.end_ns
         return finding.kind != "hang" or job.final or (enough and finding.end_ns >= since)
     goes_on = now_ns - finding.end_ns <= 2.5 * job.step_ns
     grown = finding.end_ns - entry.first_ns >= 0.5 * job.step_ns

@@ -84,3 +84,14 @@ def test_pauses_after_most_fourth_steps_make_no_longer_steps():
     paused = [50, 50, 50, 50, 8, 50]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
     clock = idle(np.concatenate([[8, 8, 8, pause] for pause in paused * 2]))
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
+
+
+@pytest.mark.parametrize(
+    ("took", "step"), [([72, 72, 90, 72, 72, 93, 72, 93, 99], 9), ([72, 72, 72, 72, 72, 72, 72, 72, 99], 1)]
+)
+def test_layers_differ_at_several_places_of_a_step_though_their_longest_idle_times_hardly_do(took, step):
+    parts = np.tile(took, 16)
+    spent = np.repeat(parts / 64, 64)
+    spent[32::64] = 10 + parts / 50
+    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(64 * step, rel=0.01)

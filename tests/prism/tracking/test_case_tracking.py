@@ -90,7 +90,9 @@ def test_windows_that_saw_the_same_are_no_surer_together():
 def test_a_hang_that_no_window_saw_while_it_lasted_is_not_told():
     silent = finding(10, 13, kind="hang", severity=Severity.CRITICAL)
     assert told(follow((), [silent], job(30), 30 * S)) == []
-    assert len(told(follow((), [silent], job(14), 14 * S))) == 1
+    tracked = follow((), [silent], job(13.5), round(13.5 * S))
+    assert told(tracked) == []  # its steps may have other bounds in the next window
+    assert len(told(follow(tracked, [silent], job(14), 14 * S))) == 1
     late = {"j": replace(job(14)["j"], known_ns=14 * S)}
     assert told(follow((), [silent], late, 14 * S)) == []
 
