@@ -58,6 +58,8 @@ def whole_step(clock: Clock, period: Period) -> Period:
     lags, repeats = found[:2, (found[0] > low) & (found[0] <= high) & (found[1] >= least)]
     if not len(lags):
         return period
+    often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
+    lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
@@ -69,7 +71,7 @@ def whole_step(clock: Clock, period: Period) -> Period:
 def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
     of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
-    take longer at several places of a step, and not at one only.
+    take longer at several places of a step, and not at one only. A few pauses may come after equal numbers of steps by chance.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
@@ -78,7 +80,7 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     steps = np.sort(steps)
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
     equal = np.median(idle) <= c.LONGER * idle.min() and usual[-2] <= c.LONGER * usual[0]
-    return bool(equal and longer < 1 + c.PAUSES)
+    return bool(equal and (longer < 1 + c.FORWARD or len(parts) < c.GROUPS * count))
 
 
 def _power(channels: Floats) -> Floats:

@@ -26,9 +26,11 @@ LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
 SOME_STEPS = 0.35  # share of the steps: a pause after more than these is still no part of each
-PAUSES = 0.15  # pauses after several steps, such as evaluations, relative to these; a forward pass: 0.25-0.64 of its buckets
 # Ratio of a forward to a backward pass that recomputes activations, else 1/2. Equal buckets of 22 simulated jobs: 0.34-0.64.
 FORWARD = 1 / 3
+# Smallest number of groups of equal parts, with a longer time after each, that are buckets of as many steps: pauses after
+# several steps are few. Lags that repeat as often come first.
+GROUPS = 6
 SIGMAS = 3.0  # standard deviations of a repetition by chance: below, buckets or layers are no parts of a step
 ASTRAY = 0.1  # share of a step: farther from its place is another idle time in the step, or no whole number of steps
 # Share of a step by which ranks may end it before or after others, as stages without a common reduction do: with 0.15 one of

@@ -109,16 +109,16 @@ def _segments(clock: Clock, places: Ints, phase: float) -> tuple[Floats, Mask]:
     silence, near = c.SILENT * float(np.median(np.diff(clock.times(places)))), 2 * c.NEAR * usual
     ends: list[float] = [places[0] - (1 - phase) * usual]
     for before, after in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
-        longest = before + int(np.argmax(clock.spent[before:after])) + 0.5
+        longest = before + int(near) + int(np.argmax(clock.spent[before + int(near) : after + int(near)])) + 0.5
         crashed = clock.spent[int(longest)] > silence
         first, second = before + phase * usual, after - (1 - phase) * usual
         if after - before <= (1 + (c.ASTRAY if crashed else c.STRETCH)) * usual:
-            ends.append(before + phase * (after - before))
+            own = [before + phase * (after - before)]
         elif crashed:
-            ends += [end for end in (first,) if end < longest - near] + [longest]
-            ends += [end for end in (second,) if end > longest + near]
+            own = [*np.arange(first, longest - near, usual), longest, *np.arange(second, longest + near, -usual)[::-1]]
         else:
-            ends += [first, second]
+            own = [first, second]
+        ends += [end for end in own if end > ends[-1] + near]
     ends.append(places[-1] + phase * usual)
     inside = np.array([end for end in ends if 0 < end < parts])
     bounds = np.concatenate([[0.0], inside, [float(parts)]])
