@@ -82,7 +82,7 @@ def _runs(own: Sequence[Stream]) -> Floats:
     """Starts of runs of messages: before each, nothing moves for `RUN_PAUSE` times the duration of a message."""
     start, end, _ = _in_time(own)
     pause = c.RUN_PAUSE * _median(end - start)
-    return start[np.append(True, start[1:] - np.maximum.accumulate(end)[:-1] > pause)]
+    return np.asarray(start[np.append(True, start[1:] - np.maximum.accumulate(end)[:-1] > pause)])
 
 
 def _paired(a: Floats, b: Floats, begins: Floats) -> tuple[Floats, Floats]:
