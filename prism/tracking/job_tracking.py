@@ -18,7 +18,7 @@ from prism.model import Job, JobDiagnosis, Spans, Timeline
 from prism.tracking.board import JobState
 from prism.tracking.identity import Marks, distinct, marks, recognised
 from prism.tracking.record_windows import SECOND, steps_back
-from prism.tracking.substeps import checked_period, ends_differ, may_be_pausing, reach, steps_differ
+from prism.tracking.substeps import checked_period, may_be_pausing, reach, steps_differ
 from prism.tracking.timeline_stitching import job_ends, latest_end, stitched
 
 AGREE, LAYOUTS = 3, 9  # windows
@@ -50,7 +50,6 @@ class Followed:
     sure: int = 0  # windows in a row that agree
     looked_ns: int = 0  # when its newest window ended
     asked_ns: float = 0.0  # windows contained pauses with a period up to this, and their steps are no parts of longer steps
-    shifted: int = 0  # windows in a row whose steps end elsewhere than the known ones
     anew_ns: int = 0  # when windows agreed on other steps: those before were parts of them, or had them as parts
 
     @property
@@ -221,8 +220,7 @@ def after(
     doubted until it has most of the newest windows, weighted by confidence. A different layout is ignored if the window has far
     fewer steps (after a restart), or less than `half` of the confidence (a window that ends inside a step).
 
-    A window whose steps are as long but end elsewhere than the known ones (`ends_differ`) is ignored, unless it is the third in
-    a row. Nothing is agreed before the members have been known for `known_s`, or while steps may be parts of steps
+    Nothing is agreed before the members have been known for `known_s`, or while steps may be parts of steps
     (`substeps.may_be_pausing`). The `last` window of all is trusted for a job without any other.
     """
     ends = job_ends(found.timeline)
@@ -249,10 +247,7 @@ def after(
         followed = replace(followed, told_by=min(max(followed.told_by, len(ends)), FULL), asked_ns=known)
     sure = max((sure for known, sure in layouts if known == favoured(layouts)), default=0.0)
     unsure = favoured(layouts) != layout and found.parallelism.layout.confidence < half * sure
-    settled = followed.trusted and not strange and not followed.doubted_ns
-    if settled and followed.found is not None and ends_differ(job_ends(followed.found.timeline), ends):
-        unsure, followed = unsure or followed.shifted + 1 < AGREE, replace(followed, shifted=followed.shifted + 1)
-    if unsure and settled:
+    if unsure and followed.trusted and not strange and not followed.doubted_ns:
         return replace(followed, job=_lasting(followed, found), layouts=layouts, talked_ns=talked, doubtful=True)
     if (strange and not agreed) or favoured(layouts) != layout:
         unknown_yet = None if followed.trusted else found  # the state before a restart is better than a doubted one
@@ -276,7 +271,6 @@ def after(
         layouts=layouts,
         talked_ns=talked,
         doubtful=False,
-        shifted=0,
         doubted_ns=followed.doubted_ns if followed.sure + 1 < AGREE else 0,
         sure=followed.sure + 1,
     )

@@ -147,16 +147,6 @@ def steps_differ(before: Ints, current: Ints, max_ratio: float) -> bool:
     return bool(abs(np.log((counts[0] + 1) / (counts[1] + 1))) > max_ratio)
 
 
-def ends_differ(before: Ints, current: Ints, *, near: float = 0.1) -> bool:
-    """Check whether most of a window's steps end elsewhere than the known ones, by the share `near` of a step or more."""
-    common = current[(current >= before[0]) & (current <= before[-1])] if len(before) else current[:0]
-    if len(common) < 2:
-        return False
-    at = np.clip(np.searchsorted(before, common), 1, len(before) - 1)
-    apart = np.minimum(np.abs(before[at] - common), np.abs(before[at - 1] - common))
-    return bool(2 * np.count_nonzero(apart > near * np.median(np.diff(current))) > len(common))
-
-
 def completed(ends: Ints, step_ns: float, heard_ns: int, *, late: float = 1.15, steps: int = 24) -> Ints:
     """Return the ends of steps that are certainly over: a window may have seen only the first part of the newest.
 

@@ -57,17 +57,6 @@ def test_a_window_that_takes_parts_for_steps_is_doubted_and_changes_nothing():
     assert odd.step_ns == S / 10
 
 
-def test_windows_whose_steps_end_elsewhere_change_nothing_until_three_in_a_row_agree():
-    one = trusted(job(1, 2, 3, 4))
-    moved = replace(one.found, timeline=make_timeline(4, 9, 1000, 0 + S // 3))
-    for now, ignored in ((9, True), (10, True), (11, False)):
-        one = after(one, moved, now * S, kept=100)
-        assert one.unclear == ignored
-    assert job_ends(one.found.timeline)[-1] == 9 * S + S // 3
-    again = after(after(one, found(one.job, 11), 12 * S, kept=100), moved, 13 * S, kept=100)
-    assert again.shifted == 0
-
-
 def test_the_window_of_a_job_that_may_be_known_by_parts_of_its_steps_reaches_back_further_until_it_holds_its_rests():
     one = trusted(job(1, 2, 3, 4))
     took = np.array([5 if k % 8 == 0 else 1 for k in range(60)]) * S

@@ -4,7 +4,6 @@ from prism.model import Finding, Severity
 from prism.tracking.substeps import (
     checked_period,
     completed,
-    ends_differ,
     may_be_pausing,
     may_be_substeps,
     pause_period,
@@ -172,12 +171,3 @@ def test_other_findings_stand():
         assert left([rest], known) == [rest]  # groups that a window tells from steps; no groups
     uneven = np.delete(ends, 13)
     assert left([rest], uneven) == [rest]
-
-
-def test_steps_that_end_elsewhere_than_the_known_ones():
-    known = np.arange(0, 100, 10)
-    assert not ends_differ(known, known[4:])
-    assert not ends_differ(known, np.array([50, 60, 70, 80, 94, 108]))  # it became slower
-    assert ends_differ(known, known[4:] + 3)
-    assert not ends_differ(known, known + 200)
-    assert not ends_differ(known[:0], known)
