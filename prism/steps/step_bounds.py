@@ -103,18 +103,21 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
 def _segments(clock: Clock, places: Ints, phase: float) -> tuple[Floats, Mask]:
     """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase.
 
-    An interruption follows a step and precedes one. A job that crashed in a step begins a new one after the silence.
+    An interruption follows a step and precedes one. A job that crashed has whole steps after the silence; else a silence is part
+    of its step, as in a hang, or where records are missing.
     """
     parts, usual = clock.parts, float(np.median(np.diff(places)))
     silence, near = c.SILENT * float(np.median(np.diff(clock.times(places)))), 2 * c.NEAR * usual
     ends: list[float] = [places[0] - (1 - phase) * usual]
     for before, after in zip(places[:-1].tolist(), places[1:].tolist(), strict=True):
-        longest = before + int(near) + int(np.argmax(clock.spent[before + int(near) : after + int(near)])) + 0.5
-        crashed = clock.spent[int(longest)] > silence
+        low, high = before + int(near), after + int(near)
+        longest = low + int(np.argmax(clock.spent[low:high])) + 0.5
         first, second = before + phase * usual, after - (1 - phase) * usual
-        if after - before <= (1 + (c.ASTRAY if crashed else c.STRETCH)) * usual:
+        whole_after = abs((second - longest + usual / 2) % usual - usual / 2) <= near
+        again = clock.spent[int(longest)] > silence and whole_after
+        if after - before <= (1 + (c.ASTRAY if again else c.STRETCH)) * usual:
             own = [before + phase * (after - before)]
-        elif crashed:
+        elif again:
             own = [*np.arange(first, longest - near, usual), longest, *np.arange(second, longest + near, -usual)[::-1]]
         else:
             own = [first, second]

@@ -56,6 +56,27 @@ def test_equal_buckets_of_steps_that_a_fault_stretches_are_no_steps():
     assert all(len(own) == 9 for own in rank_steps(found, steps_of(found), 4))
 
 
+@pytest.mark.parametrize("low", [5.55, 5.65, 5.8])
+@pytest.mark.parametrize("high", [25.45, 25.6, 25.7])
+def test_a_step_overlaps_a_time_of_which_records_are_missing(low, high):
+    wire, _ = buckets(steps=40)
+    low, high = ORIGIN + low * 100 * MS, ORIGIN + high * 100 * MS
+    wire.rows = [row for row in wire.rows if row[1] <= low or row[0] > high]
+    found = sequences(wire)
+    for own in rank_steps(found, steps_of(found), 4):
+        assert np.any((own[:, 0] < high) & (own[:, 1] > low))
+
+
+@pytest.mark.parametrize("low", [5.55, 5.65, 5.8])
+def test_a_job_that_crashed_has_whole_steps_after_the_silence(low):
+    wire, _ = buckets(steps=40)
+    low, high = ORIGIN + low * 100 * MS, ORIGIN + 2500 * MS
+    wire.rows = [row for row in wire.rows if row[1] <= low or row[0] > high]
+    found = sequences(wire)
+    for own in rank_steps(found, steps_of(found), 4):
+        assert np.sum(own[:, 1] > high) == 15
+
+
 @pytest.mark.parametrize("every", [138, 5])
 def test_what_a_library_sends_every_second_is_no_end_of_a_step(every):
     """Ranks also tell rank 0 that they live, every 138 or 5 ms, wherever the step of 100 ms is."""
