@@ -98,7 +98,8 @@ def job_ends(timeline: Timeline) -> NDArray[np.int64]:
 def latest_end(timeline: Timeline, step: int, *, max_steps: float = 0.5) -> int:
     """End of a step at the rank that ends it last, ns, of the ranks with most steps; at most `max_steps` after `job_ends`."""
     ends = job_ends(timeline)
-    latest = max(int(own[step, 1]) for own in timeline.steps if len(own) == max(map(len, timeline.steps)))
+    most = max(map(len, timeline.steps))
+    latest = max(int(own[step, 1]) for own in timeline.steps if len(own) == most)
     return min(latest, int(ends[step] + max_steps * np.median(np.diff(ends))))
 
 

@@ -226,7 +226,7 @@ def _are_rounds(one: Family, other: Family) -> bool:
     What their rhythm shows of the kind is one observation, not several.
     """
     both = {one[0].form, other[0].form} <= c.ROUNDS and max(one[0].lead, other[0].lead) <= c.AROUND
-    often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_LANES
+    often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
     return both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD
 
 
