@@ -103,8 +103,8 @@ def _rounds(sequences: Sequences, places: Ints, clock: Clock) -> bool:
 def _segments(clock: Clock, places: Ints, phase: float) -> tuple[Floats, Mask]:
     """Bounds on the clock, float64[n + 1], and which segments are whole steps, from a place of each and the end's phase.
 
-    An interruption follows a step and precedes one. A job that crashed has whole steps after the silence; else a silence is part
-    of its step, as in a hang, or where records are missing.
+    An interruption follows a step and precedes one. A job that crashed has whole steps after the silence; else a silence is
+    part of its step, as in a hang, or where records are missing.
     """
     parts, usual = clock.parts, float(np.median(np.diff(places)))
     silence, near = c.SILENT * float(np.median(np.diff(clock.times(places)))), 2 * c.NEAR * usual
