@@ -9,7 +9,7 @@ an imperfect collection gives them are pooled apart; `--degrade` degrades captur
 the paper's method on the same flows.
 
 Below the table of runs: one by origin (benchmarks.origins), one of how often a confidence was right (benchmarks.reliability),
-and risk–coverage curves of the layouts.
+risk–coverage curves of the layouts, and one of all faults by how much they cost, hidden ones too (benchmarks.fault_strength).
 
 Exits 1 when a pooled figure misses its floor or a capture could not be read. A time includes everything from opening the files
 to the diagnosis; peak is the largest resident memory of the process meanwhile.
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import degraded, grid, llmprism_baseline, origins, reliability
+from benchmarks import degraded, fault_strength, grid, llmprism_baseline, origins, reliability
 from benchmarks.score import Counts, compare, loud, true_findings
 from collectors.columns.record import Flows, Transits
 from collectors.memory.allocator import keep_freed, reduce_collections
@@ -91,6 +91,7 @@ class Run(NamedTuple):
     tags: Mapping[str, str] = {}
     plain: Counts | None = None
     said: Sequence[reliability.Said] = ()
+    faults: Sequence[fault_strength.Strength] = ()
 
 
 def captures(folders: Sequence[Path]) -> Iterator[Path]:
@@ -149,7 +150,7 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
         return Run(one.name, lost, None, time.perf_counter() - began, peak_mib(), f"{type(error).__name__}: {error}", one.tags)
     seconds, peak = time.perf_counter() - began, peak_mib()
     found = json_report.to_json(diagnosis)
-    truth = _visible(truth, found)
+    faults, truth = fault_strength.strengths(found, truth), _visible(truth, found)
     if keep:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / f"{one.name.replace('/', '_')}.json").write_text(json_report.dumps(diagnosis))
@@ -159,7 +160,7 @@ def run(one: Input, *, keep: Path | None = None, explain: bool = False, baseline
     if baseline:
         plain = compare(json_report.to_json(llmprism_baseline.diagnose(flows, source, topology=placed)), truth)
     said = reliability.statements(found, truth)
-    return Run(one.name, compare(found, truth), diagnosis, seconds, peak, "", one.tags, plain, said)
+    return Run(one.name, compare(found, truth), diagnosis, seconds, peak, "", one.tags, plain, said, faults)
 
 
 def _visible(truth: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -253,6 +254,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"\n{origins.table(by_origin)}")
     print(f"\n{reliability.table([said for r in runs for said in r.said])}")
     print(f"\n{origins.curves(by_origin)}")
+    print(f"\n{fault_strength.table([fault for r in runs for fault in r.faults])}")
     if asked.baseline:
         print(f"\n{compared(runs)}")
     missed = misses(sum((r.counts for r in whole), Counts()).figures(), FLOORS | dict(asked.floor))

@@ -261,7 +261,8 @@ def drawn(case: Case) -> Drawn:
     if passing:
         well = simulate(replace(case.spec, faults=(), degradation=Degradation()), case.seed).truth
         for fault in passing:
-            fault["hidden"] = _stretch(fault, done.truth, well) < VISIBLE
+            fault["slowdown"] = _stretch(fault, done.truth, well)
+            fault["hidden"] = fault["slowdown"] < VISIBLE
     for fault in (f for f in done.truth["faults"] if f["kind"] == "crash"):
         fault["hidden"] = _silent(fault, done)
     return Drawn(done.flows, done.transits, done.truth, done.topology)
