@@ -64,7 +64,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
     for _ in range(c.PASSES):
         for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
-            if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one)) is not None:
+            if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one, among)) is not None:
                 out.append(found)
                 among[one.start : one.stop] = False
         if among.all():
@@ -72,23 +72,25 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
 
 
-def _cause_of(view: View, comparison: Comparison, one: SlowSpan) -> Verdict | None:
-    """Find the cause of a span of steps; None if it may be chance, or if no candidate explains enough."""
+def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) -> Verdict | None:
+    """Find the cause of a span of steps; None if it may be chance `among` the steps that no other cause explains, or if no
+    candidate explains enough.
+    """
     during = comparison.during(one.start, one.stop)
     during = during & view.comparable if np.count_nonzero(during & view.comparable) >= g.FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
     for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
-        shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop) <= c.RARE else shares[k]
+        shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop, among) <= c.RARE else shares[k]
     if shares.max(initial=0.0) < c.DOUBT:  # replays take long
         return None
-    chances = {k: _chance(view, comparison, k, one) for k in comparison.best(shares)}
+    chances = {k: _chance(view, comparison, k, one, among) for k in comparison.best(shares)}
     if all(chance is None for chance in chances.values()):
         return None
     mine = comparison.replayed(shares, during)
     queued = queues(view, one.start, one.stop)
     likely = mine + c.DOUBT * np.log(c.MEASURED) * _queues_at(comparison, queued)
     top = int(np.argmax(likely))
-    chance = chances[top] if top in chances else _chance(view, comparison, top, one)
+    chance = chances[top] if top in chances else _chance(view, comparison, top, one, among)
     if chance is None:
         return None
     found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
@@ -102,12 +104,12 @@ def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
     return np.array([who.subject in ("link", "switch") and not at.isdisjoint(who.ids) for who in comparison.which])
 
 
-def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan) -> float | None:
+def _chance(view: View, comparison: Comparison, top: int, one: SlowSpan, among: Mask) -> float | None:
     """Expected number of spans like this one that a candidate explains by chance; None if it cannot be blamed for the span."""
     best = comparison.which[top]
     if best.cause == "network" and best.subject in ("endpoint", "host"):
         return 0.0
-    chance = chance_of(view, comparison, top, one.start, one.stop)
+    chance = chance_of(view, comparison, top, one.start, one.stop, among)
     return chance if chance <= c.RARE else None
 
 
@@ -155,8 +157,9 @@ def _stands_still(view: View, comparison: Comparison, one: Candidate, step: int,
     return begun and long and moved < 1 - g.NEAR
 
 
-def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: int) -> float:
-    """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps.
+def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: int, among: Mask) -> float:
+    """Expected number of spans like `start` … `stop` by chance, from delays of candidates of the same kind in other steps,
+    `among` those that no other cause explains.
 
     Without bound if the span holds steps with pauses only.
     """
@@ -170,7 +173,7 @@ def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: in
         if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
     ]
     levels = (comparison.scattered[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
-    row, levels = alike.index(top), np.where(view.comparable, levels, np.nan)
+    row, levels = alike.index(top), np.where(view.comparable & among, levels, np.nan)
     return by_chance(levels, row, Shift(start, stop, float(np.nanmedian(levels[row, start:stop])), 0.0))
 
 

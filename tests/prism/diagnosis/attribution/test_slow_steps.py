@@ -84,13 +84,27 @@ def test_stops_of_one_rank_after_another_are_a_habit():
     assert not any(one.stall for one in found)
 
 
+def all_steps(one):
+    return np.ones(len(one.view.ends), np.bool_)
+
+
 def test_delays_that_come_elsewhere_as_well_may_be_chance():
     one = Case(case("slow rank"))
     top = int(np.argmax(one.versus_own_steps.explained(one.versus_own_steps.during(BAD.start, BAD.stop))))
-    assert chance_of(one.view, one.versus_own_steps, top, BAD.start, BAD.stop) < 0.01
+    assert chance_of(one.view, one.versus_own_steps, top, BAD.start, BAD.stop, all_steps(one)) < 0.01
     well = Case(case("nothing"))
     top = int(np.argmax(well.versus_own_steps.explained(well.versus_own_steps.during(4, 6))))
-    assert chance_of(well.view, well.versus_own_steps, top, 4, 6) > 0.5
+    assert chance_of(well.view, well.versus_own_steps, top, 4, 6, all_steps(well)) > 0.5
+
+
+def test_steps_with_a_cause_of_their_own_do_not_make_others_chance():
+    took = {step: 40.0 if step in (10, 11) else 30.0 if step in (4, 5, 6) else 20.0 for step in range(20)}
+    one = Case(seen(training(steps=20, work=lambda step, rank: took[step] if rank == RANK else 20.0).flows(placed(4)), placed(4)))
+    top = next(k for k, who in enumerate(one.versus_own_steps.which) if (who.cause, who.ids) == ("work", (address(RANK),)))
+    others = all_steps(one)
+    others[9:13] = False
+    with_all, without = (chance_of(one.view, one.versus_own_steps, top, 4, 7, among) for among in (all_steps(one), others))
+    assert without < 0.01 < with_all
 
 
 def test_evaluations_hide_no_slow_rank():
