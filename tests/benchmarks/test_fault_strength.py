@@ -16,7 +16,13 @@ def test_found_faults_are_counted_by_what_they_cost():
 
 def test_the_slowdown_of_a_fault_is_that_of_the_simulator():
     ranks = [{"rank": rank, "ip": name, "host": name} for rank, name in enumerate("ab")]
-    job = {"layout": {"dp": 2}, "ranks": ranks, "steps": {"0": [[0, 0, 10], [1, 10, 20]]}, "groups": {"dp": [[0, 1]]}, "mode": "ddp"}
+    job = {
+        "layout": {"dp": 2},
+        "ranks": ranks,
+        "steps": {"0": [[0, 0, 10], [1, 10, 20]]},
+        "groups": {"dp": [[0, 1]]},
+        "mode": "ddp",
+    }
     fault = {"kind": "compute_slow", "job": "j", "ranks": [0], "start_ns": 0, "end_ns": 20}
     truth = {"jobs": {"j": job | {"steps_wire": job["steps"]}}, "hosts": {}, "faults": [fault, {**fault, "slowdown": 1.3}]}
     assert strengths({"jobs": [], "findings": []}, truth) == [Strength(None, False), Strength(1.3, False)]
