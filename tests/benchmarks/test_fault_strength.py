@@ -24,5 +24,5 @@ def test_the_slowdown_of_a_fault_is_that_of_the_simulator():
         "mode": "ddp",
     }
     fault = {"kind": "compute_slow", "job": "j", "ranks": [0], "start_ns": 0, "end_ns": 20}
-    truth = {"jobs": {"j": job | {"steps_wire": job["steps"]}}, "hosts": {}, "faults": [fault, {**fault, "slowdown": 1.3}]}
+    truth = {"jobs": {"j": job | {"mode": "ddp"}}, "hosts": {}, "faults": [fault, {**fault, "slowdown": 1.3}]}
     assert strengths({"jobs": [], "findings": []}, truth) == [Strength(None, False), Strength(1.3, False)]
