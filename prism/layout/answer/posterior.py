@@ -13,9 +13,7 @@ from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.hypotheses import hypotheses
 from prism.layout.search.problem import Problem
 
-STRUCTURE = (
-    "uneven", "product", "misplaced", "not_nested", "unreduced", "unjoined",
-)  # fmt: skip
+STRUCTURE = ("uneven", "product", "misplaced", "not_nested", "unreduced")
 
 
 class Answer(NamedTuple):
