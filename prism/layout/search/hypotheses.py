@@ -48,8 +48,7 @@ def _placings(problem: Problem) -> Iterator[Placing]:
     for cut in cuts(problem.per_host):
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
-        for stages_first in (False, True)[: 1 + (min(cut[1:]) > 1)]:
-            yield place(problem.hosts, problem.rails, cut, stages_first)
+        yield place(problem.hosts, problem.rails, cut)
     if several:
         yield scattered(len(problem.hosts))
 

@@ -74,12 +74,11 @@ class Placing:
         return np.unique(code, return_inverse=True)[1]
 
 
-def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut, stages_first: bool = False) -> Placing:
+def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
     """Compute the members' coordinates if each host's endpoints are divided in the same way, in order of their rails.
 
-    Neighbours are tensor ranks, then data ranks, then stages; with `stages_first` stages come before data ranks.
+    Neighbours are tensor ranks, then data ranks, then stages.
     """
-    inner = cut[2 if stages_first else 1]
     at = np.zeros((len(hosts), 4), np.int64)
     by: dict[int, list[int]] = defaultdict(list)
     for member, host in enumerate(hosts):
@@ -87,8 +86,7 @@ def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut, stages_first: bo
     for host, own in by.items():
         own.sort(key=lambda member: (rails[member], member))
         for i, member in enumerate(own):
-            outer, near = divmod(i // cut[0], inner)
-            at[member] = host, i % cut[0], *((outer, near) if stages_first else (near, outer))
+            at[member] = host, i % cut[0], i // cut[0] % cut[1], i // (cut[0] * cut[1])
     return Placing(cut, at, np.asarray(hosts, np.int64))
 
 

@@ -33,9 +33,3 @@ def test_scattered_ranks_have_no_neighbours_in_their_hosts():
     assert placing.cut == (1, 1, 1)
     assert not any(len(placing.links(axis)) for axis in (1, 2, 3))
     assert len(set(placing.alike((0, 1, 2)).tolist())) == 6
-
-
-def test_stages_may_lie_between_tensor_ranks_and_replicas():
-    placing = place([0] * 8, list(range(8)), (2, 2, 2), stages_first=True)
-    assert placing.at[2].tolist() == [0, 0, 0, 1]
-    assert placing.at[4].tolist() == [0, 0, 1, 0]
