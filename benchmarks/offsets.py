@@ -75,7 +75,8 @@ def _links(groups: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 def pairs_of(problem: Problem, job: Mapping[str, Any], origin: str) -> Iterator[Pairs]:
     """Yield the pairs of a job by relation; none if its steps do not vary."""
-    if not problem.uneven:
+    whole = np.diff(problem.steps.bounds[1:-1])
+    if len(whole) < 2 or np.median(np.abs(whole - np.median(whole))) <= c.FINEST * problem.steps.period:
         return
     reducing = [family for family in problem.families if problem.likeliest(family) == "dp"]
     waiting = np.arange(len(RELATIONS) + 1)
