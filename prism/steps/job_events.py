@@ -12,20 +12,18 @@ from prism.model import Event, EventKind, Finding
 from prism.steps import constants as c
 
 
-def events(
-    view: View, findings: list[Finding], window: tuple[int, int], *, min_written: float = c.WRITTEN
-) -> tuple[Event, ...]:
+def events(view: View, findings: list[Finding], window: tuple[int, int]) -> tuple[Event, ...]:
     """Detect the events of one job, in order of time. Silences that `findings` of kind "hang" explain are excluded.
 
     A job starts or stops if connections open or close then, or if the `window` of observation, ns, extends more than one step
     beyond its traffic. A pause is a restart if members open connections. It is a checkpoint if they send more than the share
-    `min_written` of a step's octets to endpoints outside the job, else an evaluation.
+    `WRITTEN` of a step's octets to endpoints outside the job, else an evaluation.
     """
     out = _start_and_stop(view, window)
     hung = [(f.start_ns, f.end_ns) for f in findings if f.kind == "hang"]
     for pause in view.pauses:
         if not any(low <= pause.start and pause.end <= high for low, high in hung):
-            out.append(Event(_kind(view, pause, min_written), pause.start, pause.end))
+            out.append(Event(_kind(view, pause), pause.start, pause.end))
     return tuple(sorted(out, key=lambda event: (event.start_ns, event.kind)))
 
 
@@ -37,12 +35,14 @@ def uneven(view: View) -> float:
     return min(view.uneven, unevenness(durations))
 
 
-def after_pauses(view: View, findings: list[Finding], *, near: float = c.AT_BEGIN) -> list[Finding]:
+def after_pauses(view: View, findings: list[Finding]) -> list[Finding]:
     """Shift findings of steps that a pause delayed at their begin, for example a checkpoint: they begin after the pause.
 
-    A pause delays the begin if it starts within the share `near` of a usual step. `paused_ms` in the evidence is the delay.
+    A pause delays the begin if it starts within the share `AT_BEGIN` of a usual step. `paused_ms` in the evidence is the delay.
     """
-    pause_end = {int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= near * view.period}
+    pause_end = {
+        int(view.begins[p.step]): p.over for p in view.pauses if p.start - view.begins[p.step] <= c.AT_BEGIN * view.period
+    }
     return [_delayed(f, min(pause_end[f.start_ns], f.end_ns - f.start_ns)) if f.start_ns in pause_end else f for f in findings]
 
 
@@ -62,7 +62,7 @@ def _start_and_stop(view: View, window: tuple[int, int]) -> list[Event]:
     return out
 
 
-def _kind(view: View, pause: Pause, min_written: float) -> EventKind:
+def _kind(view: View, pause: Pause) -> EventKind:
     flows, around, start, end = view.flows, view.around, pause.start, pause.end
     opened = (flows.tcp_flags & SYN != 0) & (flows.start_ns >= start) & (flows.start_ns <= end)
     if opened.any():
@@ -70,4 +70,4 @@ def _kind(view: View, pause: Pause, min_written: float) -> EventKind:
     members = around.among(view.job.endpoints)
     is_outgoing = members[around.src] & ~members[around.dst] & (around.start_ns >= start) & (around.start_ns <= end)
     step = float(flows.octets.sum()) / max(len(view.ends), 1)
-    return "checkpoint" if float(around.octets[is_outgoing].sum()) > min_written * step else "evaluation"
+    return "checkpoint" if float(around.octets[is_outgoing].sum()) > c.WRITTEN * step else "evaluation"
