@@ -1,6 +1,5 @@
 """Constants of this folder. All are ratios or counts; none is a time or a number of octets."""
 
-HALF = 0.5
 ALIKE_BURSTS = 1.3  # ratio of the median bursts of two connections of one conversation: TCP splits at any octet
 ALIKE_LANES = 0.2  # difference of the logarithms of the counts of queue pairs that alternate; e^0.2 is 22 %
 DISTINCT_SIZE = 0.01  # difference of logarithms of sizes that count as two

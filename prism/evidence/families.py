@@ -95,7 +95,7 @@ def _alike(own: Sequence[Communicator]) -> list[Family]:
     messages = np.log([one.rhythm.messages for one in own])
     sizes = np.log([one.size for one in own])
     spread = np.log([resolved_spread(one.rhythm) for one in own])
-    turn = np.array([(one.overlap >= c.HALF) * (1 + (one.shape == "pair") * len(one.members)) for one in own])
+    turn = np.array([(2 * one.overlap >= 1) * (1 + (one.shape == "pair") * len(one.members)) for one in own])
     pairs: list[Pair] = []
     for i in range(1, len(own)):
         distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])

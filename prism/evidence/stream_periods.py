@@ -76,7 +76,7 @@ def _table(of: Ints, column: Ints, rows: int, columns: int, weights: Floats | No
 def _messages(counts: Ints) -> tuple[Floats, Floats]:
     """Usual number of messages per step of each stream (its lower median over steps with messages), and if that is sure."""
     active, usual = np.count_nonzero(counts, axis=1), _usual(counts)
-    sure = (active >= c.LEAST_MESSAGES) & ((counts == usual[:, None]).sum(1) >= c.HALF * active)
+    sure = (active >= c.LEAST_MESSAGES) & (2 * (counts == usual[:, None]).sum(1) >= active)
     return usual, sure.astype(np.float64)
 
 

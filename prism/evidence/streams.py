@@ -93,7 +93,7 @@ def streams_of(flows: Flows, members: tuple[str, ...], *, origin: int) -> Stream
     n = len(members)
     begins = np.flatnonzero(np.diff(table.pair, prepend=-1))
     ends = np.append(begins, len(table.pair))[1:]
-    bursts = np.diff(np.append(0, np.cumsum(table.bursts))[np.append(begins, len(table.pair))]) > c.HALF * (ends - begins)
+    bursts = 2 * np.diff(np.append(0, np.cumsum(table.bursts))[np.append(begins, len(table.pair))]) > ends - begins
     renewed = np.maximum.reduceat(table.lane, begins) > np.minimum.reduceat(table.lane, begins) if len(begins) else bursts
     for pair, low, high, summed, several in zip(
         *(column.tolist() for column in (table.pair[begins], begins, ends, bursts, renewed)), strict=True
@@ -132,7 +132,7 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
     """Mark the records of pairs that hold most of their octets in records of several messages, which cannot be counted."""
     number = np.cumsum(np.diff(pair, prepend=pair[:1]) > 0)
     share = np.bincount(number, octets * several) / np.maximum(np.bincount(number, octets), 1.0)
-    return share[number] > c.HALF
+    return 2 * share[number] > 1
 
 
 def _lanes(table: _Table, rows: Rows) -> list[Rows]:

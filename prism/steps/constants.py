@@ -62,4 +62,3 @@ MOST_STEPS, FEW_STEPS = 0.9, 0.1
 WRITTEN = 0.01  # share of a step's octets that members send out of the job in a checkpoint; control traffic is less
 AT_BEGIN = 0.1  # share of a step: a pause that begins within it delays the step's begin
 RECORDS_AT_ONCE = 1 << 20  # records whose phases are computed together: 100 MB
-UNLIMITED = 1 << 62  # records: no limit

@@ -27,8 +27,8 @@ class Clock:
 
     edges: Floats
     density: Floats
-    bursts: bool = False
-    records: int = c.UNLIMITED  # in the largest sequence
+    bursts: bool
+    records: int  # in the largest sequence
 
     @property
     def parts(self) -> int:

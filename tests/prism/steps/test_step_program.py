@@ -21,7 +21,7 @@ def test_noise_has_no_period():
     rng = np.random.default_rng(3)
     density = rng.poisson(1.0, (8, c.BINS)).astype(float)
     pace = rng.standard_normal(c.BINS)
-    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density)) is None
+    assert period_of(Clock(np.cumsum(np.r_[0, np.exp(pace)]), density, False, 1 << 20)) is None
 
 
 def test_a_step_of_one_record_per_connection_is_found_though_smoothing_rounds_its_lag_down():
@@ -38,7 +38,7 @@ def idle(times, apart=64):
     """A clock of equal parts of traffic, with these idle times `apart` bins from each other."""
     spent = np.ones(apart * (len(times) + 1))
     spent[apart * np.arange(1, len(times) + 1)] = times
-    return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
+    return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
 
 
 BUCKETS, CRASH = [50, 50, 50, 400], [50, 20_000]
@@ -93,5 +93,5 @@ def test_layers_differ_at_several_places_of_a_step_though_their_longest_idle_tim
     parts = np.tile(took, 16)
     spent = np.repeat(parts / 64, 64)
     spent[32::64] = 10 + parts / 50
-    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True)
+    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(64 * step, rel=0.01)

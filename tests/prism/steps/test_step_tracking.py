@@ -22,6 +22,6 @@ def test_traffic_that_does_not_repeat_hides_no_restart_inside_a_step():
     idle = np.concatenate([usual * np.arange(1, 7), usual * 6.4 + usual * np.arange(1, 11)]).astype(np.int64)
     spent = np.ones(idle[-1] + usual)
     spent[idle] = 100
-    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), rng.standard_normal((8, len(spent))), bursts=True)
+    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), rng.standard_normal((8, len(spent))), bursts=True, records=1 << 20)
     places = tracked(clock, Period(usual, 1.0, clock.pace(2.0)))
     assert np.abs(idle[:, None] - places[None]).min(1).max() <= usual / 16
