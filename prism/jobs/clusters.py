@@ -110,14 +110,12 @@ def _across(cluster_of: Ints, src: Ints | Codes, dst: Ints | Codes) -> Mask:
 def sampled_edges(flows: Flows, steady: Carried, clusters: Sequence[Members]) -> list[tuple[Edge, ...]]:
     """Select some edges of each cluster, in order from the heaviest to the lightest."""
     cluster_of = cluster_numbers(clusters, len(flows.endpoints))
-    within = (cluster_of[steady.src] == cluster_of[steady.dst]) & (cluster_of[steady.src] >= 0)
-    order = np.lexsort((-steady.volume, cluster_of[steady.src]))
-    order = order[within[order]]
-    of = cluster_of[steady.src[order]]
-    low, high = np.searchsorted(of, np.arange(len(clusters))), np.searchsorted(of, np.arange(len(clusters)), "right")
+    of = np.where(cluster_of[steady.src] == cluster_of[steady.dst], cluster_of[steady.src], -1)
+    order = np.lexsort((-steady.volume, of))
+    begins = np.searchsorted(of[order], np.arange(len(clusters) + 1))
     chosen = np.zeros(len(steady), np.bool_)
     max_pairs = max(c.SAMPLED_PAIRS, 8 * c.SAMPLED_PAIRS // max(len(clusters), 1))
-    for a, b in zip(low.tolist(), high.tolist(), strict=True):
+    for a, b in pairwise(begins.tolist()):
         spaced = np.linspace(0, 1, min(b - a, max_pairs)) ** 2  # more of the heavy ones: many light pairs may belong to experts
         chosen[order[np.unique((a + spaced * (b - 1 - a)).astype(np.int64))]] = True
     out: list[list[Edge]] = [[] for _ in clusters]

@@ -9,6 +9,7 @@ import numpy as np
 
 from collectors.columns.record import Codes, Flows
 from prism.loops.arrays.edges import sending
+from prism.loops.arrays.group_sums import on_end
 from prism.model import PHASES, Job, Parallelism, Spans, Stream, Timeline
 from prism.steps.examined_traffic import Examined
 from prism.steps.record_sequences import Ints, Mask, sequences_of
@@ -88,10 +89,9 @@ def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:
 
 def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
     """Return two spans per record, one for each end, with the phase of its stream."""
-    start, rank = sending(flows), _ranks(flows, job)
-    parts = [(s.rows, PHASES.index(s.kind)) for s in streams]
-    rows = np.concatenate([r for r, _ in parts]) if parts else np.zeros(0, np.intp)
-    phase = np.concatenate([np.full(len(r), p, np.int8) for r, p in parts]) if parts else np.zeros(0, np.int8)
+    start, rank = sending(flows), ranks(flows, job)
+    rows, begins = on_end([s.rows for s in streams])
+    phase = np.repeat(np.array([PHASES.index(s.kind) for s in streams], np.int8), np.diff(begins))
     src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
     octets = flows.octets.take(rows)
     return Spans(
@@ -104,7 +104,7 @@ def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
     )
 
 
-def _ranks(flows: Flows, job: Job) -> Codes:
+def ranks(flows: Flows, job: Job) -> Codes:
     """Rank of each endpoint, −1 for endpoints of other jobs."""
     code = {address: i for i, address in enumerate(flows.endpoints)}
     rank = np.full(len(flows.endpoints), -1, np.int32)
