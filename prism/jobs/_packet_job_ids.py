@@ -9,7 +9,7 @@ Wrong if two jobs share a NIC (the job with more octets gets it), or if a job ha
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -37,18 +37,12 @@ def by_job_id(flows: Flows, clusters: list[frozenset[int]]) -> list[frozenset[in
     job_ids = main_job_ids(flows)
     if not job_ids.any():
         return clusters
-    parts: list[tuple[int, frozenset[int]]] = []
-    for members in clusters:
-        own = defaultdict[int, set[int]](set)
+    several = len(np.unique(job_ids[job_ids > 0])) > 1
+    parts = defaultdict[tuple[int, int], set[int]](set)  # by job id, and by cluster where it joins none
+    for i, members in enumerate(clusters):
+        known = Counter(int(job_ids[member]) for member in members if job_ids[member])
+        usual = max(known, key=lambda job: (known[job], -job), default=0)
         for member in members:
-            own[int(job_ids[member])].add(member)
-        silent = own.pop(0, set[int]())
-        largest = max(own, key=lambda job: (len(own[job]), -job), default=0)
-        own[largest] |= silent
-        parts += [(job, frozenset(group)) for job, group in sorted(own.items())]
-    if len({job for job, _ in parts if job}) < 2:
-        return [group for _, group in parts]
-    joined = defaultdict[int, frozenset[int]](frozenset)
-    for job, group in parts:
-        joined[job] |= group
-    return [group for job, group in parts if not job] + [group for job, group in joined.items() if job]
+            job = int(job_ids[member]) or usual
+            parts[job, -1 if job and several else i].add(member)
+    return [frozenset(own) for own in parts.values()]
