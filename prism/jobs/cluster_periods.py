@@ -111,6 +111,12 @@ def longest_pause(places: Floats) -> float:
     return float(ascending[longest] + pauses[longest] / 2) % 1
 
 
+def parts_by_size(edge: Edge) -> list[Edge]:
+    """Select the messages of each frequent size of an edge: each belongs to one collective."""
+    number, counts = np.unique(edge.octets, return_inverse=True, return_counts=True)[1:]
+    return [edge.only(number == k) for k in np.flatnonzero(counts > c.MIN_STEPS).tolist()]
+
+
 def in_step(one: ClusterRhythm, other: ClusterRhythm) -> bool:
     """Check whether two clusters run in lockstep.
 
@@ -133,11 +139,8 @@ def _coincide(one: ClusterRhythm, other: ClusterRhythm, near: float) -> bool:
 def _equal_messages(rhythm: ClusterRhythm) -> dict[tuple[int, int], list[Ints]]:
     """Start times of the messages of one size of one edge, by size and number."""
     out: dict[tuple[int, int], list[Ints]] = defaultdict(list)
-    for edge in rhythm.edges:
-        sizes, counts = np.unique(edge.octets, return_counts=True)
-        for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
-            if count > c.MIN_STEPS:
-                out[size, count].append(edge.start[edge.octets == size])
+    for part in (part for edge in rhythm.edges for part in parts_by_size(edge)):
+        out[int(part.octets[0]), len(part.rows)].append(part.start)
     return out
 
 

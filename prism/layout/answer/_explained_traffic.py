@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import get_args
 
 import networkx as nx
@@ -119,27 +119,15 @@ def _stages(problem: Problem, one: Hypothesis, served: Sequence[tuple[GroupKind,
     """Compute the stage of each member of a pipeline. Activations lead their gradients, so they run from the first stage to the
     last.
     """
-    ahead: dict[tuple[int, int], float] = {}
-    moved: dict[tuple[int, int], float] = defaultdict(float)
-    for kind, c in served:
-        if kind == "pp":
-            for pair, octets in c.edges.items():
-                moved[min(pair), max(pair)] += octets
-            by: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
-            for s in c.streams:
-                by[s.pair].append(s)
-            for pair in by:
-                if pair[::-1] in by and pair[0] < pair[1]:
-                    ahead[pair] = lead(by[pair], by[pair[::-1]], problem.steps)
+    by: dict[tuple[int, int], list[Traffic]] = defaultdict(list)
+    for s in (s for kind, c in served if kind == "pp" for s in c.streams):
+        by[s.pair].append(s)
     out: dict[str, int] = {}
-    pipelines = [sorted(members) for kind, members in one.groups if kind == "pp"]
-    number = {member: i for i, members in enumerate(pipelines) for member in members}
-    leads = [dict[tuple[int, int], float]() for _ in pipelines]
-    for pair, own in ahead.items():
-        if pair[0] in number and number[pair[0]] == number.get(pair[1]):
-            leads[number[pair[0]]][pair] = own
-    for members, within in zip(pipelines, leads, strict=True):
-        out |= {problem.members[member]: stage for stage, member in enumerate(_chain(members, within, moved))}
+    for members in (sorted(own) for kind, own in one.groups if kind == "pp"):
+        both = [(a, b) for a, b in combinations(members, 2) if (a, b) in by and (b, a) in by]
+        leads = {(a, b): lead(by[a, b], by[b, a], problem.steps) for a, b in both}
+        moved = {(a, b): sum(s.volume for s in by[a, b] + by[b, a]) for a, b in both}
+        out |= {problem.members[member]: stage for stage, member in enumerate(_chain(members, leads, moved))}
     return out
 
 
