@@ -37,6 +37,10 @@ def counted_steps(sequences: Sequences, times: Floats) -> Counted | None:
     least = c.DIVIDES_OF_CLOSED if sequences.closed else c.DIVIDES
     if parts.count < c.LEAST_PLACES or octets[known].sum() <= least * octets[at].sum():
         return None
+    later = ~sequences.signals[sequences.of] & (sequences.start > sequences.end[known].max())
+    later[known] = False
+    if octets[later].sum() > c.SMALL * octets.sum() / parts.count:  # the job stopped in the next step
+        return None
     first = np.unique(parts.of[place >= 0], return_index=True)[1]
     weight = np.add.reduceat(octets[known], first)
     cells = np.flatnonzero(np.diff(place[place >= 0], prepend=-1))  # each of these sequences moves in each step
