@@ -47,12 +47,17 @@ class Explained:
         )
 
 
+def _payload_pairs(flows: Flows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
+    """Return the records with payload, the code of each pair (source · endpoints + destination), and the pair of each."""
+    payload = np.flatnonzero(~flows.control())
+    return payload, *numbered_pairs(flows.src[payload], flows.dst[payload], len(flows.endpoints))
+
+
 def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence[GroupKind]) -> Iterator[Pair]:
     """Yield each pair of endpoints with the kind of most of its octets; `of` is the stream of each record, −1 for none."""
     kinds: list[PairKind] = ["unknown", *ORDER]
     kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
-    payload = np.flatnonzero(~flows.control())
-    known, number = numbered_pairs(flows.src[payload], flows.dst[payload], len(flows.endpoints))
+    payload, known, number = _payload_pairs(flows)
     cell = number * len(kinds) + kind_of[of[payload]]
     moved = np.bincount(cell, flows.octets[payload], len(known) * len(kinds)).astype(np.int64).reshape(-1, len(kinds))
     main, octets = moved.argmax(axis=1).tolist(), moved.sum(axis=1).tolist()
@@ -81,8 +86,22 @@ def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows
         for stream in own:
             of[stream.rows] = len(streams)
         streams.append((kind, tuple(problem.members[m] for m in members)))
+    _complete(of, flows)
     layout = Layout(**one.layout, confidence=round(confidence, 3))
     return Explained(layout, groups, _stages(problem, one, served), tuple(streams), of)
+
+
+def _complete(of: NDArray[np.int32], flows: Flows) -> None:
+    """Assign the other payload of a pair to its stream, if all that is known of the pair serves one: what a restart renewed."""
+    if (of >= 0)[~flows.control()].all():
+        return
+    payload, known, pair = _payload_pairs(flows)
+    stream = of[payload]
+    least, most = np.full(len(known), np.iinfo(np.int32).max), np.full(len(known), -1)
+    np.minimum.at(least, pair[stream >= 0], stream[stream >= 0])
+    np.maximum.at(most, pair, stream)
+    alone = (stream < 0) & (least == most)[pair]
+    of[payload[alone]] = most[pair[alone]]
 
 
 def _group(
