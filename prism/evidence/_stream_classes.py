@@ -13,7 +13,8 @@ from prism.evidence.streams import Stream
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
-    """Group streams that may belong to one communicator: equal messages and equal volumes; bursts in as much of the step.
+    """Group streams that may belong to one communicator: equal messages and equal volumes, also in a usual step; bursts in as
+    much of the step.
 
     A slow NIC changes the bursts of some hops of a ring. So bursts that are left are one class if they are equal in octets and
     close rings.
@@ -22,7 +23,8 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
     out: list[list[Stream]] = []
     for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
         for alike in _chained(own, lambda s: s.volume, c.EQUAL_VOLUME):
-            out += _chained(alike, lambda s: resolved_spread(rhythms[id(s)]), c.MAGNITUDE)
+            for same in _chained(alike, lambda s: max(rhythms[id(s)].octets, 1.0), c.SENT_AGAIN):
+                out += _chained(same, lambda s: resolved_spread(rhythms[id(s)]), c.MAGNITUDE)
     loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
     if not bursts:
         return out + _chained(loose, lambda s: s.size, c.LOOSE_SIZE)

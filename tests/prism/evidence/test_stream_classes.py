@@ -51,6 +51,16 @@ def test_equal_messages_in_brief_bursts_and_throughout_the_step_are_two_collecti
     assert classes(one, other, spread=[0.025, 0.05]) == [[(0, 1), (1, 2)]]
 
 
+def test_equal_messages_of_which_a_usual_step_has_more_are_of_another_collective():
+    """Gradients and what the last stage hands back to the first may be nearly equal; a step may be missing at the ends."""
+    one, other = (replace(bursts(0, 1, [100], per_step=24), equal=True, bursts=False) for _ in range(2))
+    missing = one.start < 19e9
+    short = replace(one, src=1, dst=2, **{name: getattr(one, name)[missing] for name in ("rows", "start", "end", "octets")})
+    more = replace(bursts(1, 2, [100], per_step=25), equal=True, bursts=False)
+    assert classes(other, short) == [[(0, 1), (1, 2)]]
+    assert classes(other, more) == [[(0, 1)], [(1, 2)]]
+
+
 def test_hops_of_a_ring_are_one_class_however_a_slow_nic_changes_their_bursts():
     """They are left where bursts differ, and equal in octets: those of a usual step, or all if steps are cut elsewhere."""
     ring = [(0, 1), (1, 2), (2, 0)]
