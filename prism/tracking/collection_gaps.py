@@ -29,12 +29,14 @@ class CollectionGap:
 
     `again_ns`: end of the first window after collection resumed, 0 before. `unseen`: by job, from the end of the last complete
     step before the gap to the end of the first step after it, which is incomplete; 0, 0 if windows begin after it.
+    `misfits`: by job, windows in a row that show steps on both sides of the gap as another layout.
     """
 
     since_ns: int = 0
     until_ns: int = 0
     unseen: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     again_ns: int = 0
+    misfits: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def still(self) -> bool:
@@ -87,8 +89,8 @@ class CollectionGap:
     def with_steps(self, followed: Followed, job: JobDiagnosis, since_ns: int) -> CollectionGap:
         """Return the gap after a job's window, with what the window shows.
 
-        A window that begins at the end of the gap shows when its first steps ended. One that begins before it, and has another
-        layout than agreed, shows that steps on both sides do not fit together.
+        A window that begins at the end of the gap shows when its first steps ended. `AGREE` in a row that begin before it, and
+        have another layout than agreed, show that steps on both sides do not fit together; one may by chance.
         """
         if not self.until_ns or followed.found is None or not followed.trusted:
             return self
@@ -99,9 +101,13 @@ class CollectionGap:
             and (unseen := self._unseen(followed, followed.found.timeline, job.timeline))
         ):
             return replace(self, unseen={**self.unseen, followed.id: unseen})
-        if since_ns < self.until_ns and known and marks(job).layout != favoured(followed.layouts):
-            return replace(self, unseen={**self.unseen, followed.id: (0, 0)})
-        return self
+        if since_ns >= self.until_ns or not known:
+            return self
+        if marks(job).layout == favoured(followed.layouts):
+            return replace(self, misfits={name: n for name, n in self.misfits.items() if name != followed.id})
+        misfits = {**self.misfits, followed.id: self.misfits.get(followed.id, 0) + 1}
+        apart = {followed.id: (0, 0)} if misfits[followed.id] >= AGREE else {}
+        return replace(self, misfits=misfits, unseen={**self.unseen, **apart})
 
     def _unseen(
         self, one: Followed, before: Timeline, after: Timeline, *, apart: float = 0.4, part: float = 0.75

@@ -95,7 +95,11 @@ def test_windows_begin_after_it_where_the_steps_on_both_sides_do_not_fit_togethe
     assert LOST.with_steps(KNOWN, AFTER, 105 * S) == LOST  # one that begins later does not know its first steps
     told = LOST.with_steps(KNOWN, AFTER, 104 * S)
     assert told.with_steps(KNOWN, AFTER, 90 * S) == told
-    apart = told.with_steps(KNOWN, stepping(*np.arange(90, 99), 105, 106, dp=4), 90 * S)
+    other = stepping(*np.arange(90, 99), 105, 106, dp=4)
+    twice = told.with_steps(KNOWN, other, 90 * S).with_steps(KNOWN, other, 90 * S)
+    assert twice.unseen == told.unseen, "by chance"
+    assert twice.with_steps(KNOWN, AFTER, 90 * S) == told
+    apart = twice.with_steps(KNOWN, other, 90 * S)
     assert apart.since(KNOWN, 109 * S) == 104 * S
     assert len(apart.exclude_gaps(KNOWN, flows(98, 99.5))) == 2
     longer = LOST.with_steps(KNOWN, stepping(105, 107, 109, 111), 104 * S)
