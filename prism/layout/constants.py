@@ -117,6 +117,7 @@ WEIGHTS = {
     "other_data": -5.00,  # share of twins of a host that hand over other sizes, and of replicas with the same sizes
     "in_turn": 0.82,  # in favour: inner dimensions take turns in each micro-batch or layer, reductions of gradients do not
     "uneven": -6.00,  # share of members in groups of an unusual size, or in two groups that share another member
+    "unjoined": -7.00,  # share of members in groups of several hosts that no traffic joins
     "misplaced": -7.00,  # share of octets between members at different places of the host's division
     "product": -18.00,  # |ln(product of the dimensions / members)|; e^-6: one in 400
     "not_nested": -8.00,  # an inner dimension that does not divide the plane; two pipelines that close cycles
@@ -138,6 +139,7 @@ WEIGHTS = {
     "hints": 1.0,  # log-odds of the operator's hints
 }
 SAME_RATIO = 0.005  # relative tolerance of the whole ratios of rounds of one collective: headers, rounding
+ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered placing; the rest is reduced over several axes
 SHARD_MOVES = 2, 3  # times that sharded parameters move per step: gathered, gathered again if freed, and gradients scattered
 CLEAR_SHARDS = 3.0  # the evidence where they move whole times, in messages that are whole parts: of 70 other pairs none does so
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2

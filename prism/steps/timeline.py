@@ -89,7 +89,7 @@ def _reducing(flows: Flows, parallelism: Parallelism) -> Mask:
 
 def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
     """Return two spans per record, one for each end, with the phase of its stream."""
-    start, rank = sending(flows), ranks(flows, job)
+    start, rank = sending(flows), _ranks(flows, job)
     rows, begins = on_end([s.rows for s in streams])
     phase = np.repeat(np.array([PHASES.index(s.kind) for s in streams], np.int8), np.diff(begins))
     src, dst = rank.take(flows.src.take(rows)), rank.take(flows.dst.take(rows))
@@ -104,7 +104,7 @@ def _spans(flows: Flows, job: Job, streams: Sequence[Stream]) -> Spans:
     )
 
 
-def ranks(flows: Flows, job: Job) -> Codes:
+def _ranks(flows: Flows, job: Job) -> Codes:
     """Rank of each endpoint, −1 for endpoints of other jobs."""
     code = {address: i for i, address in enumerate(flows.endpoints)}
     rank = np.full(len(flows.endpoints), -1, np.int32)

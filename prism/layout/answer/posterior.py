@@ -13,7 +13,9 @@ from prism.layout.search.complete_layout import Hypothesis
 from prism.layout.search.hypotheses import hypotheses
 from prism.layout.search.problem import Problem
 
-STRUCTURE = ("uneven", "product", "misplaced", "not_nested", "unreduced")
+STRUCTURE = (
+    "uneven", "product", "misplaced", "not_nested", "unreduced", "unjoined",
+)  # fmt: skip
 
 
 class Answer(NamedTuple):

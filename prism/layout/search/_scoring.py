@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from prism.evidence.families import Family
 from prism.evidence.host_lockstep import Lockstep
-from prism.evidence.member_graphs import connected
+from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
@@ -36,8 +36,17 @@ class Scored:
         self.n = len(placing.hosts)
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
         self.scattered = self.division.known(lambda: len(np.unique(placing.hosts)) > len(set(problem.hosts)), "scattered")
-        self.plane = self._parts(self._of("dp", "edp", "ep", "cp"), self.inside)
-        self.tp, self.pp = self._parts(self._of("tp"), 1), self._parts(self._of("pp"), 3)
+        self.apart = 0.0
+        if placing.regular:
+            self.plane = self._parts(self._of("dp", "edp", "ep", "cp"), self.inside)
+            self.tp, self.pp = self._parts(self._of("tp"), 1), self._parts(self._of("pp"), 3)
+        else:  # coordinates are those of the whole job: they define the groups
+            self.plane, self.tp, self.pp = groups = self.division.known(
+                lambda: tuple(placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2))), "groups"
+            )
+            self.apart = self.division.known(
+                lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
+            )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
 
     def _of(self, *kinds: Kind) -> tuple[int, ...]:
@@ -59,6 +68,7 @@ class Scored:
 
         The other features hardly raise a score: most of them are penalties.
         """
+        self.features["unjoined"] = self.apart
         if self._so_far() < least:
             return None
         (dp, a), (tp, b), (pp, d) = self.division.sized(self.plane), self.division.sized(self.tp), self.division.sized(self.pp)
@@ -109,7 +119,8 @@ class Scored:
         A tensor-parallel rank hands over to the rank at the same place. Members of other dimensions share their place.
         """
         apart = 0.0
-        own = {"pp": (1, 2), "tied": (1, 2), "tp": (3,)}
+        piped, twins = ((1, 2), (3,)) if self.placing.regular else ((1, 2), (2, 3))
+        own = {"pp": piped, "tied": piped, "tp": twins}
         for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
             if kind != "none":
                 axes = own.get(kind, (1, 3))
@@ -252,16 +263,17 @@ class Scored:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
         tensor, data, stages = self.placing.cut
         yield "relayed", self.within and not all(self.found[i].opened for i in self._of("cp", "ep"))
-        rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
-        through = self._rounds()
-        levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
-        halves = any(may_halve(family, self._hosts_of_plane) for family in self._reducing)
-        yield "halving", data > 1 and data & (data - 1) == 0 and halves and not (rings or levels)
-        yield "rounds", through * (not levels)
-        yield "in_levels", levels
-        yield "stages_in_host", stages > 1
-        yield "no_tensor", tp == 1 and pp > 1 and data > 1
-        yield "part_of_host", tensor > 1 and data > 1 and not self._mates
+        if self.placing.regular:
+            rings = all(family[0].form == "two pair" for family in self._reducing)  # two members may also form a ring
+            through = self._rounds()
+            levels = data > 1 and through <= 0 and self._ways_needed() > c.MORE_WAYS
+            halves = any(may_halve(family, self._hosts_of_plane) for family in self._reducing)
+            yield "halving", data > 1 and data & (data - 1) == 0 and halves and not (rings or levels)
+            yield "rounds", through * (not levels)
+            yield "in_levels", levels
+            yield "stages_in_host", stages > 1
+            yield "no_tensor", tp == 1 and pp > 1 and data > 1
+            yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "unforeseen", self._unforeseen()
         yield "sharded", self._sharded()
         yield "no_replicas", no_replicas(dp, self.n, "cp" in self.kinds)

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected
@@ -19,7 +20,7 @@ from prism.layout.constants import Kind
 from prism.layout.features.likelihood import usual
 from prism.layout.search._scoring import Scored
 from prism.layout.search.complete_layout import Hypothesis
-from prism.layout.search.placement import Placing, cuts, place, scattered
+from prism.layout.search.placement import Placing, cuts, in_order, place, scattered
 from prism.layout.search.problem import Problem
 
 
@@ -48,9 +49,26 @@ def _placings(problem: Problem) -> Iterator[Placing]:
     for cut in cuts(problem.per_host):
         if len(set(problem.hosts)) == 1 and cut[0] == cut[1] == 1 < cut[2]:
             continue
-        yield place(problem.hosts, problem.rails, cut)
+        for stages_first in (False, True)[: 1 + (min(cut[1:]) > 1)]:
+            yield place(problem.hosts, problem.rails, cut, stages_first)
     if several:
         yield scattered(len(problem.hosts))
+        octets = np.concatenate([family.weights for family in problem.families])
+        ends = np.concatenate([family.ends.T for family in problem.families], axis=1)
+        number = np.repeat(np.arange(len(problem.families)), [len(family.weights) for family in problem.families])
+        yield from in_order(problem.hosts, lambda at: _along_axes(ends, octets, number, at))
+
+
+def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: NDArray[np.intp], at: NDArray[np.int64]) -> bool:
+    """Check whether nearly all octets of edges move along one axis of their family (`number`) or another.
+
+    `ends`: both ends of each edge, int[2, edges]. `at`: coordinates of the members, int[3, members].
+    """
+    packed = at[0] | at[1] << 20 | at[2] << 40
+    apart = packed.take(ends[0]) ^ packed.take(ends[1])
+    axes = sum((((apart & (1 << 20) - 1 << 20 * axis) != 0).view(np.int8) << axis for axis in range(3)), 8 * number)
+    moved = np.bincount(axes, octets, 8 * (int(number[-1]) + 1)).reshape(-1, 8)
+    return float(moved[:, [1, 2, 4]].max(axis=1).sum()) >= c.ALONG_AXES * float(octets.sum())
 
 
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:

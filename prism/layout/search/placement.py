@@ -1,16 +1,19 @@
 """Place members: divide a host's endpoints into tensor × data × pipeline parallel ranks, neighbours by rail.
 
-All hosts are divided alike, or ranks do not follow the hosts.
+Usually all hosts are divided alike. If ranks are assigned in order and a group does not fit into a host, hosts differ.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
+
+from prism.loops.arrays.group_sums import distinct
 
 Cut = tuple[int, int, int]
 
@@ -27,11 +30,14 @@ def cuts(endpoints: int) -> Iterator[Cut]:
 class Placing:
     """The division of every host. `at` is int[members, 4]: host, and coordinate among the host's tensor, data and pipeline
     ranks.
+
+    If not `regular`, coordinates are those of the whole job, the host column is 0, and `cut` holds the most that any host has.
     """
 
     cut: Cut
     at: NDArray[np.int64]
     hosts: NDArray[np.int64]
+    regular: bool = True
     known: dict[tuple[object, ...], object] = field(default_factory=dict)  # cache of values computed from it
 
     def links(self, axis: int, apart: int = 1, among: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -74,11 +80,12 @@ class Placing:
         return np.unique(code, return_inverse=True)[1]
 
 
-def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
+def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut, stages_first: bool = False) -> Placing:
     """Compute the members' coordinates if each host's endpoints are divided in the same way, in order of their rails.
 
-    Neighbours are tensor ranks, then data ranks, then stages.
+    Neighbours are tensor ranks, then data ranks, then stages; with `stages_first` stages come before data ranks.
     """
+    inner = cut[2 if stages_first else 1]
     at = np.zeros((len(hosts), 4), np.int64)
     by: dict[int, list[int]] = defaultdict(list)
     for member, host in enumerate(hosts):
@@ -86,7 +93,8 @@ def place(hosts: Sequence[int], rails: Sequence[int], cut: Cut) -> Placing:
     for host, own in by.items():
         own.sort(key=lambda member: (rails[member], member))
         for i, member in enumerate(own):
-            at[member] = host, i % cut[0], i // cut[0] % cut[1], i // (cut[0] * cut[1])
+            outer, near = divmod(i // cut[0], inner)
+            at[member] = host, i % cut[0], *((outer, near) if stages_first else (near, outer))
     return Placing(cut, at, np.asarray(hosts, np.int64))
 
 
@@ -95,3 +103,59 @@ def scattered(members: int) -> Placing:
     at = np.zeros((members, 4), np.int64)
     at[:, 0] = np.arange(members)
     return Placing((1, 1, 1), at, np.arange(members))
+
+
+def in_order(hosts: Sequence[int], suits: Callable[[NDArray[np.int64]], bool]) -> Iterator[Placing]:
+    """Yield placings of ranks in order of their number, if hosts are then not all divided alike. Members are in order of hosts.
+
+    Ranks are numbered host by host, or dealt out to the hosts one after another. Megatron-LM numbers tensor ranks first, then
+    data, then pipeline; other orders occur. `suits` accepts or rejects coordinates of all members, int[3, members].
+    """
+    n, host = len(hosts), np.asarray(hosts, np.int64)
+    number, members = np.unique(host, return_inverse=True, return_counts=True)[1:]
+    even = int(members[0]) if np.all(members == members[0]) else 0
+    ranks = ((np.arange(n), even), (_dealt(host), len(members) * (even > 0)))  # with the distance after which hosts recur
+    known: set[bytes] = set()
+    for sizes in cuts(n):
+        orders = dict.fromkeys(tuple(axis for axis in order if sizes[axis] > 1) for order in permutations(range(3)))
+        for order, (left, block) in product(orders, ranks):
+            if _is_even(block, [sizes[axis] for axis in order]):
+                continue
+            at = np.zeros((4, n), np.int64)
+            for axis in order:
+                left, at[1 + axis] = np.divmod(left, sizes[axis])
+            if at.tobytes() not in known and suits(at[1:]):
+                known.add(at.tobytes())
+                tensor, data, stages = _held(at[1:], number).max(axis=1).tolist()
+                yield Placing((tensor, data, stages), np.ascontiguousarray(at.T), host, regular=False)
+
+
+def _is_even(block: int, sizes: Sequence[int]) -> bool:
+    """Check whether each host holds a complete block of tensor × data × pipeline ranks, of the same size as the others.
+
+    `sizes` of the axes, in order of their numbers; each `block` of numbers is one host, or one of each host; 0: hosts differ.
+    """
+    for size in sizes:
+        if block and size % block == 0:
+            return True
+        if block % size:
+            return False
+        block //= size
+    return block == 1
+
+
+def _dealt(hosts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number members as if one was dealt to each host, then the next: the first of every host, then the second."""
+    order = np.argsort(hosts, kind="stable")
+    begins = np.searchsorted(hosts[order], hosts[order])
+    turn = np.empty(len(hosts), np.int64)
+    turn[order] = np.arange(len(hosts)) - begins
+    rank = np.empty(len(hosts), np.int64)
+    rank[np.lexsort((hosts, turn))] = np.arange(len(hosts))
+    return rank
+
+
+def _held(at: NDArray[np.int64], hosts: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Count the distinct coordinates of each host on each axis; `hosts`: number of each member's host; int64[3, hosts]."""
+    n, count = at.shape[1], int(hosts.max()) + 1
+    return np.stack([np.bincount(distinct(hosts * n + column) // n, minlength=count) for column in at])

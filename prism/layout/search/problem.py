@@ -190,6 +190,11 @@ class Problem:
         return sum(one.octets for one in self.found)
 
     @cached_property
+    def pairs(self) -> NDArray[np.int64]:
+        """Pairs of members that exchange payload; int64[n, 2]."""
+        return np.array(sorted({(min(pair), max(pair)) for one in self.found for pair in one.edges}), np.int64).reshape(-1, 2)
+
+    @cached_property
     def opened(self) -> float:
         """Share of the octets in communicators that enter a host at one member and leave it at another."""
         return sum(one.octets for one in self.found if one.opened) / self.octets

@@ -1,6 +1,6 @@
 import numpy as np
 
-from prism.layout.search.placement import cuts, place, scattered
+from prism.layout.search.placement import cuts, in_order, place, scattered
 
 
 def test_cuts_multiply_to_the_endpoints_of_a_host():
@@ -33,3 +33,18 @@ def test_scattered_ranks_have_no_neighbours_in_their_hosts():
     assert placing.cut == (1, 1, 1)
     assert not any(len(placing.links(axis)) for axis in (1, 2, 3))
     assert len(set(placing.alike((0, 1, 2)).tolist())) == 6
+
+
+def test_stages_may_lie_between_tensor_ranks_and_replicas():
+    placing = place([0] * 8, list(range(8)), (2, 2, 2), stages_first=True)
+    assert placing.at[2].tolist() == [0, 0, 0, 1]
+    assert placing.at[4].tolist() == [0, 0, 1, 0]
+
+
+def test_ranks_may_be_dealt_out_to_the_hosts_one_after_another():
+    """Tensor groups of two over three hosts: ranks 0 and 1 lie on the first two hosts, ranks 2 and 3 on the third and first."""
+    hosts = [0, 0, 1, 1, 2, 2]
+    found = list(in_order(hosts, lambda at: at.max(axis=1).tolist() == [1, 2, 0]))
+    twins = {frozenset(np.flatnonzero(one.alike((2, 3)) == one.alike((2, 3))[0]).tolist()) for one in found}
+    assert frozenset({0, 2}) in twins
+    assert not any(one.regular for one in found)

@@ -9,6 +9,23 @@ def sizes(wire, per_host):
     return {kind: size for kind, size in found[0].best.layout.items() if size > 1}
 
 
+def test_ranks_dealt_out_in_order_lie_across_hosts():
+    """Three stages, two replicas, two GPUs in a host: ranks 0 1 | 2 3 | 4 5, the second host holds parts of both replicas."""
+    wire = Wire(addresses(3, 2))
+    for step in range(10):
+        at = step * 500
+        for first in (0, 3):
+            for micro in range(4):
+                for stage in range(2):
+                    a, b = first + stage, first + stage + 1
+                    if a // 2 != b // 2:
+                        wire.send(a, b, at + 20 * micro + 15 * stage, 2_000_000)
+                        wire.send(b, a, at + 160 + 20 * micro + 15 * (2 - stage), 2_000_000)
+        for stage in range(3):
+            wire.ring([stage, stage + 3], at + 400 - 20 * stage, 30_000_000)
+    assert sizes(wire, 2) == {"dp": 2, "pp": 3}
+
+
 def halving(octets, levels=2, per_host=4, steps=10):
     wire = Wire(addresses(2**levels, per_host))
     for step in range(steps):
