@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import chain, combinations
+from itertools import chain, combinations, product
+
+import numpy as np
 
 from prism.evidence.families import Family
 from prism.evidence.streams import Stream
@@ -27,39 +29,60 @@ def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
 
 
 def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[int]], int]) -> float:
-    """Return how clearly some of the families move shards, and the others reduce replicas of each; 0 if not at all.
+    """Return how clearly some of the families move shards, and the others reduce replicas of each; 0 if there is one group.
 
-    The largest family moves shards: twice or more what each replica reduces. `members`: of all replicas of a model. `size`:
-    members of the groups that some families join.
+    Below 0 if families of crossing groups are neither that nor rounds of one reduction: who reduces the same gradients over
+    two kinds of groups has a reason. `members`: of all replicas of a model. `size`: members of the groups that some join.
     """
-    order, out = sorted(range(len(families)), key=lambda i: -families[i].octets), 0.0
-    for last in chain.from_iterable(combinations(order[1:], number) for number in range(1, len(order))):
-        first = [i for i in order if i not in last]
-        sizes = size(sorted(first)), size(sorted(last))
+    every, out = range(len(families)), 0.0
+    for last in chain.from_iterable(combinations(every, number) for number in range(1, len(families))):
+        first = [i for i in every if i not in last]
+        sizes = size(first), size(last)
         hidden, odd = divmod(members, sizes[0] * sizes[1])
         if hidden and not odd and min(sizes) > 1:
             out = max(out, shards([families[i] for i in first], [families[i] for i in last], sizes, hidden))
-    return out
+    apart = ((i, j) for i, j in combinations(every, 2) if not are_rounds(families[i], families[j]))
+    return out or c.NO_SHARDS * any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
+
+
+def are_rounds(one: Family, other: Family) -> bool:
+    """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step.
+
+    What their rhythm shows of the kind is one observation, not several.
+    """
+    both = {one[0].form, other[0].form} <= c.ROUNDS and max(one[0].lead, other[0].lead) <= c.AROUND
+    often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
+    return bool(both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD)
 
 
 def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[int, int], hidden: int = 1) -> float:
     """Return how clearly families move shards of a model, and others reduce each among its replicas; 0 if not at all.
 
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
-    then reduces its own shard. So the first move 2 … 3 times what a gather takes, (s − 1) / s of the model per rank. Gloo
-    scatters by a reduction of all gradients, which takes one more. It is clearest if all layers are gathered as often, and
-    messages of one side are whole parts of the other's. Both sides may have several families: levels of halving, or gathers
-    beside scatters. `sizes`: s and r, the members of a group that shards the model, and of one of replicas. Where each member
-    stands for as many as `hidden` in its host, of which the wire shows the outer rounds only, nothing else counts.
+    then reduces its own shard, so no more often. The first move 2 … 3 times what a gather takes, (s − 1) / s of the model per
+    rank. Gloo scatters by a reduction of all gradients, which takes one more; who scatters by doubling sends (s − 2^i) / s of
+    the gradients in round i. It is clearest if all layers are gathered as
+    often, and messages of one side are whole parts of the other's. Both sides may have several families: levels of halving,
+    or gathers beside scatters. `sizes`: s and r, the members of a group that shards the model, and of one of replicas. Where
+    each member stands for as many as `hidden` in its host, of which the wire shows the outer rounds only, nothing else counts.
     """
     (s, r), (one, other) = sizes, (max(own, key=lambda family: family.octets) for own in (moving, reducing))
     a, b = (sum(family.octets / sum(len(each.members) for each in family) for family in own) for own in (moving, reducing))
-    times, most = a / (s - 1) * 2 * (r - 1) / (b * r) / hidden, c.SHARD_MOVES[1] + one[0].bursts
-    if not c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= most * (1 + c.FEW_OCTETS):
-        return 0.0
-    whole = one[0].equal and other[0].equal and max(one.size, other.size) > c.AS_OFTEN * min(one.size, other.size)
-    exact = abs(times - round(times)) <= c.FEW_OCTETS * times
-    return c.CLEAR_SHARDS if whole and exact and _whole(one.size, other.size) else float(hidden == 1)
+    runs = [max(family.rhythm.runs for family in own) for own in (moving, reducing)]
+    doubling = np.log2(s) * s / (s - 1) - 2 if any(family[0].form in c.ROUNDS for family in moving) else 0.0
+    most, out = c.SHARD_MOVES[1] + max(doubling, float(one[0].bursts)), 0.0
+    whole = one[0].equal and other[0].equal and _whole(one.size, other.size)
+    for per_shard, inside in product(_sent_to_reduce(other, r), {hidden, 1 if other[0].form in c.ROUNDS else hidden}):
+        times = a / (s - 1) * per_shard / b / inside
+        if c.SHARD_MOVES[0] * (1 - c.FEW_OCTETS) <= times <= most * (1 + c.FEW_OCTETS) and runs[0] * c.AS_OFTEN > runs[1]:
+            exact = abs(times - round(times)) <= c.FEW_OCTETS * times
+            out = max(out, c.CLEAR_SHARDS if whole and exact else float(hidden == 1))
+    return out
+
+
+def _sent_to_reduce(family: Family, members: int) -> set[float]:
+    """What each of so many members sends to reduce something, in its size: rings, trees and halving, or doubling."""
+    return {2 * (members - 1) / members, float(np.log2(members)) if family[0].form in c.ROUNDS else 2 * (members - 1) / members}
 
 
 def _whole(one: float, other: float) -> bool:

@@ -288,12 +288,12 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                parts += [self._parts((i,), 0) for i in own if "dp" in kinds and self._sharded()]
+                parts += [self._parts((i,), 0) for i in own if "dp" in kinds and self._sharded() > 0]
                 out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
         return out
 
     def _sharded(self) -> float:
-        """How clearly some families move shards of the plane, and the others reduce their replicas."""
+        """How clearly some families move shards of the plane, and the others reduce their replicas; below 0 if clearly not."""
         own, whole = self._of("dp"), self.division.sized(self.plane)[0]
 
         def size(some: Sequence[int]) -> int:

@@ -25,6 +25,7 @@ from prism.layout.features.foretold_edges import Exchanged
 from prism.layout.features.handover_paces import forward, other_data, twins_closer
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
+from prism.layout.features.size_ratios import are_rounds
 from prism.layout.search.placement import Placing
 from prism.steps.constants import PARTS_OF_LIFE
 from prism.steps.record_sequences import recurs
@@ -63,7 +64,7 @@ class Problem:
         if family not in self._fits:
             share = family.octets / self.octets
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
-            beside = sum(one.octets for one in self.families if one is not family and _are_rounds(one, family))
+            beside = sum(one.octets for one in self.families if one is not family and are_rounds(one, family))
             part = family.octets / (family.octets + beside)
             self._fits[family] = {kind: part * own for kind, own in fit(family, share).items()} | {"none": unused}
         return self._fits[family]
@@ -218,16 +219,6 @@ class Problem:
         Others span all dimensions: all ranks reduce the loss and the norm of the gradients.
         """
         return [f for f in found if f.octets >= c.WEIGHTY * self.octets or f.rhythm.runs > c.SCALARS][: c.MOST_FAMILIES]
-
-
-def _are_rounds(one: Family, other: Family) -> bool:
-    """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step.
-
-    What their rhythm shows of the kind is one observation, not several.
-    """
-    both = {one[0].form, other[0].form} <= c.ROUNDS and max(one[0].lead, other[0].lead) <= c.AROUND
-    often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
-    return both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD
 
 
 def problem_of(flows: Flows, endpoints: Sequence[str], topology: Topology | None) -> Problem | None:
