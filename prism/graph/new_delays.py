@@ -243,7 +243,8 @@ def _alike(view: Steps, t: Transfers) -> Codes:
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
     kinds, hosts = np.unique(t.kinds, return_inverse=True)[1], view.hosts[t.lanes]
-    keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(_counted(t), np.diff(t.begin)[:: t.steps], -1)], axis=1)
+    counted = _counted(t) | _constant(t).all()  # else the number of a reduction's records is random
+    keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(counted, np.diff(t.begin)[1 :: t.steps], -1)], axis=1)
     beside = _numbered(np.concatenate([keys, hosts], axis=1))
     many = (np.bincount(beside)[beside] >= c.SPAN) & (hosts >= 0).all(axis=1) & (not view.parallelism.unseen)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
@@ -251,8 +252,13 @@ def _alike(view: Steps, t: Transfers) -> Codes:
 
 def _counted(t: Transfers) -> NDArray[np.bool_]:
     """Whether each lane has as many records in every step: one per operation. The number of a reduction's records is random."""
-    counts = np.diff(t.begin).reshape(-1, t.steps)
-    return np.asarray((counts == counts[:, :1]).all(axis=1) & (t.kinds != "dp"))
+    return _constant(t) & (t.kinds != "dp")
+
+
+def _constant(t: Transfers) -> NDArray[np.bool_]:
+    """Whether each lane has as many records in every step, but for the first and the last, which may be cut off."""
+    counts = np.diff(t.begin).reshape(-1, t.steps)[:, 1:-1]
+    return np.asarray((counts == counts[:, :1]).all(axis=1))
 
 
 def _numbered(keys: Ints) -> Codes:

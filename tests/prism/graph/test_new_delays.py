@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import _groups, against_peers, against_steps
+from prism.graph.new_delays import _alike, _groups, against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -140,6 +140,25 @@ def test_connections_whose_octets_vary_have_no_peers():
     assert np.isnan(against_peers(view, varied).late[0, t.lane == 0]).all()
     experts = replace(varied, kinds=np.full(len(t.lanes), "ep"))  # as many records in every step: one per exchange
     assert np.isfinite(against_peers(view, experts).late[0, t.lane == 0]).any()
+
+
+def test_reductions_with_other_numbers_of_messages_are_no_peers():
+    """As many octets in half as many messages are another operation, if all numbers of messages are the same in every step."""
+    view = case("rank always slow")
+    t = transfers_of(view)
+    counts = np.full((len(t.lanes), t.steps), 4)
+    counts[0] = 2
+    counts[:, 0] = counts[:, -1] = 1  # cut off
+
+    def alike():
+        other = replace(t, begin=np.concatenate([[0], np.cumsum(counts)]))
+        vars(other)["moved"] = t.moved
+        return _alike(view, other)
+
+    assert np.count_nonzero(alike() == alike()[0]) == 1
+    assert np.count_nonzero(alike() == alike()[1]) == len(t.lanes) - 1
+    counts[1, 2] = 5  # the number of records of a reduction is random
+    assert np.array_equal(alike(), _alike(view, t))
 
 
 def test_lanes_of_one_rank_are_not_compared_with_each_other_only():
