@@ -45,7 +45,8 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
 
 
 def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
-    """Find spans in which rows deviate for most steps."""
+    """Find spans in which rows deviate for most steps: `least` of them, or the last ones, which may go on."""
+    least, whole_span = min(least, c.NOT_OVER), least
     sigma = min(spread(rows), spread(np.diff(rows)) / float(np.sqrt(2)))  # steps may be slow half of the time
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():
@@ -54,6 +55,6 @@ def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
             for one in [whole] if lasts else unbroken(rows[row], whole, noise, least=least):
                 known = np.isfinite(rows[row, one.start : one.stop])
                 enough = known.sum() >= least and 2 * known.sum() > len(known) and one.score >= c.SIGMAS
-                if enough:
+                if enough and (one.stop - one.start >= whole_span or one.stop == rows.shape[1]):
                     out.append(SlowSpan(max(one.start, 1), one.stop, one.score))
     return out
