@@ -9,7 +9,6 @@ SAVED = 0.3  # share of a step's loss: if its slowest lane explains this much, l
 TIMES = 4.0  # ratio to usual: largest slowdown of own work that may explain a delay; the simulated ones are up to 3
 LEAST = 0.1  # least weight of a delay if no own work is visible: work may overlap transfers
 RARE = 0.05  # number of such spans by chance, share of far longer steps or missing octets, probability: accepted
-NOT_OVER = 2  # steps: least span of slow ones at the end of the records, which may go on; one more may be chance
 SIGMAS = 6.0  # robust standard deviations: least deviation of a span of slow steps
 ALWAYS = 0.8  # share of steps, lanes or delays, or probability, that is nearly all: one in five is an exception
 WORTH = 0.05  # share of a step: least cost that is reported, twice as much for uneven work; less is hidden by bubbles and noise

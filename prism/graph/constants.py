@@ -3,7 +3,7 @@
 WHOLE = 0.02  # share of a step or message: largest distance of octets from a whole number of equal ones; a lost record is more
 NEAR = 0.1  # share of a transfer or wait: shorter parts and distances from its ends show nothing; records are cut in many ways
 MODEL = 0.2  # quantile of step durations that defines usual steps; faults of up to three in four steps do not move it
-FEW = 2  # steps: least number that defines what is usual
+FEW = 2  # steps: least number that defines what is usual, and of slow ones at the end of the records, which may go on
 ALIKE = 0.05  # natural logarithm: largest difference of octets per step between peers
 TRIFLE = 0.001  # share of the busiest lane: lanes with fewer octets carry barriers and scalars, whose waits are of all ranks
 UNLIKE = 0.1  # share of the time: usual difference between healthy connections of one kind, and between healthy steps

@@ -70,7 +70,30 @@ class Delays:
         """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
         waits = self.awaited != np.arange(len(self.awaited))
         late, new = self.late[0], np.nan_to_num(self.new[0])
-        return np.asarray(np.where(waits, np.minimum(new, late - late[self.awaited]), new), np.float64)
+        own = np.where(waits, np.minimum(new, late - late[self.awaited]), new)
+        return np.asarray(np.where(self.released, 0.0, own), np.float64)
+
+    @cached_property
+    def released(self) -> Mask:
+        """Transfers of collectives that began at one instant with others, as late, which inherited more of it; bool[transfers].
+
+        All waited for one event that those delayed: a barrier, or a scalar that all ranks reduce.
+        """
+        soon, circle = self.events.dependencies.soon[0], self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
+        rows = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        part = np.zeros(len(rows), np.int64)
+        for each in (self.at[0], self.late[0]):  # those that begin at once; of these, those that are as late
+            order = np.lexsort((each[rows], part))
+            rows, part = rows[order], part[order]
+            part = np.cumsum((np.diff(part, prepend=-1) > 0) | (np.diff(each[rows], prepend=0.0) > soon)) - 1
+        whole, of = np.unique(part * (int(circle.max(initial=0)) + 1) + circle[rows], return_inverse=True)
+        most = np.zeros(len(whole))
+        np.maximum.at(most, of, np.nan_to_num(self.new[0])[rows])
+        least = np.full(int(part.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(least, part, most[of])
+        out = np.zeros(len(circle), np.bool_)
+        out[rows] = most[of] > least[part] + soon
+        return out
 
     @cached_property
     def holder(self) -> Ints:
@@ -252,7 +275,7 @@ def _alike(view: Steps, t: Transfers) -> Codes:
 
 def _counted(t: Transfers) -> NDArray[np.bool_]:
     """Whether each lane has as many records in every step: one per operation. The number of a reduction's records is random."""
-    return _constant(t) & (t.kinds != "dp")
+    return np.asarray(_constant(t) & (t.kinds != "dp"))
 
 
 def _constant(t: Transfers) -> NDArray[np.bool_]:

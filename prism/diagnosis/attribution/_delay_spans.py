@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
+from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import held, shifts, spread, standing_out, unbroken
@@ -46,7 +47,7 @@ def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floa
 
 def _lasting(rows: Floats, least: int) -> list[SlowSpan]:
     """Find spans in which rows deviate for most steps: `least` of them, or the last ones, which may go on."""
-    least, whole_span = min(least, c.NOT_OVER), least
+    least, whole_span = min(least, g.FEW), least
     sigma = min(spread(rows), spread(np.diff(rows)) / float(np.sqrt(2)))  # steps may be slow half of the time
     out = list[SlowSpan]()
     for row, noise in standing_out(rows, sigma, least=least, height=c.MIN_LOSS, score=c.SIGMAS).items():

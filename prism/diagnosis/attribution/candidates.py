@@ -52,7 +52,8 @@ class Candidate:
         inside[self.lanes] = True
         own = inside[t.lane] & steps[t.step]
         waits = own[delays.holder] & (2 * delays.starved > np.maximum(delays.new[1], 0.0))
-        return np.stack([own | own[delays.awaited], own if self.cause == "network" else waits])
+        before = own | own[delays.awaited] | (delays.released & steps[t.step])
+        return np.stack([before, own if self.cause == "network" else waits])
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:

@@ -42,7 +42,8 @@ def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[i
         if hidden and not odd and min(sizes) > 1:
             out = max(out, shards([families[i] for i in first], [families[i] for i in last], sizes, hidden))
     apart = ((i, j) for i, j in combinations(every, 2) if not are_rounds(families[i], families[j]))
-    return out or c.NO_SHARDS * any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
+    crossing = any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
+    return out or (c.NO_SHARDS if crossing else 0.0)
 
 
 def are_rounds(one: Family, other: Family) -> bool:

@@ -71,6 +71,24 @@ def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
     assert stood.own[[least, other]].tolist() == [9e6, 1e6]
 
 
+def test_collectives_that_a_barrier_released_inherited_their_delay_from_the_others():
+    """Two collectives go on at one instant, both 9 ms late: one because its members were late before, so the other waited."""
+    _, delays = delays_of("nothing")
+    t = delays.transfers
+    one, other, alone = np.flatnonzero((t.step == 5) & (t.low == 0))[:3]
+    circle = np.full(len(t.lanes), -1, np.int32)
+    circle[t.lane[[one, other, alone]]] = 0, 1, 2
+    late, new, at = np.zeros_like(delays.late), np.zeros_like(delays.new), delays.at.copy()
+    late[0, [one, other, alone]], new[0, [one, other, alone]] = 9e6, (1e6, 9e6, 9e6)
+    at[0, [one, other]], at[0, alone] = at[0, one], at[0, one] + 50e6
+    dependencies = delays.events.dependencies._replace(circle=circle)
+    stood = replace(delays, late=late, new=new, events=delays.events._replace(at=at, dependencies=dependencies))
+    assert stood.own[[one, other, alone]].tolist() == [1e6, 0.0, 9e6]
+    assert np.flatnonzero(stood.released).tolist() == [other]
+    twins = dependencies._replace(circle=np.where(circle == 1, 0, circle))
+    assert not replace(stood, events=stood.events._replace(dependencies=twins)).released.any(), "one collective"
+
+
 def test_what_lasts_waits_for_the_member_that_begins_latest_meanwhile():
     """Against plain Python: of the same collective, the begin within with the longest new delay."""
     _, delays = delays_of("slow rank")

@@ -92,3 +92,46 @@ def test_gathers_and_scatters_of_one_group_are_one_side():
 
     assert sharded(families, 8, size) > 0
     assert sharded(families, 12, size) == 0.0
+
+
+def pairs_and(kind, times, octets, each=4_000_000):
+    """Pairs of eight ranks exchange `each` as many times per step; squares reduce by doubling or a ring, in such messages."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(8):
+        for k in range(times):
+            for a in range(8):
+                wire.send(a, a ^ 1, step * 100 + 60 * k // times, each)
+        for first in (0, 1):
+            group = [first, first + 2, first + 6, first + 4]
+            if kind == "ring":
+                wire.ring(group, step * 100 + 70, octets)
+            else:
+                for level in (2, 4):
+                    for a in group:
+                        wire.send(a, a ^ level, step * 100 + 70 + level, octets)
+    return evidence(wire)[3]
+
+
+def how_sharded(families):
+    def size(some):
+        return max(len(m) for m in components([pair for i in some for one in families[i] for pair in one.edges], 8))
+
+    return sharded(families, 8, size)
+
+
+def components(pairs, n):
+    part = list(range(n))
+    for a, b in pairs:
+        part = [part[a] if own == part[b] else own for own in part]
+    return [[m for m in range(n) if part[m] == own] for own in set(part)]
+
+
+def test_replicas_that_reduce_by_doubling_send_each_shard_in_every_round():
+    """Each shard moves three times, as much as two rounds of doubling less a third."""
+    assert how_sharded(pairs_and("doubling", 3, 4_000_000)) > 1
+
+
+def test_who_reduces_more_often_than_others_move_reduces_no_shards():
+    """As tensor-parallel pairs that exchange in each layer, beside gradients of the same octets as gathered shards."""
+    assert how_sharded(pairs_and("ring", 3, 1_000_000)) > 0
+    assert how_sharded(pairs_and("ring", 8, 10_000_000, each=500_000)) < 0
