@@ -16,6 +16,7 @@ SPAN = 3  # steps of a span of unusual ones, and peers: of fewer, each may diffe
 BULK = 0.01  # share of a rank's octets in the job: more to an endpoint outside is work, for example a checkpoint
 LONG = 1.5  # ratio to usual: longer silences are pauses, longer steps no examples, such slowdowns critical
 CHAINS = 64  # pipelines that are compared: with more, the median of a stage moves by less than a fifth of its spread
+WAITS = 0.5  # how much senders wait for late receivers at least: as libraries without buffers do, as likely as not
 FORWARD_SHARE = 1 / 3  # of a micro-batch, where no inner stage shows it: a backward has two products for each of a forward
 # Ratio of how far records of a collective begin apart to how far they end apart, above which they begin with calls: transfers
 # of 72 captures have up to 3.3, the calls of 29 simulated logs 29 or more.

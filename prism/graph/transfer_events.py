@@ -57,10 +57,10 @@ class Events(NamedTuple):
         return inherited_delays(*events, late, more, *self.dependencies, gone, new, until)
 
     def receivers(self, period: float) -> float:
-        """Estimate how much senders wait for late receivers, 0 (never) … 1 (always); `period`: duration of a step, ns.
+        """Estimate how much senders wait for late receivers, `WAITS` … 1 (always); `period`: duration of a step, ns.
 
         From two counts: which end had just ended a transfer, and control messages of receivers just before transfers
-        (readiness, credits).
+        (readiness, credits). Receivers that work before they are ready show neither.
         """
         sends, hears = self.idle_for
         soon, long = 4 * c.SOON * period, 40 * c.SOON * period
@@ -68,7 +68,7 @@ class Events(NamedTuple):
         late = int(np.count_nonzero(waits & (hears < soon)))
         early = int(np.count_nonzero((sends < soon) & (hears > long) & np.isfinite(hears)))
         answered = int(np.count_nonzero(waits & (self.called < soon))) / max(int(np.count_nonzero(waits)), 1)
-        return max(min((late + 1) / (early + 1), 1.0), answered)
+        return max(min((late + 1) / (early + 1), 1.0), answered, c.WAITS)
 
     def new(self, late: Floats, more: Floats) -> Floats:
         """Compute new delays of transfers in their own order."""

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from prism.graph import constants as c
 from prism.graph.job_transfers import transfers_of
 from prism.graph.transfer_events import events_of, host_mates, in_time
 from tests.prism.faults import case
@@ -33,3 +34,12 @@ def test_receivers_that_announce_themselves_are_waited_for():
     told, untold = (case("nothing", tcp=tcp) for tcp in (True, False))
     waits = [events_of(view, transfers_of(view)).receivers(view.period) for view in (told, untold)]
     assert waits[0] > waits[1]
+
+
+def test_who_only_works_before_it_receives_shows_nothing_of_who_waits():
+    """Senders that had just ended a transfer are no sign that they do not wait: then as likely as not."""
+    view = case("nothing", tcp=False)
+    events = events_of(view, transfers_of(view))
+    sends = np.zeros_like(events.idle_for[0])
+    assert events._replace(idle_for=np.stack([sends, sends + view.period])).receivers(view.period) == c.WAITS
+    assert events._replace(idle_for=np.stack([sends + view.period, sends])).receivers(view.period) == 1.0
