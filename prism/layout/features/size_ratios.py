@@ -41,9 +41,13 @@ def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[i
         hidden, odd = divmod(members, sizes[0] * sizes[1])
         if hidden and not odd and min(sizes) > 1:
             out = max(out, shards([families[i] for i in first], [families[i] for i in last], sizes, hidden))
-    apart = ((i, j) for i, j in combinations(every, 2) if not are_rounds(families[i], families[j]))
-    crossing = any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
-    return out or (c.NO_SHARDS if crossing else 0.0)
+    return out or c.NO_SHARDS * crossing(families, size)
+
+
+def crossing(families: Sequence[Family], size: Callable[[Sequence[int]], int]) -> bool:
+    """Check whether groups of some families cross that are not rounds of one collective; `size`: as in `sharded`."""
+    apart = [(i, j) for i, j in combinations(range(len(families)), 2) if not are_rounds(families[i], families[j])]
+    return any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
 
 
 def are_rounds(one: Family, other: Family) -> bool:

@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
-from prism.layout.features.size_ratios import may_halve, several_sizes, sharded
+from prism.layout.features.size_ratios import crossing, may_halve, several_sizes, sharded
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis, no_replicas
 from prism.layout.search.placement import Placing
@@ -293,14 +293,20 @@ class Scored:
         return out
 
     def _sharded(self) -> float:
-        """How clearly some families move shards of the plane, and the others reduce their replicas; below 0 if clearly not."""
-        own, whole = self._of("dp"), self.division.sized(self.plane)[0]
+        """How clearly some families move shards of the plane, and the others reduce their replicas; below 0 if clearly not.
 
-        def size(some: Sequence[int]) -> int:
+        Below 0 as well if tensor-parallel groups cross.
+        """
+
+        def size(own: tuple[int, ...], some: Sequence[int]) -> int:
             return self.division.sized(self._parts(tuple(own[i] for i in some), 0))[0]
 
-        find = partial(sharded, self._reducing, whole, size)
-        return 0.0 if {"cp", "ep", "edp"} & set(self.kinds) else self.division.known(find, "sharded", own, whole)
+        own, tensor, whole = self._of("dp"), self._of("tp"), self.division.sized(self.plane)[0]
+        cross = partial(crossing, [self.found[i] for i in tensor], partial(size, tensor))
+        out = c.NO_SHARDS * self.division.known(cross, "crossing", tensor)
+        if {"cp", "ep", "edp"} & set(self.kinds):
+            return out
+        return out + self.division.known(partial(sharded, self._reducing, whole, partial(size, own)), "sharded", own, whole)
 
     def _left(self, own: tuple[int, ...], parts: Sequence[Parts]) -> float:
         return self.problem.exchanged([self.found[i] for i in own], self._reduced).unforeseen(map(self.division.ranked, parts))

@@ -1,6 +1,8 @@
+from functools import partial
+
 import pytest
 
-from prism.layout.features.size_ratios import may_halve, several_sizes, sharded, shards
+from prism.layout.features.size_ratios import crossing, may_halve, several_sizes, sharded, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -112,11 +114,12 @@ def pairs_and(kind, times, octets, each=4_000_000):
     return evidence(wire)[3]
 
 
-def how_sharded(families):
-    def size(some):
-        return max(len(m) for m in components([pair for i in some for one in families[i] for pair in one.edges], 8))
+def largest(families, some):
+    return max(len(m) for m in components([pair for i in some for one in families[i] for pair in one.edges], 8))
 
-    return sharded(families, 8, size)
+
+def how_sharded(families):
+    return sharded(families, 8, partial(largest, families))
 
 
 def components(pairs, n):
@@ -135,3 +138,10 @@ def test_who_reduces_more_often_than_others_move_reduces_no_shards():
     """As tensor-parallel pairs that exchange in each layer, beside gradients of the same octets as gathered shards."""
     assert how_sharded(pairs_and("ring", 3, 1_000_000)) > 0
     assert how_sharded(pairs_and("ring", 8, 10_000_000, each=500_000)) < 0
+
+
+def test_groups_cross_unless_they_are_rounds_or_the_same_groups():
+    layers, levels = pairs_and("ring", 8, 10_000_000, each=500_000), gradients(4_000_000, 930_000, rounds=(16, 4))
+    assert crossing(layers, partial(largest, layers))
+    assert not crossing(levels, partial(largest, levels))
+    assert not crossing(layers[:1], partial(largest, layers))
