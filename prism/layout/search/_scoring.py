@@ -109,7 +109,7 @@ class Scored:
         self.features["not_nested"] += ("pp" in self.kinds and pp == 1) + ("tp" in self.kinds and tp == 1)
 
     def _piped(self, places: tuple[int, ...]) -> tuple[int, NDArray[np.int64]]:
-        """Number of pairs that hand over in some families, and the members of these pairs."""
+        """Number of pairs that exchange in some families, and the members of these pairs."""
         low, high = np.sort(np.vstack([self.found[i].ends for i in places]), axis=1).T
         return len(distinct(low * self.n + high)), distinct(np.concatenate([low, high]))
 
@@ -233,9 +233,11 @@ class Scored:
         return sub
 
     def _exchanges(self, experts: int) -> bool:
-        """Check whether a family of the experts is an exchange of all with all, in some groups of all their members."""
-        own = [i for i in self._of("ep") if self.found[i][0].form in c.EXCHANGES]
-        return any(int(np.bincount(self._parts((i,), self._going_on("ep"))).max()) == experts for i in own)
+        """Check whether so many experts exchange all with all, in one family or in all: unequal loads make several of them."""
+        every, sizes = self._of("ep"), np.bincount(self._parts(self._of("ep"), 0))
+        own = [i for i in every if self.found[i][0].form in c.EXCHANGES]
+        whole = 2 * self.division.known(partial(self._piped, every), "piped", every)[0] == int(sizes @ (sizes - 1))
+        return whole or any(int(np.bincount(self._parts((i,), self._going_on("ep"))).max()) == experts for i in own)
 
     def _inner(self, kind: Kind) -> Parts:
         """Join members by the families of a dimension inside the data-parallel plane."""
@@ -293,10 +295,7 @@ class Scored:
         return out
 
     def _sharded(self) -> float:
-        """How clearly some families move shards of the plane, and the others reduce their replicas; below 0 if clearly not.
-
-        Below 0 as well if tensor-parallel groups cross.
-        """
+        """How clearly families move and reduce shards of the plane; below 0 if not, or if tensor-parallel groups cross."""
 
         def size(own: tuple[int, ...], some: Sequence[int]) -> int:
             return self.division.sized(self._parts(tuple(own[i] for i in some), 0))[0]

@@ -141,6 +141,21 @@ def test_experts_replicas_lie_at_a_constant_distance_in_a_host():
     assert sizes(wire, 4) == {"dp": 16, "ep": 2}
 
 
+@pytest.mark.parametrize("popular", [1.0, 4.0])
+def test_experts_of_unequal_load_exchange_all_with_all(popular):
+    """Four ranks exchange tokens in each layer; those of the first are more, and a family of their own."""
+    wire = Wire(addresses(4, 1))
+    for step in range(10):
+        wire.ring(range(4), step * 400 + 340, 9_000_000)
+        for layer in range(16):
+            for a in range(4):
+                for b in set(range(4)) - {a}:
+                    more = popular if 0 in (a, b) else 1.0
+                    wire.send(a, b, step * 400 + 20 * layer, int(more * wire.rng.normal(200_000, 10_000)), long=1.0)
+    assert sizes(wire, 1) == {"dp": 4, "ep": 4}
+    assert not asked(wire)[1][0].best.features.get("not_nested")
+
+
 @pytest.mark.parametrize("block", [1, 2, 4])
 def test_ranks_of_a_host_that_hand_over_together_exchange_context(block):
     """Two stages of three hosts of eight, one ring through each stage's hosts: blocks of ranks hand over in lockstep."""
