@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from collectors.columns.record import Flows
 from prism.graph import constants as c
 from prism.graph.job_steps import Rows, Steps
-from prism.loops.arrays.group_sums import by_group, counted, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, counted, numbered, numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 from prism.model import PairKind
@@ -160,17 +160,17 @@ def _inside_hosts(view: Steps, lanes: NDArray[np.integer[Any]], circle: Codes) -
     return np.append(many, False)[circle]
 
 
-def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Ints:
+def _calls(circle: Codes, step: Codes, low: Floats, high: Floats) -> Codes:
     """Number of the call of each record: equal for the records of a collective at one place in the octets of a step."""
     places = round(1 / c.TRIFLE) + 1
     number = circle.astype(np.int64) * (int(step.max(initial=0)) + 1) + step
     for part in (low, high):
         number = number * places + np.round(part / c.TRIFLE).astype(np.int64)
     number = np.where(circle < 0, -1 - np.arange(len(circle)), number)
-    return np.asarray(np.unique(number, return_inverse=True)[1], np.int64)
+    return numbered(number, number, room=len(number))[0]
 
 
-def _waits(call: Ints, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
+def _waits(call: Codes, inside: NDArray[np.bool_], start: Floats, end: Floats) -> Floats:
     """Time for which each record lasted before all members took part in its call, ns; 0 for transfers.
 
     Records that begin far apart and end together begin with calls. A call that also waits for members `inside` hosts may be a

@@ -66,16 +66,22 @@ class Delays:
         return out
 
     @cached_property
-    def own(self) -> Floats:
-        """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
-        waits = self.awaited != np.arange(len(self.awaited))
-        late, new = self.late[0], np.nan_to_num(self.new[0])
-        own = np.where(waits, np.minimum(new, late - late[self.awaited]), new)
-        return np.asarray(np.where(self.released, 0.0, own), np.float64)
+    def waiting(self) -> Ints:
+        """Transfers that waited for another one (`awaited`)."""
+        return np.flatnonzero(self.awaited != np.arange(len(self.awaited)))
 
     @cached_property
-    def released(self) -> Mask:
-        """Transfers of collectives that began at one instant with others, as late, which inherited more of it; bool[transfers].
+    def own(self) -> Floats:
+        """The new delay of each begin without that of the transfer that it waited for, ns; float64[transfers]."""
+        late, waiting = self.late[0], self.waiting
+        own: Floats = np.nan_to_num(self.new[0])
+        own[waiting] = np.minimum(own[waiting], late[waiting] - late[self.awaited[waiting]])
+        own[self.released] = 0.0
+        return own
+
+    @cached_property
+    def released(self) -> Ints:
+        """Transfers of collectives that began at one instant with others, as late, which inherited more of it.
 
         All waited for one event that those delayed: a barrier, or a scalar that all ranks reduce.
         """
@@ -91,9 +97,7 @@ class Delays:
         np.maximum.at(most, of, np.nan_to_num(self.new[0])[rows])
         least = np.full(int(part.max(initial=-1)) + 1, np.inf)
         np.minimum.at(least, part, most[of])
-        out = np.zeros(len(circle), np.bool_)
-        out[rows] = most[of] > least[part] + soon
-        return out
+        return rows[most[of] > least[part] + soon]
 
     @cached_property
     def holder(self) -> Ints:
@@ -119,6 +123,11 @@ class Delays:
         return np.where(
             self.holder == np.arange(len(self.holder)), 0.0, np.maximum(np.nan_to_num(self.new[0, self.holder]), 0.0)
         )
+
+    @cached_property
+    def held(self) -> Ints:
+        """Transfers that last longer for their `holder` rather than by themselves."""
+        return np.flatnonzero(2 * self.starved > np.maximum(self.new[1], 0.0))
 
     @property
     def at(self) -> Floats:

@@ -50,10 +50,13 @@ class Candidate:
         """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
         t, inside = delays.transfers, np.zeros(len(delays.transfers.lanes), np.bool_)
         inside[self.lanes] = True
-        own = inside[t.lane] & steps[t.step]
-        waits = own[delays.holder] & (2 * delays.starved > np.maximum(delays.new[1], 0.0))
-        before = own | own[delays.awaited] | (delays.released & steps[t.step])
-        return np.stack([before, own if self.cause == "network" else waits])
+        own = inside.take(t.lane) & steps.take(t.step)
+        begins, lasts = own.copy(), own if self.cause == "network" else np.zeros_like(own)
+        begins[delays.waiting] |= own[delays.awaited[delays.waiting]]
+        begins[delays.released[steps[t.step[delays.released]]]] = True
+        if self.cause != "network":
+            lasts[delays.held] = own[delays.holder[delays.held]]
+        return np.stack([begins, lasts])
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
