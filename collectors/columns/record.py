@@ -149,7 +149,7 @@ class Flows:
         """Count the endpoints that send or receive records."""
         return int(np.count_nonzero(_named(len(self.endpoints), self.src, self.dst)))
 
-    @property
+    @cached_property
     def window(self) -> tuple[int, int]:
         """Return the first start and the last end, ns; (0, 1) without records."""
         return (int(self.start_ns.min()), int(self.end_ns.max())) if len(self) else (0, 1)

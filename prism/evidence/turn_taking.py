@@ -75,21 +75,22 @@ def behind(forth: Sequence[Stream], back: Sequence[Stream]) -> float:
     one, other = (_runs(own) for own in (forth, back))
     if len(one) != len(other) or len(one) < c.FEW_SENDS:
         return 0.0
-    return _median(np.abs(one - other)) / max(_median(np.diff(one)), 1.0)
+    return _median(np.abs(one - other)) / max(_median(one[1:] - one[:-1]), 1.0)
 
 
 def _runs(own: Sequence[Stream]) -> Floats:
     """Starts of runs of messages: before each, nothing moves for `RUN_PAUSE` times the duration of a message."""
     start, end, _ = _in_time(own)
     pause = c.RUN_PAUSE * _median(end - start)
-    return np.asarray(start[np.append(True, start[1:] - np.maximum.accumulate(end)[:-1] > pause)])
+    return np.asarray(start[np.concatenate([[True], start[1:] - np.maximum.accumulate(end)[:-1] > pause])])
 
 
 def _paired(a: Floats, b: Floats, begins: Floats) -> tuple[Floats, Floats]:
     """Select the times in parts with the same number of both; `begins`: of the parts but the first."""
-    counts = [np.diff(np.concatenate([[0], own.searchsorted(begins), [len(own)]])) for own in (a, b)]
-    alike = counts[0] == counts[1]
-    return (a, b) if alike.all() else (a[alike.repeat(counts[0])], b[alike.repeat(counts[1])])
+    one, other = (np.concatenate([[0], own.searchsorted(begins), [len(own)]]) for own in (a, b))
+    one, other = one[1:] - one[:-1], other[1:] - other[:-1]
+    alike = one == other
+    return (a, b) if alike.all() else (a[alike.repeat(one)], b[alike.repeat(other)])
 
 
 def _median(values: Floats) -> float:

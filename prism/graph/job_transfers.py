@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from collectors.columns.record import Flows
 from prism.graph import constants as c
 from prism.graph.job_steps import Rows, Steps
-from prism.loops.arrays.group_sums import by_group, counted, numbered, numbered_pairs
+from prism.loops.arrays.group_sums import by_group, counted, distinct, numbered, numbered_pairs
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 from prism.model import PairKind
@@ -153,10 +153,10 @@ def _circles(view: Steps, lanes: NDArray[np.integer[Any]]) -> Codes:
 def _inside_hosts(view: Steps, lanes: NDArray[np.integer[Any]], circle: Codes) -> NDArray[np.bool_]:
     """Whether each lane is one of a collective that goes on inside hosts: of two members on one host, one sends no lane."""
     hosts, n = view.hosts, int(circle.max(initial=-1)) + 1
-    seen = np.unique(np.stack([np.tile(circle, 2), lanes.T.ravel()]), axis=1)
-    seen = seen[:, (seen[0] >= 0) & (hosts[seen[1]] >= 0)]
-    places = np.unique(np.stack([seen[0], hosts[seen[1]]]), axis=1)
-    many = np.bincount(seen[0], minlength=n) > np.bincount(places[0], minlength=n)
+    width, of, ends = len(hosts), np.tile(circle, 2).astype(np.int64), lanes.T.ravel()
+    known = (of >= 0) & (hosts[ends] >= 0)
+    seen, places = (distinct(of[known] * width + each[known]) // width for each in (ends, hosts[ends]))
+    many = np.bincount(seen, minlength=n) > np.bincount(places, minlength=n)
     return np.append(many, False)[circle]
 
 

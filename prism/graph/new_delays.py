@@ -36,12 +36,16 @@ class Delays:
 
     transfers: Transfers
     late: Floats
-    new: Floats
     more: Floats
     model: Ints
     rested: Floats
     slower: Floats
     events: Events
+
+    @cached_property
+    def new(self) -> Floats:
+        """The new part of each delay, ns; at most the delay itself, or 0 where it is early."""
+        return self.events.new(self.late, self.more)
 
     @cached_property
     def awaited(self) -> Ints:
@@ -197,7 +201,7 @@ def against_steps(view: Steps, transfers: Transfers, events: Events | None = Non
     model, more = found
     events = events_of(view, t) if events is None else events
     late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), events.idle_for, c.NEAR)
-    return Delays(t, late, events.new(late, more), more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
+    return Delays(t, late, more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
 
 
 def _cut_off(view: Steps) -> NDArray[np.bool_]:
@@ -263,8 +267,7 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
     own = events.idle_for.take(order, axis=1)
     late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    more = np.zeros(t.steps)
-    return Delays(t, late, events.new(late, more), more, steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
+    return Delays(t, late, np.zeros(t.steps), steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.graph.new_delays import Delays
+from prism.loops.arrays.group_sums import ranges
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes
 from prism.model import SubjectType
@@ -48,15 +49,18 @@ class Candidate:
 
     def gone(self, delays: Delays, steps: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mark the delays that vanish without this candidate in the steps `steps`; bool[2, transfers]."""
-        t, inside = delays.transfers, np.zeros(len(delays.transfers.lanes), np.bool_)
-        inside[self.lanes] = True
-        own = inside.take(t.lane) & steps.take(t.step)
-        begins, lasts = own.copy(), own if self.cause == "network" else np.zeros_like(own)
-        begins[delays.waiting] |= own[delays.awaited[delays.waiting]]
-        begins[delays.released[steps[t.step[delays.released]]]] = True
-        if self.cause != "network":
-            lasts[delays.held] = own[delays.holder[delays.held]]
-        return np.stack([begins, lasts])
+        t, out = delays.transfers, np.zeros((2, len(delays.transfers.rows)), np.bool_)
+        cells = (self.lanes[:, None] * t.steps + np.flatnonzero(steps)).ravel()
+        own = ranges(t.begin[cells], t.begin[cells + 1])
+        out[0, own] = True
+        held, waiting = out[0, delays.holder[delays.held]], out[0, delays.awaited[delays.waiting]]
+        out[0, delays.waiting] |= waiting
+        out[0, delays.released[steps[t.step[delays.released]]]] = True
+        if self.cause == "network":
+            out[1, own] = True
+        else:
+            out[1, delays.held] = held
+        return out
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:

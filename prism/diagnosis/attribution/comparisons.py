@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,6 +43,14 @@ class Comparison:
     def which(self) -> list[Candidate]:
         """The candidates."""
         return candidates(self.view, self.delays.transfers)
+
+    @cached_property
+    def alike(self) -> Mapping[tuple[str, ...], list[int]]:
+        """Numbers of the candidates of one cause, subject and way."""
+        out = defaultdict[tuple[str, ...], list[int]](list)
+        for k, one in enumerate(self.which):
+            out[one.cause, one.subject, one.way].append(k)
+        return out
 
     @cached_property
     def _tables(self) -> Tables:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ class Lost:
         known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
-    @property
+    @cached_property
     def total(self) -> Floats:
         """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault.
 

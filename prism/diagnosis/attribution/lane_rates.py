@@ -70,10 +70,12 @@ def may_be_slower(view: View, comparison: Comparison, during: Mask) -> bool:
     slowest = t.by_step(delays.slower)[:, during].max(axis=0)
     if np.median(slowest) >= c.ALWAYS * c.SAVED * 2 * c.WORTH * delays.took:
         return True
-    late = t.by_step(np.maximum(np.nan_to_num(delays.new[0]), 0.0))[:, during]
-    place = view.hosts[t.lanes] if view.parallelism.unseen else t.lanes
-    longest = np.zeros((int(place.max()) + 2, late.shape[1]))  # the last row is that of unknown hosts
-    for side in place.T:
-        np.maximum.at(longest, side, late)
-    cost, whole = float(longest.sum(axis=1).max()), float(np.nansum(view.durations[during]))
-    return whole >= (1 + 2 * c.WORTH) * max(whole - cost, 1.0)
+    place, whole = view.hosts[t.lanes] if view.parallelism.unseen else t.lanes, float(np.nansum(view.durations[during]))
+    for part in ("late", "new"):  # a new delay is part of a delay: where these cost too little, it is not computed
+        late = t.by_step(np.maximum(np.nan_to_num(getattr(delays, part)[0]), 0.0))[:, during]
+        longest = np.zeros((int(place.max()) + 2, late.shape[1]))  # the last row is that of unknown hosts
+        for side in place.T:
+            np.maximum.at(longest, side, late)
+        if whole < (1 + 2 * c.WORTH) * max(whole - float(longest.sum(axis=1).max()), 1.0):
+            return False
+    return True

@@ -167,11 +167,7 @@ def chance_of(view: View, comparison: Comparison, top: int, start: int, stop: in
         return np.inf
     usual = max(float(np.median(comparison.gone.total)), comparison.delays.took, 1.0)
     best = comparison.which[top]
-    alike = [
-        k
-        for k, other in enumerate(comparison.which)
-        if (other.cause, other.subject, other.way) == (best.cause, best.subject, best.way)
-    ]
+    alike = comparison.alike[best.cause, best.subject, best.way]
     levels = (comparison.scattered[alike] + c.FEWER * best.larger) * comparison.gone.total / usual
     row, levels = alike.index(top), np.where(view.comparable & among, levels, np.nan)
     return by_chance(levels, row, Shift(start, stop, float(np.nanmedian(levels[row, start:stop])), 0.0))

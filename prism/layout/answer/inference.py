@@ -79,7 +79,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     if not ranked:
         return None
     first = ranked[0]
-    shown = first.probability * first.explains * _resolved(flows, problem) * _moving(problem)
+    moving = _moving(problem)
+    shown = first.probability * first.explains * _resolved(flows, problem) * moving
     confidence = min(shown, _most(flows, job, topology))
     others = _alternatives(ranked)
     if first.explains < c.EVEN:
@@ -88,17 +89,17 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    return Inferred(best, others, lockstep, _training(first, problem, job, topology), examined)
+    return Inferred(best, others, lockstep, _training(first, problem, job, topology, moving), examined)
 
 
-def _training(first: Answer, problem: Problem, job: Job, topology: Topology | None) -> float:
+def _training(first: Answer, problem: Problem, job: Job, topology: Topology | None, moving: float) -> float:
     """Return the probability that traffic trains a model: something sums, or its structure fits the layout.
 
     Where hosts are unknown, or hide ranks, the structure is not seen. Where no host hides traffic, gradients are on the wire.
     """
     summing, seen = sums(first.best), topology is not None and not job.silent
-    moving = _moving(problem) if seen and len(set(problem.hosts)) == len(problem.members) else 1.0
-    return moving * (float(summing) if summing is not None else first.explains if seen else 1.0)
+    hidden = not seen or len(set(problem.hosts)) < len(problem.members)
+    return (1.0 if hidden else moving) * (float(summing) if summing is not None else first.explains if seen else 1.0)
 
 
 def unknown_layout(flows: Flows, job: Job) -> Parallelism:
@@ -128,8 +129,8 @@ def _resolved(flows: Flows, problem: Problem) -> float:
     A record of one message, and one that was busy throughout, are exact. Others may be sums over the time that was not busy.
     """
     rows = problem.streams.records[0]
-    idle = np.where(flows.messages[rows] == 1, 0, flows.end_ns[rows] - flows.start_ns[rows] - flows.busy_ns[rows])
-    mean = float(np.average(np.maximum(idle, 0), weights=flows.octets[rows]))
+    idle = np.where(flows.messages == 1, 0, np.maximum(flows.end_ns - flows.start_ns - flows.busy_ns, 0)).take(rows)
+    mean = float(np.average(idle, weights=flows.octets.take(rows)))
     return min(1.0, problem.steps.period / max(2 * mean, 1.0))
 
 

@@ -66,7 +66,8 @@ def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
     other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & mates)[0]
     late, at = np.zeros_like(delays.late), delays.at.copy()
     late[0, least], late[0, other], at[0, other] = 9e6, 10e6, at[0, least]
-    stood = replace(delays, late=late, new=late, events=delays.events._replace(at=at))
+    stood = replace(delays, late=late, events=delays.events._replace(at=at))
+    vars(stood)["new"] = late
     assert stood.awaited[[least, other]].tolist() == [least, least]
     assert stood.own[[least, other]].tolist() == [9e6, 1e6]
 
