@@ -98,7 +98,9 @@ def split_by_part(flows: Flows, part_codes: Sequence[NDArray[np.intp]]) -> Itera
     if is_shared[:-1].any():
         flows, first = _twice(flows, label.take(flows.src), label.take(flows.dst), len(part_codes))
     order, begins = counted(first, len(part_codes) + 1, np.arange(len(first)))
-    del first
+    place = np.empty_like(order)  # to read a column in order and write to a few parts takes a fifth of the time of the reverse
+    place[order] = np.arange(len(order))
+    del first, order
     code, names = np.arange(len(flows.endpoints), dtype=np.int32), [tuple(flows.endpoints)] * len(part_codes)
     for i in np.flatnonzero(~is_shared[:-1]).tolist():
         code[part_codes[i]] = np.arange(len(part_codes[i]), dtype=np.int32)
@@ -108,7 +110,10 @@ def split_by_part(flows: Flows, part_codes: Sequence[NDArray[np.intp]]) -> Itera
     del flows
     columns |= {"src": code.take(columns["src"]), "dst": code.take(columns["dst"])}
     for name in columns:
-        columns[name] = columns[name] if columns[name].strides == (0,) else columns[name].take(order)
+        column = columns[name]
+        if column.strides != (0,):
+            columns[name] = np.empty_like(column)
+            columns[name][place] = column
     for i, (low, high) in enumerate(pairwise(begins[:-1].tolist())):
         part = {name: column[low:high] for name, column in columns.items()}
         yield Flows(**part, **more, endpoints=names[i]).narrowed()
