@@ -53,7 +53,8 @@ class Comparison:
         return out
 
     @cached_property
-    def _tables(self) -> Tables:
+    def tables(self) -> Tables:
+        """The candidates as tables."""
         return tables_of(self.which, len(self.delays.transfers.lanes))
 
     @cached_property
@@ -68,12 +69,12 @@ class Comparison:
     @cached_property
     def share(self) -> Floats:
         """Shares of the delays that exceed those of all usual steps."""
-        return self.scattered if self.always else explained_shares(self._tables, self._losses[1])
+        return self.scattered if self.always else explained_shares(self.tables, self._losses[1])
 
     @cached_property
     def scattered(self) -> Floats:
         """Shares of the delays that exceed their median in usual steps: it shows chance."""
-        return explained_shares(self._tables, self.gone)
+        return explained_shares(self.tables, self.gone)
 
     def during(self, start: int, stop: int) -> Mask:
         """Mask of steps `start` to before `stop`; for a comparison with peers only those steps that it uses."""
@@ -135,7 +136,7 @@ class Comparison:
 
     def saved(self, gone: Mask, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""
-        key = (gone.tobytes(), during.tobytes())
+        key = (np.packbits(gone).tobytes(), during.tobytes())
         if key not in self.replays:
             self.replays[key] = self.delays.saved(gone, during)[during]
         return self.replays[key]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from prism.diagnosis import constants as c
-from prism.diagnosis.attribution.candidates import Candidate
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph import constants as g
 from prism.graph.job_view import View
@@ -30,12 +29,9 @@ def rate_fit(comparison: Comparison, during: Mask) -> Floats:
     known = slow | fast
     if not slow.any() or slow.sum() > fast.sum():
         return np.zeros(len(comparison.which))
-    return np.array([_fit(one, slow * moved, known * moved) for one in comparison.which])
-
-
-def _fit(one: Candidate, slow: Floats, known: Floats) -> float:
-    own = one.lanes if one.cause == "network" else one.lanes[:0]
-    return 2 * float(slow[own].sum()) / max(float(slow.sum() + known[own].sum()), 1.0)
+    lanes, network = comparison.tables.lanes, comparison.tables.network[:, 0]
+    of_slow, of_known = (lanes @ (some * moved) * network for some in (slow, known))
+    return np.asarray(2 * of_slow / np.maximum(float((slow * moved).sum()) + of_known, 1.0), np.float64)
 
 
 def lost_rate(comparison: Comparison, during: Mask) -> Floats:
