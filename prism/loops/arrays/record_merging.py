@@ -134,7 +134,8 @@ def _numbered(
     keys[0] = ~np.uint64(0)  # no connection
     mask, n = np.uint64(4 * room - 1), 0
     # Last connection of a sender, or of one with the same hash.
-    recent, few = np.zeros(1 << 14, np.int32), np.uint64((1 << 14) - 1)
+    few = np.uint64(max(room // 4, 1) - 1)  # each sender has some connections, so a place of its own
+    recent = np.zeros(np.int64(few) + 1, np.int32)
     count = np.zeros(room, np.int64)
     for i in range(len(src)):
         ends = np.uint64(src[i]) << np.uint64(32) | np.uint64(dst[i])
