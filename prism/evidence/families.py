@@ -15,6 +15,7 @@ from prism.evidence.member_graphs import Pair, connected
 from prism.evidence.step_period import Steps
 from prism.evidence.stream_periods import Rhythm, resolved_spread
 from prism.evidence.streams import Stream
+from prism.loops.arrays.group_sums import on_end
 from prism.loops.arrays.intervals import weighted_median
 
 
@@ -96,14 +97,15 @@ def _alike(own: Sequence[Communicator]) -> list[Family]:
     sizes = np.log([one.size for one in own])
     spread = np.log([resolved_spread(one.rhythm) for one in own])
     turn = np.array([(2 * one.overlap >= 1) * (1 + (one.shape == "pair") * len(one.members)) for one in own])
-    pairs: list[Pair] = []
+    alike = []
     for i in range(1, len(own)):
         distance, size_distance = np.abs(messages[:i] - messages[i]), np.abs(sizes[:i] - sizes[i])
         near = (distance < c.LIKE_MESSAGES) & (size_distance < c.MAGNITUDE) & (turn[:i] == turn[i])
         near |= (distance < c.EQUAL_VOLUME) & (size_distance < c.ONE_CLASS_SIZE)
         near &= np.abs(spread[:i] - spread[i]) < c.MAGNITUDE
-        pairs += [(i, k) for k in np.flatnonzero(near).tolist()]
-    part = connected(len(own), pairs)
+        alike.append(np.flatnonzero(near))
+    others, bounds = on_end(alike)
+    part = connected(len(own), np.stack([np.repeat(np.arange(1, len(own)), np.diff(bounds)), others], axis=1))
     return [Family(own[i] for i in np.flatnonzero(part == number).tolist()) for number in np.unique(part)]
 
 
