@@ -15,7 +15,7 @@ from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.graph.transfer_events import Events, events_of
-from prism.loops.arrays.group_sums import counted
+from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
 from prism.loops.detection.usual_times import usual
@@ -96,7 +96,7 @@ class Delays:
             order = np.lexsort((each[rows], part))
             rows, part = rows[order], part[order]
             part = np.cumsum((np.diff(part, prepend=-1) > 0) | (np.diff(each[rows], prepend=0.0) > soon)) - 1
-        whole, of = np.unique(part * (int(circle.max(initial=0)) + 1) + circle[rows], return_inverse=True)
+        of, whole = numbered(part, circle[rows])
         most = np.zeros(len(whole))
         np.maximum.at(most, of, np.nan_to_num(self.new[0])[rows])
         least = np.full(int(part.max(initial=-1)) + 1, np.inf)
