@@ -113,17 +113,17 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
     for i, address in enumerate(members):
         if address in code:
             place[code[address]] = i
-    rows = np.flatnonzero((place[flows.src] >= 0) & (place[flows.dst] >= 0) & ~flows.control())
+    rows = np.flatnonzero((place.take(flows.src) >= 0) & (place.take(flows.dst) >= 0) & ~flows.control())
     pairs, number = numbered_pairs(place.take(flows.src.take(rows)), place.take(flows.dst.take(rows)), len(members))
     sent = flows.sent_ns.take(rows)
     order, _ = by_group(number.astype(np.int32), len(pairs), sent)
     rows, pair, start = rows.take(order), pairs.take(number.take(order)), (sent.take(order) - origin).astype(np.float64)
-    source, port = flows.src_port[rows].astype(np.int64), flows.dst_port[rows].astype(np.int64)
-    queue = flows.dst_qp[rows].astype(np.int64)
+    source, port = flows.src_port.take(rows).astype(np.int64), flows.dst_port.take(rows).astype(np.int64)
+    queue = flows.dst_qp.take(rows).astype(np.int64)
     octets = flows.octets.take(rows).astype(np.float64)
     tcp = (queue == 0) & (source > 0)
     lane = np.where(tcp, source << 16 | port, queue)
-    bursts = tcp | _summed(pair, octets, flows.messages[rows] > 1)
+    bursts = tcp | _summed(pair, octets, (flows.messages > 1).take(rows))
     end = (flows.end_ns.take(rows) - origin).astype(np.float64)
     return _Table(pair, start, end, octets, lane, bursts, rows)
 
@@ -132,7 +132,7 @@ def _summed(pair: Ints, octets: NDArray[np.float64], several: NDArray[np.bool_])
     """Mark the records of pairs that hold most of their octets in records of several messages, which cannot be counted."""
     number = np.cumsum(np.diff(pair, prepend=pair[:1]) > 0)
     share = np.bincount(number, octets * several) / np.maximum(np.bincount(number, octets), 1.0)
-    return 2 * share[number] > 1
+    return (2 * share > 1).take(number)
 
 
 def _lanes(table: _Table, rows: Rows) -> list[Rows]:

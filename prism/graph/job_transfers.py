@@ -91,7 +91,7 @@ def transfers_of(view: Steps) -> Transfers:
         rows, src, dst = rows[known], src[known], dst[known]
     pairs, lane = numbered_pairs(src.astype(np.int64) * n + dst, _kinds(view).take(rows), len(KINDS))
     of, pairs = pairs % len(KINDS), pairs // len(KINDS)
-    order, begin = by_group(lane, len(pairs), flows.start_ns[rows])
+    order, begin = by_group(lane, len(pairs), flows.start_ns.take(rows))
     rows, lane = rows.take(order), lane.take(order)
     octets = flows.octets.take(rows).astype(np.float64)
     whole, most = (at.reduceat(octets, begin[:-1]) if len(rows) else np.zeros(0) for at in (np.add, np.maximum))

@@ -30,14 +30,14 @@ def counted_steps(sequences: Sequences, times: Floats) -> Counted | None:
     Equal is the number of messages of a sequence in each step, or their octets if they are cut at will. `times`: a place of
     each step.
     """
-    at = np.flatnonzero(sequences.lasting[sequences.of])
-    parts = _Parts(sequences.of[at], sequences.weight[at], sequences.start[at], times)
+    at = np.flatnonzero(sequences.lasting.take(sequences.of))
+    parts = _Parts(sequences.of.take(at), sequences.weight.take(at), sequences.start.take(at), times)
     place, octets = parts.steps(), sequences.octets
     known = at[place >= 0]
     least = c.DIVIDES_OF_CLOSED if sequences.closed else c.DIVIDES
     if parts.count < c.LEAST_PLACES or octets[known].sum() <= least * octets[at].sum():
         return None
-    later = ~sequences.signals[sequences.of] & (sequences.start > sequences.end[known].max())
+    later = ~sequences.signals.take(sequences.of) & (sequences.start > sequences.end[known].max())
     later[known] = False
     if octets[later].sum() > c.SMALL * octets.sum() / parts.count:  # the job stopped in the next step
         return None
@@ -73,14 +73,15 @@ class _Parts:
         """Step of each record, −1 in groups that do not divide into `count` equal steps at bounds of records."""
         part = self.total / self.count
         edge = np.cumsum(self.moved) - self.moved
-        edge = (edge - edge[self.first][self.of]) / part[self.of]
-        step = np.clip((edge + self.moved / 2 / part[self.of]).astype(np.int64), 0, self.count - 1)
+        edge, part_of = edge - edge[self.first].take(self.of), part.take(self.of)
+        edge /= part_of
+        step = np.clip((edge + self.moved / 2 / part_of).astype(np.int64), 0, self.count - 1)
         begins = np.flatnonzero(np.diff(self.of * self.count + step, prepend=-1))
         miss = np.abs(edge - step)[begins]
         allowed = np.minimum(np.maximum.reduceat(self.moved, self.first) / part / 4, c.SMALL)[self.of[begins]]
         whole: Mask = np.bincount(self.of[begins], miss <= allowed, len(self.first)) >= self.count
         whole &= (np.abs(part / self.usual - 1) <= c.NEAR) & self.lasting
-        return np.where(whole[self.of], step, -1)
+        return np.where(whole.take(self.of), step, -1)
 
 
 def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
@@ -89,12 +90,12 @@ def _after_reduction(bounds: Floats, sequences: Sequences) -> Floats:
     reduces, (low, high) = large & sequences.reduces, bounds.T
     if not reduces.any() or not (large & ~reduces).any():
         return bounds
-    own = reduces[sequences.of]
+    own = reduces.take(sequences.of)
     start, end = sequences.start[own], sequences.end[own]
     before, at = np.searchsorted(low, start, "right") - 1, np.minimum(np.searchsorted(low, end), len(low) - 1)
     ended = np.bincount(at, low[at] == end, len(low)) > 0
     inside = np.bincount(before + 1, (before >= 0) & (start < high[before]), len(low) + 1)[1:] > 0
-    others = np.sort(sequences.start[(large & ~reduces)[sequences.of]])
+    others = np.sort(sequences.start[(large & ~reduces).take(sequences.of)])
     after = np.append(others, sequences.life)[np.searchsorted(others, low)]
     return np.stack([low, np.where(ended & ~inside, np.minimum(high, after), high)], axis=1)
 

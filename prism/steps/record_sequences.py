@@ -89,7 +89,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     rows = rows[_relevant(flows, rows)]
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
     bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
-    messages = np.maximum(flows.messages[rows], 1)
+    messages = np.maximum(flows.messages, 1).take(rows)
     octets = flows.octets.take(rows).astype(np.float64)
     known, of = numbered_pairs(flows.src.take(rows), flows.dst.take(rows), len(flows.endpoints))
     if tcp:
@@ -117,7 +117,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         rows, of, begins, start.take(order) - origin, flows.end_ns.take(rows) - origin,
         octets if bursts else messages.take(order).astype(np.float64), octets,
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
-        ~(np.bincount(of, ~flows.control()[rows], len(known)) > 0), reduces is not None, origin,
+        ~(np.bincount(of, ~flows.control().take(rows), len(known)) > 0), reduces is not None, origin,
         bool(flows.start_ns[closing].max(initial=0) >= flows.end_ns[rows].max(initial=1)),
     )  # fmt: skip
 
@@ -126,7 +126,7 @@ def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
     """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload, and of two
     ranks without any by RDMA, whose credits go the other way than the payload.
     """
-    payload = ~flows.control()[rows]
+    payload = ~flows.control().take(rows)
     small = ~payload & (flows.octets[rows] > 0)
     if not small.any():
         return payload
@@ -146,7 +146,7 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     at = np.flatnonzero(seen)
     number = np.zeros(len(seen), np.int64)
     number[at] = np.cumsum(np.diff(at, prepend=at[:1]) > c.CLASS_CELLS)
-    return number[place - place.min()] if len(place) else place
+    return number.take(place - place.min()) if len(place) else place
 
 
 def chosen(sequences: Sequences) -> Ints:

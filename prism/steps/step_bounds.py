@@ -52,7 +52,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
     at, whole = _segments(clock, places, phase)
     near = max(1.0, c.NEAR * usual)
-    small, selected = sequences.small & sequences.lasting if signalled else None, lasting[sequences.of] & within
+    small, selected = sequences.small & sequences.lasting if signalled else None, lasting.take(sequences.of) & within
     counted, inside = counted_steps(sequences, clock.times(places)) if counts and whole[1:-1].all() else None, None
     if counted is not None:
         inside, whole = counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
@@ -209,8 +209,8 @@ def _idle_intervals(
     follows one of these. Without idle time, both ends are the time of the bound. If the interval in which a bound lies is known
     (`inside`, ns, float64[bounds - 2, 2]), it overlaps that.
     """
-    order = sequences.in_time[selected[sequences.in_time]]
-    start, end = sequences.start[order], sequences.end[order]
+    order = sequences.in_time[selected.take(sequences.in_time)]
+    start, end = sequences.start.take(order), sequences.end.take(order)
     until = np.maximum.accumulate(end)
     rest = np.append(start[1:] - until[:-1], 0)
     if small is not None:

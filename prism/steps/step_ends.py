@@ -131,10 +131,10 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
     """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
     fold, some = _Fold(clock, places), sequences.in_time  # times nearly in order are found faster
     some = some[some % (len(some) // c.RECORDS | 1) == 0]
-    of = sequences.of[some]
-    step, phase = fold.of_times(sequences.end[some])
+    of = sequences.of.take(some)
+    step, phase = fold.of_times(sequences.end.take(some))
     own = ~sequences.small[of] & (step > 0) & (step < len(places))
-    phase, octets, reduces = phase[own], sequences.octets[some][own], sequences.reduces[of[own]]
+    phase, octets, reduces = phase[own], sequences.octets.take(some)[own], sequences.reduces[of[own]]
     reduces = reduces if sequences.labelled else ~reduces
     reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():

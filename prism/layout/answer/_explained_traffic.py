@@ -50,7 +50,7 @@ class Explained:
 def _payload_pairs(flows: Flows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.intp]]:
     """Return the records with payload, the code of each pair (source · endpoints + destination), and the pair of each."""
     payload = np.flatnonzero(~flows.control())
-    return payload, *numbered_pairs(flows.src[payload], flows.dst[payload], len(flows.endpoints))
+    return payload, *numbered_pairs(flows.src.take(payload), flows.dst.take(payload), len(flows.endpoints))
 
 
 def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence[GroupKind]) -> Iterator[Pair]:
@@ -58,8 +58,8 @@ def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence
     kinds: list[PairKind] = ["unknown", *ORDER]
     kind_of = np.array([kinds.index(kind) for kind in kind_of_stream] + [0])  # the last for −1
     payload, known, number = _payload_pairs(flows)
-    cell = number * len(kinds) + kind_of[of[payload]]
-    moved = np.bincount(cell, flows.octets[payload], len(known) * len(kinds)).astype(np.int64).reshape(-1, len(kinds))
+    cell = number * len(kinds) + kind_of.take(of.take(payload))
+    moved = np.bincount(cell, flows.octets.take(payload), len(known) * len(kinds)).astype(np.int64).reshape(-1, len(kinds))
     main, octets = moved.argmax(axis=1).tolist(), moved.sum(axis=1).tolist()
     for code, kind, own in zip(known.tolist(), main, octets, strict=True):
         src, dst = divmod(code, len(flows.endpoints))
