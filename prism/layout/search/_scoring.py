@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from itertools import chain, combinations
 
 import numpy as np
@@ -22,20 +22,6 @@ from prism.layout.search.complete_layout import Hypothesis, no_replicas
 from prism.layout.search.placement import Placing
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import distinct
-
-
-@lru_cache(1 << 12)
-def _places(every: tuple[Kind, ...], kinds: tuple[Kind, ...]) -> tuple[int, ...]:
-    """Places of some kinds among those of the families."""
-    return tuple(i for i, kind in enumerate(every) if kind in kinds)
-
-
-def _chosen(*own: tuple[NDArray[np.bool_], int], last: int) -> Parts:
-    """Choose the value of the first mask that is set, else the `last`; for few elements much faster than `numpy.select`."""
-    out = np.full(len(own[0][0]), last)
-    for mask, value in reversed(own):
-        out[mask] = value
-    return out
 
 
 class Scored:
@@ -65,7 +51,7 @@ class Scored:
 
     def _of(self, *kinds: Kind) -> tuple[int, ...]:
         """Indices of the families of some kinds."""
-        return _places(self.kinds, kinds)
+        return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
 
     def _parts(self, places: tuple[int, ...], axis: int, apart: int = 1) -> Parts:
         """Join members by some families, and by steps of `apart` along a host's axis if it is above 0."""
@@ -203,14 +189,13 @@ class Scored:
     def _relation(self, seen: Lockstep, bound: int = 1, named: Sequence[int] = range(len(c.HANDED))) -> Parts:
         """Relation of each pair of members of one host, as in `lockstep_fit`, `named` by its number; `bound` act like twins."""
         if self.scattered:
-            tensor, data, stage = (part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp))
-            return _chosen((tensor, named[1]), (data, named[c.REPLICAS]), (stage, named[c.STAGE]), last=named[0])
+            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
+            return np.take(named, np.select(alike, [1, c.REPLICAS, c.STAGE], 0))
         at = self.placing.at // np.array([1, 1, bound, 1])
         tensor, data, stage = (at[seen.first] != at[seen.second]).T[1:]
         reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
         rails = data & (reducing[seen.first] != reducing[seen.second])
-        own = (stage, named[c.STAGE]), (data & tensor, named[4]), (rails, named[c.RAILS]), (data, named[c.REPLICAS])
-        return _chosen(*own, last=named[1])
+        return np.take(named, np.select([stage, data & tensor, rails, data], [c.STAGE, 4, c.RAILS, c.REPLICAS], 1))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
