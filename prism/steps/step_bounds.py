@@ -53,7 +53,8 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     at, whole = _segments(clock, places, phase)
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting.take(sequences.of) & within
-    counted, inside = counted_steps(sequences, clock.times(places)) if counts and whole[1:-1].all() else None, None
+    counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
+    counted, inside = counted_steps(sequences, clock.times(places)) if counts else None, None
     if counted is not None:
         inside, whole = counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
         at = _within_counted(at, inside, clock)

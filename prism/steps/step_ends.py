@@ -31,6 +31,11 @@ class Mean:
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
     last: int = -1  # phase of the last record if the connections close after it, else −1
 
+    def may_begin_after(self, end: float) -> bool:
+        """Check whether steps that end at a phase, 0 … 1, may begin with the first record; True if the traffic is not whole."""
+        apart = (end - (self.begins + 0.5) / len(self.spent) + 0.5) % 1 - 0.5
+        return self.begins < 0 or abs(apart) <= c.ASTRAY
+
     def turned(self, phases: int) -> Mean:
         """Return the same mean step, begun later by some phases."""
         spent, reduced, others = (np.roll(own, -phases) for own in (self.spent, self.reduced, self.others))
@@ -147,16 +152,19 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
 def end_of(mean: Mean) -> tuple[float, bool]:
     """Find the phase, 0 ... 1, at which a step ends, and whether it ends with a scalar reduction."""
     phases, signal = len(mean.spent), _signalled(mean)
-    if mean.begins >= 0:  # the recording holds the job from its first step to its last
-        close, far = round(c.AT_BOUND * phases), int(c.NEAR * phases)
+    close, far = round(c.AT_BOUND * phases), int(c.NEAR * phases)
+    more = 0 if signal is None else _gathered(mean.turned(signal[0] + 1), signal[1])
+    clear = False  # the longest idle time follows a scalar reduction, which the first record does not
+    if signal is not None and not mean.may_begin_after((signal[0] + 0.5) / phases):
+        clear = mean.spent[(signal[0] + more + np.arange(-close, close + 1)) % phases].max() == mean.spent.max()
+    if mean.begins >= 0:  # the recording may hold the job from its first step to its last
         for around, least in ((close, 1 / phases), (far, mean.spent.max() / c.LONGER)):  # farther: none is longer
             near = (mean.begins + np.arange(-around, around + 1)) % phases
             at = int(near[np.argmax(mean.spent[near])])
-            if mean.spent[at] >= least:
+            if mean.spent[at] >= (mean.spent.max() / c.LONGER if clear else least):
                 after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= 2 * close
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
-        more = _gathered(mean.turned(signal[0] + 1), signal[1])
         return ((signal[0] + more) % phases + 0.5) / phases, not more
     after = _reduced(mean) if mean.others.any() else _single(mean)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))

@@ -69,3 +69,25 @@ def test_of_two_idle_times_the_longer_one_ends_a_step_though_it_precedes_little_
         mean = made(turned, own, own)
         alone = replace(mean, moved=mean.moved[:1], kind=mean.kind[:1], small=mean.small[:1])
         assert int(end_of(alone)[0] * 32) == (31 + turn) % 32
+
+
+def with_scalar(idle: dict[int, float], scalar: int, begins: int) -> Mean:
+    """Make a mean step with two buckets of gradients and a scalar reduction, of which a recording may begin at a phase."""
+    buckets = [*range(1, 15), *range(17, 30)]
+    step = made(idle, buckets, buckets)
+    moved = np.concatenate([step.moved, np.zeros((1, 32))])
+    moved[2, scalar] = 1.0
+    return replace(step, moved=moved, kind=np.arange(3), small=np.arange(3) == 2, begins=begins)
+
+
+def test_a_recording_that_begins_between_buckets_does_not_say_where_steps_end():
+    """It may hold a whole number of steps all the same; the scalar and the longest idle time say where they end."""
+    part = with_scalar({15: 0.3, 31: 0.6}, scalar=31, begins=15)
+    assert abs(end_of(part)[0] * 32 - 31) <= 1
+    assert not part.may_begin_after(end_of(part)[0])
+
+
+def test_a_recording_that_begins_elsewhere_than_after_a_scalar_begins_a_step_unless_others_rest_longer():
+    whole = with_scalar({15: 0.6, 31: 0.3}, scalar=31, begins=15)
+    assert int(end_of(whole)[0] * 32) == 15
+    assert whole.may_begin_after(end_of(whole)[0])
