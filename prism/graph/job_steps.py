@@ -203,6 +203,13 @@ class Steps:
         return moved[[key in self.edges for key in every], :-1]
 
     @cached_property
+    def whole(self) -> bool:
+        """Whether the records begin with the first step and end with the last: all move as much, and nothing else moves."""
+        moved = self._every[1].sum(axis=0)
+        usual = float(np.median(moved[1:-2])) if len(moved) > c.SPAN else 0.0
+        return bool(np.abs(moved[[0, -2]] - usual).max(initial=moved[-1]) <= c.WHOLE * usual) if usual else False
+
+    @cached_property
     def busy(self) -> Ints:
         """Time for which each record of `flows` sent, ns."""
         return np.where(self.flows.busy_ns > 0, self.flows.busy_ns, self.flows.end_ns - self.flows.start_ns)

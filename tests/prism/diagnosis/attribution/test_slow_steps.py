@@ -1,5 +1,6 @@
 """Test verdicts on the causes of slow steps."""
 
+from dataclasses import replace
 from json import dumps
 
 import numpy as np
@@ -7,12 +8,12 @@ import pytest
 
 from prism.analysis import diagnose
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.slow_steps import chance_of, verdicts
+from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, chance_of, verdicts
 from prism.model import Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
 from prism.topology import parse
-from tests.prism.faults import BAD, NIC, RANK, case, named
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case, named
 from tests.prism.traffic import address, placed, seen, training
 
 
@@ -45,6 +46,19 @@ def test_the_slowdown_is_that_against_the_counterfactual():
 def test_what_was_always_slow_is_told_against_its_peers(name, cause, who):
     (one,) = verdicts(Case(case(name, tcp=False)))
     assert (one.candidate.cause, one.candidate.ids, one.always) == (cause, (address(who),), True)
+
+
+def test_in_part_of_a_recording_what_is_always_slow_is_so_wherever_steps_begin():
+    whole = case("rank always slow")
+    begin, end = whole.ends[2] + 0.4 * whole.period, whole.ends[11] - 0.3 * whole.period
+    part = seen(whole.flows.take((whole.flows.start_ns >= begin) & (whole.flows.end_ns <= end)), placed(RANKS))
+    assert whole.whole
+    assert not part.whole
+    (one,) = verdicts(Case(part))
+    assert (one.candidate.ids, one.always) == ((address(RANK),), True)
+    assert _holds_elsewhere(part, one)
+    other = replace(one.candidate, ids=(address(RANK + 1),))
+    assert not _holds_elsewhere(part, replace(one, candidate=other))
 
 
 @pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
