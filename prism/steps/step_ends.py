@@ -161,7 +161,7 @@ def end_of(mean: Mean) -> tuple[float, bool]:
         for around, least in ((close, 1 / phases), (far, mean.spent.max() / c.LONGER)):  # farther: none is longer
             near = (mean.begins + np.arange(-around, around + 1)) % phases
             at = int(near[np.argmax(mean.spent[near])])
-            if mean.spent[at] >= (mean.spent.max() / c.LONGER if clear else least):
+            if mean.spent[at] >= (mean.spent.max() / c.FAR_LONGER if clear else least):
                 after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= 2 * close
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
