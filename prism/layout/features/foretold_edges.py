@@ -1,7 +1,7 @@
 """Foretell which members of a group exchange messages in common algorithms, and compare that with the pairs that do.
 
-Algorithms take members in order of rank. Where the number of members is no power of two, or hosts hide part of a ring, the
-pairs between hosts tell which members form a group.
+Algorithms take members in order of rank; ranks follow the hosts, or are dealt out to them in turn. Where the number of members
+is no power of two, or hosts hide part of a ring, the pairs between hosts tell which members form a group.
 """
 
 from __future__ import annotations
@@ -47,12 +47,21 @@ class Exchanged:
         of rank, int64[groups, members]; several partitions.
         """
         known = np.zeros_like(self.shares, np.bool_)
-        for order in orders:
+        for order in (each for own in orders for each in (own, *self._across_hosts(own))):
             key = order.shape[1], order.tobytes()
             if key not in self.known:
                 self.known[key] = self._foretold(order)
             known |= self.known[key]
         return float(self.shares[~known].sum())
+
+    def _across_hosts(self, order: Ints) -> list[Ints]:
+        """The order of groups whose ranks are dealt out to hosts in turn, if each host has as many members of each group."""
+        hosts = self.hosts[order]
+        near = int(np.count_nonzero(hosts[:1] == hosts[:1, :1]))
+        if near in (0, 1, order.shape[1]) or order.shape[1] % near:
+            return []
+        rows = hosts.reshape(len(order), -1, near)
+        return [order.reshape(rows.shape).swapaxes(1, 2).reshape(order.shape)] if (rows == rows[..., :1]).all() else []
 
     def _foretold(self, order: Ints) -> NDArray[np.bool_]:
         """Mark the pairs of each family that one partition foretells; bool[families, pairs]."""

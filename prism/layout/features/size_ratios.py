@@ -66,10 +66,10 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
     then reduces its own shard, so no more often. The first move 2 … 3 times what a gather takes, (s − 1) / s of the model per
     rank. Gloo scatters by a reduction of all gradients, which takes one more; who scatters by doubling sends (s − 2^i) / s of
-    the gradients in round i. It is clearest if all layers are gathered as
-    often, and messages of one side are whole parts of the other's. Both sides may have several families: levels of halving,
-    or gathers beside scatters. `sizes`: s and r, the members of a group that shards the model, and of one of replicas. Where
-    each member stands for as many as `hidden` in its host, of which the wire shows the outer rounds only, nothing else counts.
+    the gradients in round i. It is clearest if all layers are gathered as often, and messages of one side are whole parts of
+    the other's. Both sides may have several families: levels of halving, or gathers beside scatters. `sizes`: s and r, the
+    members of a group that shards the model, and of one of replicas. Where each member stands for as many as `hidden` in its
+    host, of which the wire shows the outer rounds only, nothing else counts.
     """
     (s, r), (one, other) = sizes, (max(own, key=lambda family: family.octets) for own in (moving, reducing))
     a, b = (sum(family.octets / sum(len(each.members) for each in family) for family in own) for own in (moving, reducing))

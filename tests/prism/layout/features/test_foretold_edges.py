@@ -34,6 +34,17 @@ def test_pairs_tell_which_members_reduce_by_halving():
     assert seen.unforeseen([ranked([list(range(first, 12, 4)) for first in range(4)])]) > 0
 
 
+def test_ranks_may_be_dealt_out_to_hosts_in_turn():
+    """Twelve ranks on three hosts of four, the next rank on the next host: four merge with a neighbour, eight halve."""
+    dealt = [4 * (rank % 3) + rank // 3 for rank in range(12)]
+    goes_on = [*dealt[1:8:2], *dealt[8:]]
+    halves = [(goes_on[i], goes_on[i ^ bit]) for bit in (1, 2, 4) for i in range(8) if not i & bit]
+    pairs = [*halves, *zip(dealt[:8:2], dealt[1:8:2], strict=True)]
+    seen = exchanged([(a, b) for a, b in pairs if HOSTS[a] != HOSTS[b]])
+    assert seen.unforeseen([ranked([list(range(12))])]) == 0
+    assert seen.unforeseen([ranked([list(range(first, 12, 4)) for first in range(4)])]) > 0
+
+
 def test_a_ring_through_hosts_is_one_of_all_members():
     seen = exchanged([(i, (i + 1) % 12) for i in range(12)])
     assert seen.unforeseen([ranked([list(range(12))])]) == 0
