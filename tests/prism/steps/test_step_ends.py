@@ -82,12 +82,12 @@ def with_scalar(idle: dict[int, float], scalar: int, begins: int) -> Mean:
 
 def test_a_recording_that_begins_between_buckets_does_not_say_where_steps_end():
     """It may hold a whole number of steps all the same; the scalar and the longest idle time say where they end."""
-    part = with_scalar({15: 0.3, 31: 0.6}, scalar=31, begins=15)
+    part = with_scalar({15: 0.2, 31: 0.6}, scalar=31, begins=15)
     assert abs(end_of(part)[0] * 32 - 31) <= 1
     assert not part.may_begin_after(end_of(part)[0])
 
 
-def test_a_recording_that_begins_elsewhere_than_after_a_scalar_begins_a_step_unless_others_rest_longer():
-    whole = with_scalar({15: 0.6, 31: 0.3}, scalar=31, begins=15)
+def test_a_recording_that_begins_elsewhere_than_after_a_scalar_begins_a_step_unless_that_rests_far_longer():
+    whole = with_scalar({15: 0.4, 31: 0.6}, scalar=31, begins=15)
     assert int(end_of(whole)[0] * 32) == 15
     assert whole.may_begin_after(end_of(whole)[0])
