@@ -26,7 +26,7 @@ LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
 # The same ratio where a scalar precedes the longest idle time, and the first record another: then that begins within a step.
-# Four captures that begin there have 2.3 to 5; of 228 whole ones, in 20 of which a scalar precedes the longest, one has more.
+# Four captures that begin there have 2.3 to 5; of 294 whole ones one loses a step by it.
 FAR_LONGER = 2.0
 SOME_STEPS = 0.35  # share of the steps: a pause after more than these is still no part of each
 # Ratio of a forward to a backward pass that recomputes activations, else 1/2. Equal buckets of 22 simulated jobs: 0.34-0.64.

@@ -87,7 +87,8 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
 
 def _sent_to_reduce(family: Family, members: int) -> set[float]:
     """What each of so many members sends to reduce something, in its size: rings, trees and halving, or doubling."""
-    return {2 * (members - 1) / members, float(np.log2(members)) if family[0].form in c.ROUNDS else 2 * (members - 1) / members}
+    halved = 2 * (members - 1) / members
+    return {halved, float(np.log2(members))} if family[0].form in c.ROUNDS else {halved}
 
 
 def _whole(one: float, other: float) -> bool:
