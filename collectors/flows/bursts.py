@@ -23,7 +23,8 @@ class Pace(NamedTuple):
     up to `patience_ns` ends a burst: it is a wait for an acknowledgment or a busy host, on any link. `busy`: up to so many
     times the pace, the sender was sending. `share`: at least this share of the octets moves at the pace. `doubt`: weight of a
     unit after a control segment, because its gap shows when the application was ready. `young`: a lane with fewer gaps uses the
-    pace of its sender's other lanes. Units of a lane are judged in blocks of `flow_state.BLOCK`, each with the previous block.
+    pace of its sender's other lanes. A lane of small units is as quick as the quicker ones of so many `senders`. Units are
+    judged in blocks of `flow_state.BLOCK`, each with the previous block.
     """
 
     cut: float = 8.0
@@ -33,6 +34,7 @@ class Pace(NamedTuple):
     share: float = 0.4
     doubt: float = 0.001
     young: int = 4
+    senders: int = 64
 
 
 @part
@@ -94,6 +96,8 @@ def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: A
             finite += np.isfinite(scratch[0, k])
         if finite < settings.pace.young or not np.isfinite(own):
             own = _borrowed(t, flow, own, overall)
+    if not _waits(t, flow, settings.pace):
+        own = min(own, _usual(t, settings.pace.senders, own))
     at = np.int64(flow.head)
     for _ in range(flow.count):
         unit = t.units[at]
@@ -101,6 +105,16 @@ def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: A
         at, unit.next, t.counters[FREE] = np.int64(unit.next), t.counters[FREE], at
     t.counters[UNITS] -= flow.count
     flow.count, flow.head, flow.tail = 0, -1, -1
+
+
+@part
+def _waits(t: Any, flow: Any, pace: Any) -> Any:
+    """Whether a unit is so large that TCP waits while it sends it: gaps between smaller ones show when an application spoke."""
+    at, large = np.int64(flow.head), False
+    for _ in range(flow.count):
+        large |= t.units[at].size > pace.flight
+        at = np.int64(t.units[at].next)
+    return large
 
 
 @part
@@ -207,15 +221,25 @@ def _note(t: Any, flow: Any, own: Any) -> None:
 def _borrowed(t: Any, flow: Any, own: Any, overall: Any) -> Any:
     """Median pace of the sender's lanes, else of all lanes, else the lane's own, else 0."""
     row = t.pacing[np.int64(flow.ends >> np.uint64(32))] - 1
-    mine = t.typical[row] if row >= 0 else overall
-    total = 0
+    found = _quantile(t.typical[row : row + 1] if row >= 0 else overall.reshape(1, -1), 0.5)
+    if found >= 0:
+        return found
+    return own if np.isfinite(own) else 0.0
+
+
+@part
+def _usual(t: Any, senders: Any, own: Any) -> Any:
+    """Pace of which a tenth of the lanes of so many senders are quicker, as many wait for applications; else the lane's own."""
+    found = _quantile(t.typical[: min(t.counters[PACED], senders)], 0.1)
+    return found if found >= 0 else own
+
+
+@part
+def _quantile(paces: Any, share: Any) -> Any:
+    """Quantile of histograms of paces; -1 if they are empty."""
+    total, along = paces.sum(), 0
     for k in range(BINS):
-        total += mine[k]
-    if total == 0:
-        return own if np.isfinite(own) else 0.0
-    along = 0
-    for k in range(BINS):
-        along += mine[k]
-        if not along < 0.5 * total:
+        along += paces[:, k].sum()
+        if total and not along < share * total:
             return LOWEST * 2.0 ** (k / 4)
-    return 0.0
+    return -1.0

@@ -52,3 +52,12 @@ def test_a_pause_before_a_header_is_the_applications():
         sequence += size + 4048
     flows, _, _ = table({"a": rows})
     assert np.count_nonzero(~flows.control()) == 200
+
+
+def test_lone_messages_beside_a_bulk_lane_of_their_sender_are_records_of_their_own():
+    """More than two blocks of one segment each, 0.4 s apart. Their even gaps do not show the pace of the NIC."""
+    small = [tcp(10**9 + i * 400_000_000, 4000, 4000 * i, dst=2) for i in range(40)]
+    flows, _, _ = table({"a": stream(1000) + small})
+    assert flows.octets[flows.dst == 2].tolist() == [4000] * 40
+    assert (flows.end_ns == flows.start_ns)[flows.dst == 2].all()
+    assert flows.octets[flows.dst == 1].tolist() == [1000 * 1448]
