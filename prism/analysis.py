@@ -18,6 +18,7 @@ from prism.diagnosis.attribution.verdicts import combine_findings
 from prism.diagnosis.stops.crash import crash
 from prism.diagnosis.stops.hang import hang
 from prism.diagnosis.uneven_work.job_findings import job_findings
+from prism.evidence.record_contents import with_bursts
 from prism.findings.advice import first_names
 from prism.findings.titles import title
 from prism.graph.constants import SPAN
@@ -152,6 +153,7 @@ def diagnose_job(
     hints: Hints | None = None,
 ) -> CandidateAnalysis:
     """Analyse the records around a job: all that begin or end at its endpoints. Parameters as in `diagnose`."""
+    flows = with_bursts(flows)
     view, burst = infer_job(flows, transits, job, window[1], topology, least, known, hints)
     return diagnose_view(flows, view, burst, window, trains=known is not None)
 

@@ -8,6 +8,8 @@ NEARLY_ALL = 0.9  # share of a pair's messages in a few sizes above which the re
 MAGNITUDE = 1.0  # jump of the logarithm between two sizes of different traffic; a factor of e
 LEAST_MESSAGES = 3
 FEW_MESSAGES = 24  # with fewer messages, gaps in time show nothing
+SAME_OCTETS = 1e-4  # difference of logarithms of the octets of pairs that send the same messages, none of which is lost
+SAME_RECORDS = 1e-3  # difference of logarithms of the numbers of such messages, to which scalars add a little
 PARTS_OF_LIFE = 6  # a steady size is present in all parts but one
 
 EQUAL_VOLUME = 0.1  # difference of logarithms of volumes in one collective: one step more or less at the ends

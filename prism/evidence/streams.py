@@ -123,7 +123,7 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
     octets = flows.octets.take(rows).astype(np.float64)
     tcp = (queue == 0) & (source > 0)
     lane = np.where(tcp, source << 16 | port, queue)
-    bursts = tcp | _summed(pair, octets, (flows.messages > 1).take(rows))
+    bursts = tcp | _summed(pair, octets, ((flows.messages > 1) | (flows.messages < 0)).take(rows))
     end = (flows.end_ns.take(rows) - origin).astype(np.float64)
     return _Table(pair, start, end, octets, lane, bursts, rows)
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from collectors.columns.record import Flows
+from prism.evidence.record_contents import with_bursts
 from prism.inventory.operator_hints import Hints, named
 from prism.jobs._cluster_lockstep import in_lockstep, through_hosts
 from prism.jobs._packet_job_ids import by_job_id, main_job_ids
@@ -56,6 +57,7 @@ def recognize(
     -------
     tuple of Job
     """
+    flows = with_bursts(flows)
     volumes, steady = pair_volumes(flows, topology)
     clusters = join_by_barriers(flows, steady, clusters_of(steady, len(flows.endpoints)), window or flows.window)
     clusters = [members for members in by_job_id(flows, clusters) if len(members) > 1]
@@ -64,7 +66,7 @@ def recognize(
     rhythms = [ClusterRhythm(flows, edges) for edges in sampled_edges(flows, steady, clusters)]
     host = _hosts(flows, topology) if topology is not None else None
     known = through_hosts(clusters, steady, host) if host is not None else []
-    busy = {flows.endpoints[code] for code in np.unique(np.concatenate([steady.src, steady.dst])).tolist()}
+    busy = _busy(flows, steady)
     hides_steps = _hides_steps(flows)
     found = list[Members]()
     owner = _owners_by_job_id(flows, clusters) or (_owners_by_hint(flows, clusters, hints) if hints is not None else None)
@@ -76,6 +78,13 @@ def recognize(
     silent = silent_members(flows.endpoints, found, topology, busy) if topology is not None else [list[str]() for _ in found]
     jobs = [_job(flows, topology, members, hidden, volumes) for members, hidden in zip(found, silent, strict=True)]
     return tuple(sorted((named(job, hints) for job in jobs) if hints else jobs, key=largest_first))
+
+
+def _busy(flows: Flows, steady: Carried) -> set[str]:
+    """Return the endpoints with lasting traffic: ranks that are silent in steps may take part in a broadcast before them."""
+    low, high = flows.window
+    lasting = steady.last - steady.first > (high - low) / RECURRENCE_BINS
+    return {flows.endpoints[code] for code in np.unique(np.stack([steady.src, steady.dst])[:, lasting]).tolist()}
 
 
 def _owners_by_job_id(flows: Flows, clusters: Sequence[Members]) -> list[int] | None:

@@ -88,8 +88,9 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     closing = rows[(flows.tcp_flags[rows] & (FIN | RST)) != 0]
     rows = rows[_relevant(flows, rows)]
     tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
-    bursts = bool(tcp or 2 * np.count_nonzero(flows.messages[rows] > 1) > len(rows))
-    messages = np.maximum(flows.messages, 1).take(rows)
+    messages = flows.messages.take(rows)
+    bursts = bool(tcp or 2 * np.count_nonzero((messages > 1) | (messages < 0)) > len(rows))
+    messages = np.maximum(messages, 1)
     octets = flows.octets.take(rows).astype(np.float64)
     known, of = numbered_pairs(flows.src.take(rows), flows.dst.take(rows), len(flows.endpoints))
     if tcp:
@@ -105,6 +106,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     start = flows.sent_ns.take(rows)
     order, _ = by_group(of.astype(np.int32), len(known), start)
     origin = int(start.min()) if len(rows) else 0
+    ended = int(flows.end_ns[rows[~flows.control().take(rows)]].max(initial=1))
     of, rows, octets = of.take(order), rows.take(order), octets.take(order)
     begins = np.searchsorted(of, np.arange(len(known) + 1))
     first = begins[:-1]
@@ -118,7 +120,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         octets if bursts else messages.take(order).astype(np.float64), octets,
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
         ~(np.bincount(of, ~flows.control().take(rows), len(known)) > 0), reduces is not None, origin,
-        bool(flows.start_ns[closing].max(initial=0) >= flows.end_ns[rows].max(initial=1)),
+        bool(flows.start_ns[closing].max(initial=0) >= ended),
     )  # fmt: skip
 
 

@@ -111,10 +111,11 @@ def unknown_layout(flows: Flows, job: Job) -> Parallelism:
 def _most(flows: Flows, job: Job, topology: Topology | None) -> float:
     """Return the highest confidence that the records allow.
 
-    Messages of samples and sums cannot be counted. Without hosts, dimensions may be hidden inside them. Where a host has fewer
-    ranks than another, and GPUs left, ranks may be missing. Where most ranks are silent, they may be no ranks.
+    Messages of samples, sums and merged records cannot be counted. Without hosts, dimensions may be hidden inside them. Where a
+    host has fewer ranks than another, and GPUs left, ranks may be missing. Where most ranks are silent, they may be no ranks.
     """
-    counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(flows.messages > 1) <= len(flows)
+    several = (flows.messages > 1) | (flows.messages < 0)
+    counted = np.all(flows.sampling_rate == 1) and 2 * np.count_nonzero(several) <= len(flows)
     most = 1.0 if counted else c.INCOMPLETE
     if topology is None:
         return min(most, c.HOSTS_UNKNOWN)

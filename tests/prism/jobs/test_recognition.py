@@ -138,3 +138,25 @@ def test_a_member_that_says_nothing_is_in_the_dictionary_all_the_same():
     assert set(naming(some, job).endpoints) == set(job.endpoints)
     assert naming(whole, job) is whole
     assert diagnose(some, Source((), 0, len(some), {}, 0, 1), jobs=(job,)) is not None
+
+
+def test_ranks_of_a_broadcast_before_the_steps_are_silent_members():
+    """Each host has a second NIC, which takes part in a broadcast of 20 messages, and in no step."""
+    wire, hosts = training(dp=4), {address(r): Endpoint(f"host{r % 4}", r // 4, "leaf0") for r in range(8)}
+    for part in range(20):
+        for rank in range(4, 7):
+            wire.send(rank, rank + 1, 1_000_000, T0 - 40 * MS + (part + rank) * MS)
+    (job,) = recognize(wire.flows(), Topology(hosts))
+    assert job.endpoints == names(range(8))
+    assert job.hosts == tuple(f"host{r}" for r in range(4))
+
+
+def test_ranks_whose_other_traffic_lasts_are_no_silent_members():
+    """Of the second NICs, two exchange throughout the steps, and two only before them."""
+    wire, hosts = training(dp=4), {address(r): Endpoint(f"host{r % 4}", r // 4, "leaf0") for r in range(8)}
+    end = max(row["end_ns"] for row in wire.rows)
+    for part in range(20):
+        wire.send(4, 5, 1_000_000, T0 + part * (end - T0) / 20)
+        wire.send(6, 7, 1_000_000, T0 + part * MS)
+    (job,) = recognize(wire.flows(), Topology(hosts))
+    assert job.endpoints == names((0, 1, 2, 3, 6, 7))

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 
 from prism.steps.record_sequences import chosen, classes, sequences_of
-from tests.prism.evidence.made import Wire
+from tests.prism.evidence.made import MS, Wire
 from tests.prism.steps.made import buckets, sequences
 from tests.prism.traffic import Wire as Records
 from tests.prism.traffic import closed, training
@@ -57,3 +57,16 @@ def test_scalars_between_ranks_without_payload_are_signals_everywhere_and_credit
     small = {(int(found.src[k]), int(found.dst[k])) for k in np.flatnonzero(found.signals)}
     assert small == {(0, 1), (1, 2), (2, 3), (3, 0)}
     assert set(found.octets[found.signals[found.of]].tolist()) == {68.0}
+
+
+def test_control_messages_after_the_connections_closed_do_not_hide_that_these_closed():
+    wire = closed(training(dp=4, wire=Records(tcp=True)), range(4), first=0)
+    last = max(row["end_ns"] for row in wire.rows)
+    for rank in range(4):
+        wire.send(rank, (rank + 1) % 4, 48, last + MS, src_port=999)
+    flows = wire.flows()
+    assert sequences_of(flows, np.arange(len(flows))).closed
+    for rank in range(4):
+        wire.send(rank, (rank + 1) % 4, 5_000_000, last + 2 * MS)
+    flows = wire.flows()
+    assert not sequences_of(flows, np.arange(len(flows))).closed, "payload after them"
