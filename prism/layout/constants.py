@@ -77,6 +77,7 @@ ALIKE_SPREAD = 0.1  # share of a step: difference of the spread of rounds of one
 TWO_USES = 2.0  # penalty where two dimensions divide the members in the same way
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried
 BEAM = 128  # assignments of kinds to families that the search keeps
+BESIDE = 2  # families beside the rounds of one reduction: tensors or experts, and stages
 # Members of one host that differ in one coordinate: offset between the same operations, log10 of the share of a step.
 # Median and sigma of the offset, and of the ratio of its jitter to it, by relation (`lockstep_fit`); decades. This table and
 # the next are fitted by `python -m benchmarks.offsets` to 11 sets and an own grid, those of one simulator joined to one origin:

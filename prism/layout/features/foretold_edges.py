@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from prism.evidence.communicators import Communicator
 from prism.evidence.families import Family
+from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
 
 Ints = NDArray[np.int64]
@@ -37,20 +38,23 @@ class Exchanged:
         near = np.abs(runs[:, None] - runs) < c.LIKE_MESSAGES, np.abs(moved[:, None] - moved) < c.EQUAL_VOLUME
         self.alike = near[0] | near[1]  # whether families may be parts of one collective
         self.passing = [self._passed(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
-        self.known: dict[tuple[int, bytes], NDArray[np.bool_]] = {}  # what each partition foretells
+        self.ways = [(i, family[0].way == "one", family.ends.T) for i, family in enumerate(found)]
+        self.known: dict[tuple[int, bool, bytes], NDArray[np.bool_]] = {}  # what each partition foretells
 
-    def unforeseen(self, orders: Iterable[Ints]) -> float:
+    def unforeseen(self, orders: Iterable[Ints], reduce: bool = True) -> float:
         """Sum of the families' shares between pairs that no algorithm foretells whose pairs all exchange messages.
 
         Where one family has all of the pairs, others that together have part of them are something else. Families together
         have all pairs if they move equally often, or as many octets over each. `orders`: members of groups of one size in order
-        of rank, int64[groups, members]; several partitions.
+        of rank, int64[groups, members]; several partitions. Those that `reduce` may use the NICs of their hosts at will.
         """
         known = np.zeros_like(self.shares, np.bool_)
         for order in (each for own in orders for each in (own, *self._across_hosts(own))):
-            key = order.shape[1], order.tobytes()
+            key = order.shape[1], reduce, order.tobytes()
             if key not in self.known:
                 self.known[key] = self._foretold(order)
+                if reduce:
+                    self._through_hosts(order, self.known[key])
             known |= self.known[key]
         return float(self.shares[~known].sum())
 
@@ -95,6 +99,26 @@ class Exchanged:
             if own[0] >= 0 and (own == own[0]).all() and hosts == set(self.hosts[order[own[0]]].tolist()):
                 known[family, at] = True
 
+    def _through_hosts(self, order: Ints, known: NDArray[np.bool_]) -> None:
+        """Mark as known the pairs of families that join the hosts of each group in a one-way ring, or in two binary trees. They
+        may leave a host by any NIC, and enter the next by any other.
+        """
+        group, width = np.full(len(self.hosts), -1), int(self.hosts.max()) + 1
+        group[order] = np.arange(len(order))[:, None]
+        nodes, node = np.unique(np.where(group >= 0, group * width + self.hosts, -1), return_inverse=True)
+        of = nodes // width  # the group of each host in it; -1 for members of none
+        first, several = np.searchsorted(of, np.arange(len(order))), np.bincount(of[of >= 0], minlength=len(order))
+        for family, one_way, (a, b) in self.ways:
+            inside = (group[a] == group[b]) & (group[a] >= 0) & (node[a] != node[b])
+            pairs = np.unique(np.stack([node[a[inside]], node[b[inside]]], axis=1), axis=0)
+            if not len(pairs) or len(np.unique(connected(len(nodes), pairs)[of >= 0])) > len(order):
+                continue
+            ring = one_way and np.bincount(pairs[:, 0]).max() == 1 == np.bincount(pairs[:, 1]).max()
+            many = several[0] > c.SQUARE and not one_way  # of few hosts, such trees join nearly all
+            if ring or (many and _binary_trees(int(several[0]))[tuple((pairs - first[of[pairs[:, :1]]]).T)].all()):
+                codes = np.minimum(a[inside], b[inside]) * len(self.hosts) + np.maximum(a[inside], b[inside])
+                known[family, np.searchsorted(self.codes, codes)] = True
+
     def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
         """Numbers of the pairs between hosts of two places in each group; None if not all of them exchange messages."""
         a, b = order[:, one].ravel(), order[:, other].ravel()
@@ -135,6 +159,24 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     doubled = np.concatenate([np.stack([places, places ^ bit], axis=1) for bit in 1 << np.arange(half.bit_length())])
     doubled = doubled[doubled[:, 1] < members]
     return (*rings, *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
+
+
+@lru_cache
+def _binary_trees(hosts: int) -> NDArray[np.bool_]:
+    """Pairs of hosts that are joined in one of two complementary binary trees over so many; bool[hosts, hosts].
+
+    Each parent is the middle of its children's ranks. The second tree mirrors the first, or is shifted if their number is odd.
+    Source: P. Sanders, J. Speck, J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
+    """
+    joined = np.zeros((hosts, hosts), np.bool_)
+    for place in range(1, hosts):
+        bit = place & -place
+        parent = (place ^ bit) | (bit << 1)
+        parent = place ^ bit if parent >= hosts else parent
+        pairs = np.array([place, parent])
+        for one, other in (pairs, (pairs + 1) % hosts if hosts % 2 else hosts - 1 - pairs):
+            joined[one, other] = joined[other, one] = True
+    return joined
 
 
 @lru_cache

@@ -8,7 +8,9 @@ from itertools import chain, combinations, product
 
 import numpy as np
 
+from prism.evidence.communicators import Communicator
 from prism.evidence.families import Family
+from prism.evidence.shapes import undirected
 from prism.evidence.streams import Stream
 from prism.layout import constants as c
 
@@ -37,10 +39,14 @@ def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[i
     every, out = range(len(families)), 0.0
     for last in chain.from_iterable(combinations(every, number) for number in range(1, len(families))):
         first = [i for i in every if i not in last]
-        sizes = size(first), size(last)
-        hidden, odd = divmod(members, sizes[0] * sizes[1])
-        if hidden and not odd and min(sizes) > 1:
-            out = max(out, shards([families[i] for i in first], [families[i] for i in last], sizes, hidden))
+        moving, reducing, (s, r) = [families[i] for i in first], [families[i] for i in last], (size(first), size(last))
+        hidden, odd = divmod(members, s * r)
+        if odd or hidden == 0 or r == 1:
+            continue
+        if s > 1:
+            out = max(out, shards(moving, reducing, (s, r), hidden))
+        if hidden > 1 and all(one.shape in ("pair", "path", "cycle") for family in moving for one in family):
+            out = max(out, shards(moving, reducing, (s * hidden, r)))  # a ring goes on through hosts
     return out or c.NO_SHARDS * crossing(families, size)
 
 
@@ -72,7 +78,7 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
     host, of which the wire shows the outer rounds only, nothing else counts.
     """
     (s, r), (one, other) = sizes, (max(own, key=lambda family: family.octets) for own in (moving, reducing))
-    a, b = (sum(family.octets / sum(len(each.members) for each in family) for family in own) for own in (moving, reducing))
+    a, b = _sent_by_rank(moving, s), _sent_by_rank(reducing, r)
     runs = [max(family.rhythm.runs for family in own) for own in (moving, reducing)]
     doubling = np.log2(s) * s / (s - 1) - 2 if any(family[0].form in c.ROUNDS for family in moving) else 0.0
     most, out = c.SHARD_MOVES[1] + max(doubling, float(one[0].bursts)), 0.0
@@ -83,6 +89,17 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
             exact = abs(times - round(times)) <= c.FEW_OCTETS * times
             out = max(out, c.CLEAR_SHARDS if whole and exact else float(hidden == 1))
     return out
+
+
+def _sent_by_rank(families: Sequence[Family], members: int) -> float:
+    """Octets that each rank sends in groups of so many members. Where hosts hide some, what crosses between two is what each
+    sends, both ways: rings that gather may turn one way, and rings that scatter the other.
+    """
+
+    def ranks(one: Communicator) -> int:
+        return len(one.members) if len(one.members) >= members else len(undirected(one.edges))
+
+    return sum(family.octets / sum(map(ranks, family)) for family in families)
 
 
 def _sent_to_reduce(family: Family, members: int) -> set[float]:

@@ -281,17 +281,16 @@ class Scored:
         yield "no_replicas", no_replicas(dp, self.n, "cp" in self.kinds)
 
     def _unforeseen(self) -> float:
-        """Sum over families of collectives of the shares of their octets that no algorithm foretells for the groups.
-
-        Experts exchange with those that tokens choose.
-        """
+        """Sum of the shares of octets of families that no algorithm foretells for their groups; experts exchange at will."""
         inner = {kind: self._inner(kind) for kind in ("edp", "cp") if kind in self.kinds}
         out = 0.0
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                parts += [self._parts((i,), 0) for i in own if "dp" in kinds and self._sharded() > 0]
-                out += self.division.known(partial(self._left, own, parts), "left", own, self._of("dp"), *map(id, parts))
+                axes = sorted({0, self.inside}) if "dp" in kinds and self._sharded() > 0 else []
+                parts += [self._parts((i,), axis) for i in own for axis in axes]
+                left = partial(self._left, own, parts, kinds[0] != "cp")
+                out += self.division.known(left, "left", own, self._of("dp"), *map(id, parts))
         return out
 
     def _sharded(self) -> float:
@@ -307,8 +306,9 @@ class Scored:
             return out
         return out + self.division.known(partial(sharded, self._reducing, whole, partial(size, own)), "sharded", own, whole)
 
-    def _left(self, own: tuple[int, ...], parts: Sequence[Parts]) -> float:
-        return self.problem.exchanged([self.found[i] for i in own], self._reduced).unforeseen(map(self.division.ranked, parts))
+    def _left(self, own: tuple[int, ...], parts: Sequence[Parts], reduce: bool) -> float:
+        exchanged = self.problem.exchanged([self.found[i] for i in own], self._reduced)
+        return exchanged.unforeseen(map(self.division.ranked, parts), reduce)
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,8 @@ def _along_axes(ends: NDArray[np.int64], octets: NDArray[np.float64], number: ND
 def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[Kind, ...], float]]:
     """Return the likeliest assignments of kinds to families, each with the sum of its fits.
 
-    Families that divide the members in the same way usually serve one dimension, which issues several kinds of traffic.
+    Families that divide the members in the same way usually serve one dimension, which issues several kinds of traffic. That
+    all serve one is always examined: an algorithm whose rounds differ has many families.
     """
     fits = [problem.fits(family) for family in found]
     by: dict[bytes, list[int]] = defaultdict(list)
@@ -87,7 +89,23 @@ def _assignments(found: Sequence[Family], problem: Problem) -> list[tuple[tuple[
         limited = (one for one in more if sum(kind == "pp" for _, kind in one[0]) <= c.PIPELINES)
         beam = sorted(limited, key=lambda one: -one[1] - usual(kind for _, kind in one[0]))[: c.BEAM]
     ordered = [(tuple(kind for _, kind in sorted(kept)), value) for kept, value in beam]
-    return [one for one in ordered if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
+    ordered += _of_few_kinds(fits)
+    return [one for one in dict(ordered).items() if "edp" not in one[0] or {"ep", "dp"} & set(one[0])]
+
+
+def _of_few_kinds(fits: Sequence[Mapping[Kind, float]]) -> Iterator[tuple[tuple[Kind, ...], float]]:
+    """Yield the assignments in which all families are of one kind, or all but one or two reduce gradients and these have their
+    likeliest other kind. Traffic that is likelier of no kind is left to others.
+    """
+    every = range(len(fits))
+    likeliest = [max((kind for kind in c.KINDS if kind not in ("dp", "edp")), key=own.__getitem__) for own in fits]
+    for kind in c.DIMENSIONS:
+        for number in range(c.BESIDE + 1 if kind == "dp" else 1):
+            for few in combinations(every, number):
+                rest = [fits[i] for i in every if i not in few]
+                if rest and all(own[kind] > own["none"] for own in rest):
+                    value = _together(kind, rest) + sum(fits[i][likeliest[i]] for i in few)
+                    yield tuple(likeliest[i] if i in few else kind for i in every), value
 
 
 def _uses(fits: Sequence[Mapping[Kind, float]]) -> list[tuple[tuple[Kind, ...], float]]:

@@ -104,3 +104,53 @@ def test_only_numbers_that_are_no_power_of_two_merge_members_first(members, algo
     found = pairings(members, 1, in_shards=False)
     assert len(found) == algorithms
     assert all(one.max(initial=0) < members and other.max(initial=0) < members for one, other in found)
+
+
+def one_way(pairs, hosts):
+    wire = Wire([f"a{i}" for i in range(len(hosts))])
+    for step in range(8):
+        for a, b in pairs:
+            wire.send(a, b, step * 100, 1_000_000)
+    return Exchanged(evidence(wire)[3], hosts)
+
+
+def through_hosts(hosts):
+    """Two rings over hosts of four NICs. Each enters a host by any NIC, and leaves it by any other."""
+    ways = [(0, 2, 1, 3), (3, 0, 2, 1)], [(1, 3, 0, 2), (2, 1, 3, 0)]
+    return [
+        (4 * h + leaves[h % 4], (4 * h + 4 + enters[(h + 1) % 4]) % (4 * hosts))
+        for leaves, enters in ways
+        for h in range(hosts)
+    ]
+
+
+@pytest.mark.parametrize("hosts", [4, 6])
+def test_rings_that_reduce_may_enter_a_host_by_any_nic(hosts):
+    seen = one_way(through_hosts(hosts), np.repeat(np.arange(hosts), 4))
+    assert seen.unforeseen([ranked([list(range(4 * hosts))])]) == 0
+    assert seen.unforeseen([ranked([list(range(4 * hosts))])], reduce=False) > 0
+    assert seen.unforeseen([ranked([list(range(2 * hosts)), list(range(2 * hosts, 4 * hosts))])]) > 0, "they join all hosts"
+
+
+def test_exchanges_of_three_hosts_are_no_rings():
+    pairs = [(0, 5), (6, 9), (10, 3)]
+    assert one_way(pairs, HOSTS).unforeseen([ranked([list(range(12))])]) == 0
+    assert exchanged(pairs).unforeseen([ranked([list(range(12))])]) > 0
+
+
+TREES = {  # a binary tree over the ranks, and its mirror image, or one whose ranks are the next ones
+    8: [
+        *[(0, 4), (4, 2), (4, 6), (2, 1), (2, 3), (6, 5), (6, 7)],
+        *[(7, 3), (3, 5), (3, 1), (5, 6), (5, 4), (1, 2), (1, 0)],
+    ],
+    7: [*[(0, 4), (4, 2), (4, 6), (2, 1), (2, 3), (6, 5)], *[(1, 5), (5, 3), (5, 0), (3, 2), (3, 4), (0, 6)]],
+}
+
+
+@pytest.mark.parametrize("hosts", [8, 7])
+def test_two_complementary_binary_trees_reduce(hosts):
+    seen = exchanged(TREES[hosts], np.arange(hosts))
+    assert seen.unforeseen([ranked([list(range(hosts))])]) == 0
+    assert seen.unforeseen([ranked([list(range(hosts))])], reduce=False) > 0
+    other = exchanged([*TREES[hosts], (0, 2)], np.arange(hosts))
+    assert other.unforeseen([ranked([list(range(hosts))])]) > 0, "no tree joins these two"

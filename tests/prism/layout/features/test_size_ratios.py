@@ -145,3 +145,29 @@ def test_groups_cross_unless_they_are_rounds_or_the_same_groups():
     assert crossing(layers, partial(largest, layers))
     assert not crossing(levels, partial(largest, levels))
     assert not crossing(layers[:1], partial(largest, layers))
+
+
+def through_hosts(reduced):
+    """Four replicas of eight ranks, each on two hosts. A ring gathers shards of 4 MB, and one in the other direction scatters
+    gradients: between hosts both use one NIC of each. Rings of four reduce each shard, in messages of `reduced` octets.
+    """
+    wire = Wire([f"a{i}" for i in range(32)])
+    for step in range(8):
+        for first in range(0, 32, 8):
+            for k in range(7):
+                wire.send(first, first + 4, step * 100 + k, 4_000_000)
+                wire.send(first + 4, first, step * 100 + 40 + k, 4_000_000)
+        for rank in range(8):
+            wire.ring(list(range(rank, 32, 8)), step * 100 + 70, reduced)
+    return evidence(wire)[3]
+
+
+def test_shards_may_be_gathered_by_rings_through_hosts():
+    for reduced, is_sharded in ((1_000_000, True), (400_000, False), (3_000_000, False)):
+        families = through_hosts(reduced)
+
+        def size(some, families=families):
+            return max(len(m) for m in components([pair for i in some for one in families[i] for pair in one.edges], 32))
+
+        assert sorted(len(one.members) for family in families for one in family) == [2] * 4 + [4] * 8
+        assert (sharded(families, 32, size) > 0) == is_sharded

@@ -1,6 +1,6 @@
 from prism.layout import constants
 from prism.layout.constants import WEIGHTS
-from prism.layout.search.hypotheses import hypotheses
+from prism.layout.search.hypotheses import _of_few_kinds, hypotheses
 from tests.prism.layout.made import asked, pipelined, tensor_and_data
 
 
@@ -30,3 +30,34 @@ def test_silent_members_are_part_of_every_hypothesis():
     problem, found = asked(wire, 2)
     assert len(problem.members) == 6
     assert found[0].best.layout["dp"] * found[0].best.layout["tp"] == 6
+
+
+def fits(none=-4.0, **likely):
+    """Log-likelihoods of a family, by kind."""
+    return dict.fromkeys(constants.KINDS, -20.0) | {"none": none} | likely
+
+
+def test_all_families_or_all_but_two_may_reduce_gradients():
+    rounds, stages = fits(dp=-1.0, cp=-2.0), fits(dp=-3.0, pp=-0.5)
+    found = dict(_of_few_kinds([rounds, rounds, stages]))
+    assert found == {
+        ("dp", "dp", "dp"): -5.0,
+        ("cp", "dp", "dp"): -6.0,
+        ("dp", "cp", "dp"): -6.0,
+        ("dp", "dp", "pp"): -2.5,
+        ("cp", "cp", "dp"): -7.0,
+        ("cp", "dp", "pp"): -3.5,
+        ("dp", "cp", "pp"): -3.5,
+    }
+
+
+def test_all_families_may_serve_one_other_dimension():
+    found = dict(_of_few_kinds([fits(tp=-1.0), fits(tp=-2.0)]))
+    assert found == {("tp", "tp"): -3.0}
+
+
+def test_families_that_are_likelier_of_no_kind_are_left_out():
+    """The others may reduce gradients, but not together with a family that is likelier of no kind."""
+    reduces, neither = fits(dp=-1.0), fits(dp=-5.0, tp=-4.5)
+    assert dict(_of_few_kinds([reduces, neither])) == {("dp", "tp"): -5.5}
+    assert not list(_of_few_kinds([neither, neither]))
