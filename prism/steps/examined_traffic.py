@@ -40,10 +40,22 @@ class Examined:
 
 
 def repetition_of(sequences: Sequences) -> Examined | None:
-    """Find the steps of sequences; None if nothing repeats three times."""
+    """Find the steps of sequences; None if nothing repeats three times.
+
+    Small sequences show where steps end, unless they come when they like, as do requests between libraries over TCP.
+    """
     picked = chosen(sequences)
-    if not len(picked):
-        return None
+    found = _repetition(sequences, picked) if len(picked) else None
+    large = picked[~sequences.small[picked]] if sequences.bursts else picked
+    if len(large) in (0, len(picked)) or (found is not None and found.regular >= c.NEAR_BEST):
+        return found
+    apart = _repetition(sequences, large)
+    clearer = apart is not None and (found is None or found.regular < c.NEAR_BEST * apart.regular)
+    return apart if clearer else found
+
+
+def _repetition(sequences: Sequences, picked: Ints) -> Examined | None:
+    """Find the steps that the `picked` sequences show; None if they do not repeat three times."""
     clock = clock_of(sequences, picked)
     period = period_of(clock)
     if period is None:

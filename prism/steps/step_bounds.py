@@ -54,11 +54,14 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting.take(sequences.of) & within
     counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
+    idle = _idle_intervals(at, clock, sequences, near, selected, small)
     counted, inside = counted_steps(sequences, clock.times(places)) if counts else None, None
     if counted is not None:
-        inside, whole = counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
-        at = _within_counted(at, inside, clock)
-    idle = _idle_intervals(at, clock, sequences, near, selected, small, inside)
+        by_count = _within_counted(at, counted.bounds, clock)
+        among = _idle_intervals(by_count, clock, sequences, near, selected, small, counted.bounds)
+        counted = None if _shorter(among[1:-1], idle[1:-1]) else counted
+    if counted is not None:
+        at, idle, inside, whole = by_count, among, counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         cut = inside is None and mean.begins < 0
@@ -72,6 +75,18 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     kept = np.append(np.diff(times) > 0, True)
     segment = counted.segment if counted is not None and kept.all() else None
     return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found, segment)
+
+
+def _shorter(counted: Floats, timed: Floats) -> bool:
+    """Whether counts move several bounds out of idle times that are far longer, but not most, or to where nothing rests: the
+    recording begins with more than a step, such as the first copy of a model. Both are idle times, float64[n, 2].
+    """
+    middle = timed.mean(1)
+    nearest = timed[np.abs(np.subtract.outer(counted.mean(1), middle)).argmin(1)] if len(timed) else counted
+    moved = (counted[:, 1] < nearest[:, 0]) | (nearest[:, 1] < counted[:, 0])
+    short, long = (np.median(np.diff(idle[moved])) if moved.any() else 0.0 for idle in (counted, nearest))
+    few = 2 * np.count_nonzero(moved) <= len(moved) or short < np.median(np.diff(timed[:, 0])) / c.PHASES
+    return bool(np.count_nonzero(moved) >= c.LEAST_PLACES and few and long > c.FAR_LONGER * short)
 
 
 def _within_counted(at: Floats, counted: Floats, clock: Clock) -> Floats:

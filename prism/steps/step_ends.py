@@ -30,6 +30,7 @@ class Mean:
     others: Floats
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
     last: int = -1  # phase of the last record if the connections close after it, else −1
+    first: int = 0  # phase of the first record
 
     def may_begin_after(self, end: float) -> bool:
         """Check whether steps that end at a phase, 0 … 1, may begin with the first record; True if the traffic is not whole."""
@@ -144,9 +145,11 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
     reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
-    until = clock.parts <= places[-1] + fold.apart
-    last = int(fold.of(np.full(1, clock.parts - 0.5))[1][0]) if sequences.closed and until else -1
-    return replace(mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last)
+    first, last = (int(at % fold.apart / fold.apart * fold.phases) for at in (-places[0], clock.parts - 0.5 - places[-1]))
+    last = last if sequences.closed else -1
+    return replace(
+        mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last, first=first
+    )
 
 
 def end_of(mean: Mean) -> tuple[float, bool]:
@@ -166,6 +169,10 @@ def end_of(mean: Mean) -> tuple[float, bool]:
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
         return ((signal[0] + more) % phases + 0.5) / phases, not more
+    if mean.last >= 0 and not mean.others.any():  # a job that closes its connections ends with a step
+        rests = [mean.spent[(at + np.arange(-close, close + 1)) % phases] for at in (mean.last, mean.first)]
+        if rests[0].max() > max(1 / phases, rests[1].max()):  # else it began with one, and may have crashed
+            return ((mean.last - close + int(np.argmax(rests[0]))) % phases + 0.5) / phases, False
     after = _reduced(mean) if mean.others.any() else _single(mean)
     score = _idle_score(mean, 1 if after.any() else max(int(c.NEAR * phases), 1))
     at = int(np.argmax(np.where(after, score, -np.inf) if after.any() else score))

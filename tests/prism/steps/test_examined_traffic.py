@@ -2,8 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from collectors.columns.record import TCP
 from prism.steps.examined_traffic import repetition_of
+from prism.steps.record_sequences import sequences_of
 from prism.steps.step_bounds import steps_of
+from tests.prism.evidence.made import Wire
 from tests.prism.steps.made import MS, buckets, sequences
 
 
@@ -23,3 +26,21 @@ def test_traffic_outside_a_known_repetition_is_examined():
     assert found.covers(first)
     assert not found.covers(longer)
     assert len(steps_of(longer, found).complete) > len(steps_of(first).complete)
+
+
+def test_small_sequences_that_come_when_they_like_do_not_hide_the_steps():
+    """Ranks also send 5 kB to the next one at random times, as a library does: six times on each of eight connections."""
+    wire, rng = Wire([f"a{i}" for i in range(4)]), np.random.default_rng(0)
+    for step in range(20):
+        wire.ring([0, 1, 2, 3], 100 * step, 2_000_000, long=10)
+    for connection in range(8):
+        for at in rng.uniform(0, 1995, 6).tolist():
+            wire.send(connection % 4, (connection + 1) % 4, at, 5000, port=2000 + connection)
+    flows = wire.flows()
+    found = sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows)))
+    assert found.bursts
+    assert np.count_nonzero(found.small) == 8
+    examined = repetition_of(found)
+    assert examined is not None
+    assert len(examined.places) == 19
+    assert np.allclose(np.diff(examined.clock.times(examined.places)), 100 * MS, rtol=0.1)

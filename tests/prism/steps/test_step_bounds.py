@@ -5,7 +5,7 @@ import pytest
 
 from collectors.columns.record import SMALL, TCP
 from prism.steps.record_sequences import sequences_of
-from prism.steps.step_bounds import rank_steps, steps_of
+from prism.steps.step_bounds import _shorter, rank_steps, steps_of
 from tests.prism.evidence.made import ORIGIN, Wire
 from tests.prism.steps.made import MS, buckets, sequences
 
@@ -123,3 +123,30 @@ def test_ranks_of_a_host_end_a_step_with_the_scalars_that_one_of_them_carries(oc
     else:
         assert np.all(met[1][:, 1] > alone[1][:, 1])
         assert np.array_equal(met[1][:, 1], met[0][:, 1])
+
+
+def test_counts_that_move_bounds_out_of_far_longer_idle_times_are_not_used():
+    """A recording begins with the first copy of a model, which counts divide too: then bounds come too early."""
+    wire, ends = Wire([f"a{i}" for i in range(4)]), []
+    wire.ring([0, 1, 2, 3], -60, 500_000, rounds=12, long=1)
+    for step in range(12):
+        wire.ring([0, 1, 2, 3], 100 * step, 500_000, rounds=40, long=1)
+        ends.append(wire.rows[-1][1])
+    found = sequences(wire)
+    steps = steps_of(found)
+    assert steps.counted is None
+    for own in rank_steps(found, steps, 4):
+        assert np.abs(own[-12:, 1] - np.array(ends)).max() <= MS
+
+
+@pytest.mark.parametrize(
+    ("moved", "rests", "shorter"),
+    [(3, 1.0, True), (2, 1.0, False), (3, 6.0, False), (9, 0.0, True), (9, 1.0, False)],
+)
+def test_counts_that_move_most_bounds_to_where_it_rests_as_well_are_used(moved, rests, shorter):
+    """Idle times of 10 in steps of 100; counts move the first bounds by 40, to where the traffic rests for `rests`."""
+    ends = 100.0 * np.arange(1, 10)
+    timed = np.stack([ends - 10, ends], axis=1)
+    counted = timed.copy()
+    counted[:moved] = np.stack([ends - 50, ends - 50 + rests], axis=1)[:moved]
+    assert _shorter(counted, timed) is shorter

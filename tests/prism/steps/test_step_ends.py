@@ -91,3 +91,22 @@ def test_a_recording_that_begins_elsewhere_than_after_a_scalar_begins_a_step_unl
     whole = with_scalar({15: 0.4, 31: 0.6}, scalar=31, begins=15)
     assert int(end_of(whole)[0] * 32) == 15
     assert whole.may_begin_after(end_of(whole)[0])
+
+
+def reductions_only(idle: dict[int, float], last: int, first: int) -> Mean:
+    """Make a mean step of one class of reductions, with the phases of the last and of the first record."""
+    every = [phase for phase in range(32) if phase not in idle]
+    both = made(idle, every, every, last)
+    return replace(both, moved=both.moved[:1], kind=both.kind[:1], small=both.small[:1], others=np.zeros(32), first=first)
+
+
+def test_a_job_of_reductions_that_closed_its_connections_ended_a_step_though_it_rests_longer_elsewhere():
+    idle = {12: 0.2, 28: 0.6}
+    assert end_of(reductions_only(idle, last=12, first=13)) == (12.5 / 32, False)
+    assert int(end_of(reductions_only(idle, last=-1, first=13))[0] * 32) == 28, "it did not close its connections"
+
+
+def test_a_job_that_began_beside_a_longer_idle_time_than_its_last_may_have_crashed():
+    idle = {4: 0.25, 12: 0.2, 28: 0.6}
+    assert int(end_of(reductions_only(idle, last=12, first=5))[0] * 32) == 12
+    assert int(end_of(reductions_only(idle, last=12, first=4))[0] * 32) == 28
