@@ -217,9 +217,10 @@ def _quick(took: Floats, least: int) -> Ints:
     If fewer steps are shorter than all others by far more than these differ, they are usual: the job can be that quick.
     """
     order = np.argsort(took, kind="stable")
-    many = int(np.ceil(c.MODEL * len(took)))
+    many = max(int(np.ceil(c.MODEL * len(took))), c.FEW)
     ratio = took[order[1 : many + 1]] / took[order[:many]]
-    few = int(np.argmax(ratio)) + 1
+    warm = int(order[0] == 0)  # one quick step before all others may be a warm-up
+    few = int(np.argmax(ratio[warm:])) + 1 + warm
     if least <= c.FEW and ratio[few - 1] >= 1 + c.UNLIKE and took[order[-1]] <= took[order[few]] * ratio[few - 1] ** 0.5:
         return np.sort(order[:few])
     far = np.abs(np.log(took / np.quantile(took, c.MODEL, method="lower")))

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.graph import constants as g
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers
 from prism.graph.new_delays import Delays
@@ -61,6 +62,14 @@ class Candidate:
         else:
             out[1, delays.held] = held
         return out
+
+
+def quiet_hosts(view: Steps, transfers: Transfers) -> set[str]:
+    """Return the hosts some of whose ranks exchange nothing, or hardly anything, that is seen: others may wait for these."""
+    moved = transfers.moved.sum(axis=1)
+    large = transfers.lanes[moved >= g.TRIFLE * moved.max(initial=0.0)]
+    speaking = {view.job.endpoints[i] for i in large.ravel().tolist()}.difference(view.job.silent)
+    return {view.host(name) for name in view.job.endpoints if name not in speaking}
 
 
 def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:

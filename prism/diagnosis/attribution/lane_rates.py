@@ -13,6 +13,7 @@ from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph import constants as g
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
+from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.transfer_delays import Floats
 
 
@@ -53,6 +54,24 @@ def lost_rate(comparison: Comparison, during: Mask) -> Floats:
         scatter = spread(rise, floor=g.UNLIKE / 2)
         out[own] = np.where((rise >= c.CLEAR * scatter) | (rise <= 0), rise, c.SLOW_LANE / 2)
     return out
+
+
+def shares_its_rate(comparison: Comparison, top: int, during: Mask) -> bool:
+    """Whether a part of the network moves as much at once as others of its kind: its lanes are slower only because more of them
+    are busy together, such as those of the root of a broadcast.
+    """
+    t, best = comparison.delays.transfers, comparison.which[top]
+
+    def rate(lanes: Ints) -> float:
+        own = np.flatnonzero(np.isin(t.lane, lanes) & during[t.step])
+        if not len(own):
+            return float("nan")
+        begin, end = union(*(column[own].astype(np.int64) for column in comparison.delays.at))
+        return float(t.octets[own].sum()) / max(int((end - begin).sum()), 1)
+
+    others = [rate(comparison.which[k].lanes) for k in comparison.alike[best.cause, best.subject, best.way] if k != top]
+    usual = np.nanmedian(others) if np.isfinite(others).any() else np.inf
+    return bool(rate(best.lanes) >= usual * np.exp(-c.SLOW_LANE))
 
 
 def may_be_slower(view: View, comparison: Comparison, during: Mask) -> bool:

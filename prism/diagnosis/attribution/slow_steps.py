@@ -9,10 +9,10 @@ import numpy as np
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution._delay_spans import SlowSpan, slow_spans
-from prism.diagnosis.attribution.candidates import Candidate
+from prism.diagnosis.attribution.candidates import Candidate, quiet_hosts
 from prism.diagnosis.attribution.comparisons import Case, Comparison, Mask
 from prism.diagnosis.attribution.explained_delay import explained_shares, tables_of
-from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit, shares_its_rate
 from prism.diagnosis.switch_evidence.switch_queues import Hop, queues
 from prism.graph import constants as g
 from prism.graph.job_view import View
@@ -213,10 +213,19 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     found = _verdict(view, comparison, mine, SlowSpan(0, during.size, float(mine[top] / c.DOUBT)), during, fit=fit)
     if best.cause == "network":
         clear = (nics[top] or mine[top] >= c.ALWAYS) and len(comparison.slowed(best, during)) > 1
+        clear = clear and not shares_its_rate(comparison, top, during)
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
         clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
+        clear = clear and not _waits_unseen(view, comparison, best)
     return [found] if clear else []
+
+
+def _waits_unseen(view: View, comparison: Comparison, best: Candidate) -> bool:
+    """Whether a rank may wait for quiet ranks of its host, and not all hosts have some: then others are no peers of it."""
+    quiet = quiet_hosts(view, comparison.delays.transfers)
+    hosts = {view.host(name) for name in best.ids} if best.subject == "endpoint" else set(best.ids)
+    return bool(hosts & quiet) and any(view.host(name) not in quiet for name in view.job.endpoints)
 
 
 def _verdict(

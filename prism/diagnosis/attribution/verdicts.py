@@ -13,7 +13,7 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.assessment.confidence import Completeness, peers_known
 from prism.diagnosis.assessment.slowdown_findings import Cost, slowdown_finding, without
-from prism.diagnosis.attribution.candidates import Candidate
+from prism.diagnosis.attribution.candidates import Candidate, quiet_hosts
 from prism.diagnosis.attribution.comparisons import Case, Mask
 from prism.diagnosis.attribution.lane_rates import lost_rate
 from prism.diagnosis.attribution.slow_steps import Verdict, verdicts
@@ -100,11 +100,11 @@ def _apart(one: Verdict) -> bool:
 def _unseen(view: View, one: Verdict) -> tuple[SubjectType, tuple[str, ...]]:
     """Subject of a verdict on own work: ranks that may wait for others inside their host, invisibly, become the host.
 
-    These are also the ranks of hosts some of whose ranks exchange nothing that is seen.
+    These are also the ranks of quiet hosts.
     """
-    who, names = one.candidate, view.job.endpoints
+    who = one.candidate
     among = {member for members in view.parallelism.unseen for member in members}
-    silent = {view.host(names[i]) for i in set(range(len(names))) - set(one.comparison.delays.transfers.lanes.ravel().tolist())}
+    silent = quiet_hosts(view, one.comparison.delays.transfers)
     ids = tuple(view.host(name) if name in among or view.host(name) in silent else name for name in who.ids)
     return "host" if who.subject == "endpoint" and ids != who.ids else who.subject, ids
 

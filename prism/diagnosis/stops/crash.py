@@ -52,7 +52,7 @@ def crash(view: View, *, patience: float = 1.0) -> list[Finding]:
         if back or survived or _interrupted(view, left, moved, before):
             # a step that ends leaves all ranks alike, and nobody sends after it
             alone = _alone(left)
-            cut = bool(np.ptp(moved) > (c.SLACK if alone else g.NEAR) or (moved > before + c.SLACK).any())
+            cut = bool(np.ptp(moved) > (c.SLACK if alone else g.NEAR) or _several(moved - before))
             sure = back or survived or cut or (alone and not _rests(view, near(calm, step), moved))
             out.append(_finding(view, left, int(since.min()), float(np.mean(moved)), sure=sure))
     return out
@@ -70,7 +70,7 @@ def _interrupted(view: View, left: Left, moved: Floats, before: Floats) -> bool:
         return False
     sends = np.isin(view.codes, [src for src, _ in view.edges])  # the others never show that they have begun
     begun, before = begun[sends], before[sends]
-    if begun.all() or (left.gone and (begun & (before <= c.SLACK)).any()):
+    if begun.all() or (left.gone and _several(np.where(before <= c.SLACK, moved[sends], 0.0))):
         return True
     whole = view.volumes.sum(axis=0)[1:-1]
     steady = whole.max(initial=0.0) <= (1 + c.RARE) * np.median(whole)
@@ -109,6 +109,11 @@ def _alone(left: Left) -> bool:
     """Whether one rank left first and all others only followed: `AHEAD_OF_OTHERS` times their mean distance later."""
     others = sorted(left.others.values())
     return not others or others[0] - left.at > c.AHEAD_OF_OTHERS * (others[-1] - others[0]) / max(len(others) - 1, 1)
+
+
+def _several(moved: Floats) -> bool:
+    """Whether more than one rank moved more of a step than the few messages with which libraries end, or one far more."""
+    return bool(np.count_nonzero(moved > c.SLACK) > 1 or moved.max(initial=0.0) > g.NEAR)
 
 
 def _survived(left: Left, period: float) -> bool:

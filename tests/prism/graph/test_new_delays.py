@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import transfers_of
-from prism.graph.new_delays import _alike, _groups, against_peers, against_steps
+from prism.graph.new_delays import _alike, _groups, _quick, against_peers, against_steps
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -220,3 +220,16 @@ def test_a_last_step_of_which_a_part_is_recorded_does_not_say_what_is_usual():
     part = replace(view.flows, octets=np.where(last, view.flows.octets // 2, view.flows.octets))
     cut = replace(view, flows=part)
     assert 8 not in against_steps(cut, transfers_of(cut)).model
+
+
+def test_one_quick_step_before_all_others_may_be_a_warm_up():
+    view = seen(training(dp=8, steps=9, rate=lambda step, *_: 40.0 if step == 0 else 10.0).flows(placed(8)), placed(8))
+    assert view.durations[0] < 0.8 * view.durations[1:].min()
+    model = against_steps(view, transfers_of(view)).model
+    assert 0 not in model
+    assert len(model) > 1
+
+
+@pytest.mark.parametrize(("quick", "usual"), [([0], list(range(1, 9))), ([8], [8]), ([0, 1], [0, 1])])
+def test_a_warm_up_is_one_step_and_the_first(quick, usual):
+    assert _quick(np.where(np.isin(np.arange(9), quick), 5.0, 10.0), 2).tolist() == usual

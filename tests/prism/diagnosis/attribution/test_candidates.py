@@ -1,8 +1,10 @@
 """Test the list of candidate causes of delays."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from prism.diagnosis.attribution.candidates import candidates
+from prism.diagnosis.attribution.candidates import candidates, quiet_hosts
 from prism.graph.job_transfers import transfers_of
 from prism.graph.new_delays import against_steps
 from tests.prism.faults import RANKS, case
@@ -48,3 +50,13 @@ def test_work_delays_what_begins_and_the_network_what_lasts():
     assert (delays.starved[lasts] > 0).all(), "only what waits for a transfer that begins late"
     assert network.gone(delays, steps).any(axis=1).tolist() == [True, True]
     assert not work.gone(delays, ~steps).any()
+
+
+def test_hosts_of_ranks_that_exchange_hardly_anything_are_quiet():
+    view = seen(training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2))
+    transfers = transfers_of(view)
+    assert quiet_hosts(view, transfers) == set()
+    silent = replace(view, job=replace(view.job, silent=(address(2), address(7))))
+    assert quiet_hosts(silent, transfers) == {"host1", "host3"}
+    few = np.where((transfers.lanes[transfers.lane] == 3).any(axis=1), transfers.octets / 10_000, transfers.octets)
+    assert quiet_hosts(view, replace(transfers, octets=few)) == {"host1"}

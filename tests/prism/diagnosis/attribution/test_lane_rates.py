@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit
+from prism.diagnosis.attribution.lane_rates import lost_rate, may_be_slower, rate_fit, shares_its_rate
+from prism.diagnosis.attribution.slow_steps import verdicts
 from tests.prism.faults import BAD, NIC, case
-from tests.prism.traffic import address
+from tests.prism.traffic import MS, T0, Wire, address, placed, seen
 
 
 def compared(name):
@@ -59,3 +60,31 @@ def test_only_slow_parts_are_compared_with_peers(name, slower):
     view = case(name)
     peers = Case(view).versus_peers
     assert may_be_slower(view, peers, peers.during(0, peers.delays.transfers.steps)) is slower
+
+
+def tree(rate):
+    """Reduce to rank 0 and broadcast from it: its children 1 and 2, and two children of each. `rate` is that of its lanes."""
+    wire, at = Wire(), T0
+    outer, inner = [(3, 1), (4, 2), (5, 1), (6, 2)], [(1, 0), (2, 0)]
+    for _ in range(14):
+        at += 20 * MS
+        for pairs in (outer, inner, [(b, a) for a, b in inner], [(b, a) for a, b in outer]):
+            at = max([wire.send(*pair, 20_000_000, at, rate if 0 in pair else 10.0) for pair in pairs])
+    return Case(seen(wire.flows(placed(7)), placed(7)))
+
+
+@pytest.mark.parametrize(("rate", "shares"), [(5.0, True), (10 / 3, False)])
+def test_the_root_of_a_broadcast_whose_lanes_share_its_nic_is_no_slow_nic(rate, shares):
+    one = tree(rate)
+    peers = one.versus_peers
+    during = peers.during(0, peers.delays.transfers.steps)
+    fit = rate_fit(peers, during)
+    top = int(np.argmax(fit))
+    assert (peers.which[top].ids, fit[top]) == ((address(0),), 1.0), "its lanes are slower than all others"
+    assert shares_its_rate(peers, top, during) is shares
+    assert [one.candidate.ids for one in verdicts(one)] == ([] if shares else [(address(0),)])
+
+
+def test_a_slow_nic_moves_less_at_once_than_others():
+    comparison, during = compared("NIC always slow")
+    assert not shares_its_rate(comparison, int(np.argmax(rate_fit(comparison, during))), during)

@@ -144,3 +144,13 @@ def test_a_host_whose_ranks_wait_for_each_other_is_always_slow_against_its_repli
     drawn = simulate(Spec("twins", cluster, (Job(dp=2, pp=2, tp=4, micro=2, steps=16),), (slow,)), 1)
     found = diagnose(drawn.flows, Source((), 0, 0, {}, 0, 0), topology=parse(dumps(drawn.topology), "topology"))
     assert named(list(found.findings)) == [("server1",)]
+
+
+@pytest.mark.parametrize(("silent", "blamed"), [((), True), ((5,), True), ((2,), False), ((0, 2, 4, 6), True)])
+def test_a_rank_of_a_quiet_host_has_no_peers_on_other_hosts(silent, blamed):
+    """It may always wait for the silent rank of its host. If all hosts have one, they are peers."""
+    topology = placed(8, nics=2)
+    view = seen(training(dp=8, work=lambda _step, rank: 35.0 if rank == 3 else 20.0).flows(topology), topology)
+    view = replace(view, job=replace(view.job, silent=tuple(map(address, silent))))
+    found = [(one.candidate.cause, one.candidate.ids, one.always) for one in verdicts(Case(view))]
+    assert found == ([("work", (address(3),), True)] if blamed else [])

@@ -12,7 +12,7 @@ from prism.synth.scenario.presets import FAST
 from prism.synth.scenario.specification import Fault
 from tests.prism.collective_jobs import CUBE, JOBS, OTHERS, simulated
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case, claims_of
-from tests.prism.traffic import address
+from tests.prism.traffic import address, placed, seen, training
 
 
 def told(name):
@@ -113,3 +113,16 @@ def test_a_stop_that_the_graph_finds_too_is_reported_once():
     assert [one.detector for one in claims_of(case("hang"))] == ["hang"]
     unsure = replace(here, severity=Severity.INFO)
     assert combine_findings(Case(view), [unsure], seen)[-1] is unsure
+
+
+@pytest.mark.parametrize(
+    ("silent", "named"), [((), ("endpoint", (address(3),))), ((2,), ("host", ("host1",))), ((5,), ("endpoint", (address(3),)))]
+)
+def test_a_slow_rank_of_a_quiet_host_names_the_host(silent, named):
+    """It may wait for the silent rank of its host."""
+    topology = placed(8, nics=2)
+    work = lambda step, rank: 35.0 if rank == 3 and step in BAD else 20.0  # noqa: E731
+    view = seen(training(dp=8, work=work).flows(topology), topology)
+    view = replace(view, job=replace(view.job, silent=tuple(map(address, silent))))
+    (one,) = findings(Case(view), completeness(view))
+    assert (one.kind, one.subject, one.ids) == ("slow_rank", *named)

@@ -173,3 +173,16 @@ def test_others_may_go_on_for_a_while_without_who_went_away(itself):
     for rank in (4, 5, 6, *((2,) if itself else ())):
         wire.send(rank, rank + 1, 5_000_000, last + 30 * MS)
     assert named(crash(seen(wire.flows(), placed(8)))) == ([] if itself else [(address(2),)])
+
+
+@pytest.mark.parametrize(("ranks", "claimed"), [((0,), False), ((0, 1), True)])
+def test_a_few_messages_of_one_rank_after_the_last_step_are_no_step_that_a_crash_interrupts(ranks, claimed):
+    """Libraries end with some, less than a hundredth of a step. Rank 2 closes first, then the others; one still sends."""
+    wire = training(dp=3, wire=Wire(tcp=True))
+    last, octets = max(row["end_ns"] for row in wire.rows), sum(row["octets"] for row in wire.rows)
+    closed(wire, range(3), first=2, after_ms=40, lead_ms=30)
+    for rank in ranks:
+        for k in range(3):
+            wire.send(rank, rank + 1, 450_000, last + (80 + k) * MS)
+    assert octets / 14 / 100 > 3 * 450_000
+    assert named(crash(seen(wire.flows(), placed(3)))) == ([(address(2),)] if claimed else [])
