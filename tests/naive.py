@@ -121,7 +121,11 @@ def join(record, row):
 
 
 def bursts(units, pace):
-    """Units of one lane → records, at the lane's own pace; `units`: how many the lane has."""
+    """Units of one lane → records, at the lane's own pace; `units`: how many the lane has. `borrows`: a block has small units
+    only, so that the pace of others counts.
+    """
+    blocks = [units[i : i + BLOCK] for i in range(0, len(units), BLOCK)]
+    borrows = any(all(u["size"] <= pace.flight for u in block) for block in blocks)
     gaps = [None] + [b["end"] - a["end"] for a, b in pairwise(units)]
     x = [None if g is None else max(g, 0) / u["size"] for g, u in zip(gaps, units, strict=True)]
     out = []
@@ -139,7 +143,7 @@ def bursts(units, pace):
         scale = max(u["size"], before["size"], pace.flight) * own
         pause = u["start"] - before["end"] if i else 0
         if not i or pause < 0 or pause > max(pace.cut * scale, pace.patience_ns):
-            out.append({k: v for k, v in u.items() if k != "spoken"} | {"messages": 0, "units": len(units)})
+            out.append({k: v for k, v in u.items() if k != "spoken"} | {"messages": 0, "units": len(units), "borrows": borrows})
         else:
             join(out[-1], u)
     return out

@@ -12,6 +12,7 @@ from collectors.flows.flow_state import BINS, BLOCK, FREE, PACED, UNITS, new_out
 
 UNIT = 1 << 16  # octets: the most that a host passes to its NIC at once, the largest IPv4 packet
 LOWEST = 2.0**-8  # quarter octaves of ns per octet from 2 Tbit/s down, state.BINS of them
+SENDERS = 64  # with known paces that are compared: more change little, and each block of a lane compares them
 _SHORT, _PORTS = np.uint64(0xFFFF), np.uint64(16)
 
 
@@ -23,7 +24,7 @@ class Pace(NamedTuple):
     up to `patience_ns` ends a burst: it is a wait for an acknowledgment or a busy host, on any link. `busy`: up to so many
     times the pace, the sender was sending. `share`: at least this share of the octets moves at the pace. `doubt`: weight of a
     unit after a control segment, because its gap shows when the application was ready. `young`: a lane with fewer gaps uses the
-    pace of its sender's other lanes. A lane of small units is as quick as the quicker ones of so many `senders`. Units are
+    pace of its sender's other lanes. A lane of small units is as quick as the quicker ones of `SENDERS`. Units are
     judged in blocks of `flow_state.BLOCK`, each with the previous block.
     """
 
@@ -34,7 +35,6 @@ class Pace(NamedTuple):
     share: float = 0.4
     doubt: float = 0.001
     young: int = 4
-    senders: int = 64
 
 
 @part
@@ -97,7 +97,7 @@ def cut_block(t: Any, i: Any, settings: Any, note: Any, scratch: Any, overall: A
         if finite < settings.pace.young or not np.isfinite(own):
             own = _borrowed(t, flow, own, overall)
     if not _waits(t, flow, settings.pace):
-        own = min(own, _usual(t, settings.pace.senders, own))
+        own = min(own, _usual(t, own))
     at = np.int64(flow.head)
     for _ in range(flow.count):
         unit = t.units[at]
@@ -228,9 +228,9 @@ def _borrowed(t: Any, flow: Any, own: Any, overall: Any) -> Any:
 
 
 @part
-def _usual(t: Any, senders: Any, own: Any) -> Any:
-    """Pace of which a tenth of the lanes of so many senders are quicker, as many wait for applications; else the lane's own."""
-    found = _quantile(t.typical[: min(t.counters[PACED], senders)], 0.1)
+def _usual(t: Any, own: Any) -> Any:
+    """Pace of which a tenth of the lanes of `SENDERS` are quicker, as many wait for applications; else the lane's own."""
+    found = _quantile(t.typical[: min(t.counters[PACED], SENDERS)], 0.1)
     return found if found >= 0 else own
 
 
