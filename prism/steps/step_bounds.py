@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,14 +54,16 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     near = max(1.0, c.NEAR * usual)
     small, selected = sequences.small & sequences.lasting if signalled else None, lasting.take(sequences.of) & within
     counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
-    idle = _idle_intervals(at, clock, sequences, near, selected, small)
-    counted, inside = counted_steps(sequences, clock.times(places)) if counts else None, None
-    if counted is not None:
-        by_count = _within_counted(at, counted.bounds, clock)
-        among = _idle_intervals(by_count, clock, sequences, near, selected, small, counted.bounds)
-        counted = None if _shorter(among[1:-1], idle[1:-1]) else counted
-    if counted is not None:
-        at, idle, inside, whole = by_count, among, counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
+
+    def idle_of(places: Floats, inside: Floats | None = None) -> Floats:
+        return _idle_intervals(places, clock, sequences, near, selected, small, inside)
+
+    counted = counted_steps(sequences, clock.times(places)) if counts else None
+    by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of)
+    if counted is None or by_count is None:
+        counted, inside, idle = None, None, idle_of(at)
+    else:
+        (at, idle), inside, whole = by_count, counted.bounds, np.ones(len(counted.bounds) + 1, np.bool_)
     idle_time, times = idle[:, 1] - idle[:, 0], idle.mean(1)
     if sequences.signals.any():
         cut = inside is None and mean.begins < 0
@@ -75,6 +77,15 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     kept = np.append(np.diff(times) > 0, True)
     segment = counted.segment if counted is not None and kept.all() else None
     return Steps(times[kept], whole[kept[:-1]], found.regular, clock.parts / usual, lasting[sequences.of], found, segment)
+
+
+def _counted_idle(
+    bounds: Floats, at: Floats, clock: Clock, idle_of: Callable[[Floats, Floats | None], Floats]
+) -> tuple[Floats, Floats] | None:
+    """Return the place on the clock, and the idle time, of each counted bound; None if idle times show that counts are late."""
+    place = _within_counted(at, bounds, clock)
+    idle, moved = idle_of(place, bounds), np.count_nonzero(~np.isin(place, at))
+    return None if moved >= c.LEAST_PLACES and _shorter(idle[1:-1], idle_of(at, None)[1:-1]) else (place, idle)
 
 
 def _shorter(counted: Floats, timed: Floats) -> bool:

@@ -109,6 +109,8 @@ class Exchanged:
         of = nodes // width  # the group of each host in it; -1 for members of none
         first, several = np.searchsorted(of, np.arange(len(order))), np.bincount(of[of >= 0], minlength=len(order))
         for family, one_way, (a, b) in self.ways:
+            if known[family][self.shares[family] > 0].all():
+                continue
             inside = (group[a] == group[b]) & (group[a] >= 0) & (node[a] != node[b])
             pairs = np.unique(np.stack([node[a[inside]], node[b[inside]]], axis=1), axis=0)
             if not len(pairs) or len(np.unique(connected(len(nodes), pairs)[of >= 0])) > len(order):
