@@ -13,6 +13,7 @@ from collectors.flows.flow_state import BINS, BLOCK, FREE, PACED, UNITS, new_out
 UNIT = 1 << 16  # octets: the most that a host passes to its NIC at once, the largest IPv4 packet
 LOWEST = 2.0**-8  # quarter octaves of ns per octet from 2 Tbit/s down, state.BINS of them
 SENDERS = 64  # with known paces that are compared: more change little, and each block of a lane compares them
+QUICKER = 0.1  # share of those paces below the one that counts: of tiny models most lanes wait for applications, up to 90 %
 _SHORT, _PORTS = np.uint64(0xFFFF), np.uint64(16)
 
 
@@ -229,8 +230,8 @@ def _borrowed(t: Any, flow: Any, own: Any, overall: Any) -> Any:
 
 @part
 def _usual(t: Any, own: Any) -> Any:
-    """Pace of which a tenth of the lanes of `SENDERS` are quicker, as many wait for applications; else the lane's own."""
-    found = _quantile(t.typical[: min(t.counters[PACED], SENDERS)], 0.1)
+    """Pace of the quicker lanes of the first `SENDERS`, which do not wait for applications; the lane's own if none is known."""
+    found = _quantile(t.typical[: min(t.counters[PACED], SENDERS)], QUICKER)
     return found if found >= 0 else own
 
 

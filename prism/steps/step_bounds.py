@@ -92,8 +92,9 @@ def _shorter(counted: Floats, timed: Floats) -> bool:
     """Whether counts move several bounds out of idle times that are far longer, but not most, or to where nothing rests: the
     recording begins with more than a step, such as the first copy of a model. Both are idle times, float64[n, 2].
     """
-    middle = timed.mean(1)
-    nearest = timed[np.abs(np.subtract.outer(counted.mean(1), middle)).argmin(1)] if len(timed) else counted
+    asked, middle = counted.mean(1), timed.mean(1)
+    between = np.searchsorted((middle[1:] + middle[:-1]) / 2, asked)
+    nearest = timed[between] if len(timed) else counted
     moved = (counted[:, 1] < nearest[:, 0]) | (nearest[:, 1] < counted[:, 0])
     short, long = (np.median(np.diff(idle[moved])) if moved.any() else 0.0 for idle in (counted, nearest))
     few = 2 * np.count_nonzero(moved) <= len(moved) or short < np.median(np.diff(timed[:, 0])) / c.PHASES

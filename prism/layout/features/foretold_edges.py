@@ -117,7 +117,7 @@ class Exchanged:
                 continue
             ring = one_way and np.bincount(pairs[:, 0]).max() == 1 == np.bincount(pairs[:, 1]).max()
             many = several[0] > c.SQUARE and not one_way  # of few hosts, such trees join nearly all
-            if ring or (many and _binary_trees(int(several[0]))[tuple((pairs - first[of[pairs[:, :1]]]).T)].all()):
+            if ring or (many and _in_binary_trees(pairs - first[of[pairs[:, :1]]], int(several[0]))):
                 codes = np.minimum(a[inside], b[inside]) * len(self.hosts) + np.maximum(a[inside], b[inside])
                 known[family, np.searchsorted(self.codes, codes)] = True
 
@@ -163,22 +163,19 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     return (*rings, *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
 
 
-@lru_cache
-def _binary_trees(hosts: int) -> NDArray[np.bool_]:
-    """Pairs of hosts that are joined in one of two complementary binary trees over so many; bool[hosts, hosts].
+def _in_binary_trees(pairs: Ints, hosts: int) -> bool:
+    """Check whether all pairs of hosts are joined in one of two complementary binary trees over so many; int64[n, 2].
 
     Each parent is the middle of its children's ranks. The second tree mirrors the first, or is shifted if their number is odd.
     Source: P. Sanders, J. Speck, J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009.
     """
-    joined = np.zeros((hosts, hosts), np.bool_)
-    for place in range(1, hosts):
-        bit = place & -place
-        parent = (place ^ bit) | (bit << 1)
-        parent = place ^ bit if parent >= hosts else parent
-        pairs = np.array([place, parent])
-        for one, other in (pairs, (pairs + 1) % hosts if hosts % 2 else hosts - 1 - pairs):
-            joined[one, other] = joined[other, one] = True
-    return joined
+    place = np.arange(1, hosts)
+    bit = place & -place
+    parent = (place ^ bit) | (bit << 1)
+    one = np.stack([place, np.where(parent >= hosts, place ^ bit, parent)], axis=1)
+    joined = np.concatenate([one, (one + 1) % hosts if hosts % 2 else hosts - 1 - one])
+    asked, known = (np.sort(each, axis=1) @ [hosts, 1] for each in (pairs, joined))
+    return bool(np.isin(asked, known).all())
 
 
 @lru_cache
