@@ -7,6 +7,7 @@ boards, so a live run and a replay look alike.
 from __future__ import annotations
 
 import hashlib
+import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -147,6 +148,7 @@ class Boards:
     """Hold the newest board for readers in other threads."""
 
     def __init__(self, board: Board | None = None) -> None:
+        self.token = secrets.token_hex(4)  # revisions restart with each service
         self._board = board or Board()
         self._changed = threading.Condition()
 

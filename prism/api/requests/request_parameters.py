@@ -46,11 +46,12 @@ def requested_board(request: Request, replay: ReplayQuery = None) -> RequestedBo
     behind = service(request)
     if replay is None:
         board = behind.boards.newest
-        return RequestedBoard(board, behind.records, behind.mode, age_s=hub(request).age_s() if behind.mode == "live" else None)
+        age_s = hub(request).age_s() if behind.mode == "live" else None
+        return RequestedBoard(board, behind.records, behind.mode, behind.boards.token, age_s=age_s)
     found = behind.uploads.result(replay) if behind.uploads else None
     if found is None:
         raise not_found("finished replay", replay, _finished(behind), "/api/v1/replays")
-    return RequestedBoard(found.board, found.records, "replay", replay)
+    return RequestedBoard(found.board, found.records, "replay", behind.boards.token, replay)
 
 
 def _finished(behind: Service) -> list[str]:

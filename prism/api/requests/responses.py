@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +21,19 @@ PARQUET, CSV, JSON = "application/vnd.apache.parquet", "text/csv", "application/
 TABLES = (JSON, CSV, PARQUET)
 VARY = {"Vary": "Accept, Authorization, Cookie"}
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that spreadsheets compute
-_STARTED = secrets.token_hex(4)  # revisions restart with each process
 
 
 @dataclass(frozen=True)
 class RequestedBoard:
-    """The board that a request reads, and its records; `name` distinguishes boards of one process."""
+    """The board that a request reads, and its records.
+
+    `service`: the token of its boards, as tests run several services in a process; `name` distinguishes boards of one service.
+    """
 
     board: Board
     records: Records | None
     mode: Mode
+    service: str
     name: str = "live"
     age_s: float | None = None
 
@@ -79,7 +81,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def _tag(shown: RequestedBoard, form: str) -> str:
-    return f'W/"{_STARTED}-{shown.name}-{shown.board.revision}-{form}"'
+    return f'W/"{shown.service}-{shown.name}-{shown.board.revision}-{form}"'
 
 
 def _unchanged(request: Request, tag: str | None) -> Response | None:

@@ -37,6 +37,14 @@ def test_a_new_board_has_a_new_tag():
         assert httpx.get(url, headers={"If-None-Match": tag}).json()["items"] == []
 
 
+def test_another_service_has_other_tags():
+    """A browser that knew the service which had the port before would show the old board."""
+    with served(make_service()) as port:
+        tag = httpx.get(f"http://127.0.0.1:{port}/api/v1/jobs").headers["etag"]
+    with served(make_service()) as port:
+        assert httpx.get(f"http://127.0.0.1:{port}/api/v1/jobs", headers={"If-None-Match": tag}).status_code == 200
+
+
 def test_how_old_a_board_is_never_comes_from_a_cache():
     """A client that has the board would go on believing it is young."""
     with served(make_service()) as port:
