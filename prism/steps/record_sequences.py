@@ -69,9 +69,14 @@ class Sequences:
         return in_order(self.start)
 
     @cached_property
+    def recurring(self) -> Mask:
+        """Sequences that recur through the job; broadcasts at the start do not."""
+        return recurs(self.of, self.start * c.PARTS_OF_LIFE // self.life, self.octets, len(self))
+
+    @property
     def lasting(self) -> Mask:
-        """Sequences that recur through the job; broadcasts at the start and control connections do not."""
-        return recurs(self.of, self.start * c.PARTS_OF_LIFE // self.life, self.octets, len(self)) & ~self.signals
+        """Recurring sequences with payload."""
+        return self.recurring & ~self.signals
 
 
 def recurs(of: Ints, part: Ints, octets: Floats, n: int) -> Mask:
@@ -96,7 +101,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     if tcp:
         kind = numbered_pairs(flows.src_port[rows].astype(np.int32), flows.dst_port[rows].astype(np.int32), 1 << 16)[1]
     elif bursts:
-        kind = np.zeros(len(rows), np.int64)
+        kind = flows.control().take(rows).astype(np.int64)
     else:
         kind = classes(octets / messages, c.ONE_SIZE)
         if reduces is not None:  # chunks of one size may still belong to different operations
@@ -125,8 +130,8 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
 
 
 def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
-    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload, and of two
-    ranks without any by RDMA, whose credits go the other way than the payload.
+    """Select payload, and small records that may be a scalar reduction: those of a TCP connection without payload, and, by
+    RDMA, of two ranks without any or with at least twice as many of payload. Credits, one per message, are more.
     """
     payload = ~flows.control().take(rows)
     small = ~payload & (flows.octets[rows] > 0)
@@ -136,9 +141,11 @@ def _relevant(flows: Flows, rows: NDArray[np.intp]) -> Mask:
     ends = [(side[rows].astype(np.int64) << 16) | np.where(tcp, port[rows], 0) for side, port in
             ((flows.src, flows.src_port), (flows.dst, flows.dst_port))]  # fmt: skip
     line = numbered(np.minimum(*ends), np.maximum(*ends))[0]
-    alone = small & (np.bincount(line, payload) == 0)[line]
+    large = np.bincount(line, payload)
+    alone = small & (large == 0)[line]
+    few = small & ~tcp & (2 * np.bincount(line, small) <= large)[line]
     alike = np.isin(flows.octets[rows], np.unique(flows.octets[rows[alone & ~tcp]]))  # those of the same reduction elsewhere
-    return np.asarray(payload | alone | (small & ~tcp & alike))
+    return np.asarray(payload | alone | few | (small & ~tcp & alike))
 
 
 def classes(sizes: Floats, max_distance: float) -> Ints:
@@ -151,12 +158,14 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
     return number.take(place - place.min()) if len(place) else place
 
 
-def chosen(sequences: Sequences) -> Ints:
+def chosen(sequences: Sequences, of: Mask | None = None) -> Ints:
     """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer.
+
+    `of`: those to choose from, bool[sequences]; else all with payload that last.
 
     Of connections, all between the same endpoints: a restarted job opens new ones, of another volume, thus of another class.
     """
-    lasting = np.flatnonzero(sequences.lasting)
+    lasting = np.flatnonzero(sequences.lasting if of is None else of)
     kinds = np.unique(sequences.kind[lasting])
     enough = max(c.PAIRS_OF_CLASS, c.RECORDS * len(sequences) // max(len(sequences.of) * len(kinds), 1))
     each = max(2, c.SEQUENCES // max(len(kinds), 1))

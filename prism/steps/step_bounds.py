@@ -10,8 +10,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from collectors.columns.record import SMALL
-from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
+from prism.steps._idle_intervals import idle_intervals, shorter_than
+from prism.steps._joined_repetitions import joined
 from prism.steps.counted_steps import counted_steps
 from prism.steps.examined_traffic import Examined, repetition_of
 from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, classes
@@ -45,18 +46,20 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     found = examined if examined is not None and examined.covers(sequences) else repetition_of(sequences)
     if found is None or _rounds(sequences, found.places, found.clock):
         return None
+    found = joined(found, sequences)
     clock, places, bins = found.clock.later(found.origin - sequences.origin), found.places, found.step
     mean = labelled(found.mean, clock, places, sequences)
     phase, signalled = end_of(mean)
     usual = bins
-    lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, _within(sequences, clock, bins)
+    lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, shorter_than(sequences, clock, bins)
     at, whole = _segments(clock, places, phase)
     near = max(1.0, c.NEAR * usual)
-    small, selected = sequences.small & sequences.lasting if signalled else None, lasting.take(sequences.of) & within
+    scalars = sequences.small & sequences.lasting
+    small, selected = scalars if signalled and scalars.any() else None, lasting.take(sequences.of) & within
     counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
 
     def idle_of(places: Floats, inside: Floats | None = None) -> Floats:
-        return _idle_intervals(places, clock, sequences, near, selected, small, inside)
+        return idle_intervals(places, clock, sequences, near, selected, small, inside)
 
     counted = counted_steps(sequences, clock.times(places)) if counts else None
     by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of)
@@ -69,6 +72,9 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
         cut = inside is None and mean.begins < 0
         steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=cut)
         lasting |= steady
+        if signalled and small is None and steady.any():
+            small, selected = sequences.small & lasting, lasting.take(sequences.of) & within
+            idle = idle_of(at, inside)
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
     rest = at[-1] - at[-2] if inside is None and len(times) > c.LEAST_PLACES else usual
     late = rest < (1 - c.WHOLE) * usual and 4 * idle_time[-2] < np.median(idle_time[1:-1])
@@ -203,74 +209,12 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut)))
 
 
-def _within(sequences: Sequences, clock: Clock, bins: float) -> Mask:
-    """Select records shorter than a step. Bursts of TCP that were not split at idle times may span several steps."""
-    if not sequences.bursts:
-        return np.ones(len(sequences.of), np.bool_)
-    edges, full = clock.edges, max(int(bins) - 1, 0)  # a record over `bins` bins covers so many of them completely
-    within = np.asarray(sequences.end - sequences.start < (edges[full:] - edges[: len(edges) - full]).min())
-    long = np.flatnonzero(~within)
-    within[long] = clock.places(sequences.end[long]) - clock.places(sequences.start[long]) < bins
-    return within
-
-
 def _after_signals(idle: Floats, signals: Ints) -> Floats:
     """Compute times of bounds, ns. If most idle times that end steps contain signals, a step ends after the last signal."""
     last = signals[np.maximum(np.searchsorted(signals, idle[:, 1]) - 1, 0)] if len(signals) else idle[:, 0]
     inside = (last > idle[:, 0]) & (last < idle[:, 1])
     inside &= 2 * inside[1:-1].sum() > len(idle) - 2
     return np.asarray(np.where(inside, last + idle[:, 1], idle.sum(1)) / 2)
-
-
-def _idle_intervals(
-    at: Floats,
-    clock: Clock,
-    sequences: Sequences,
-    near: float,
-    selected: Mask,
-    small: Mask | None,
-    inside: Floats | None = None,
-) -> Floats:
-    """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
-
-    An idle time longer than usual, because of a hang, counts as a usual one. If steps end with `small` sequences, the interval
-    follows one of these. Without idle time, both ends are the time of the bound. If the interval in which a bound lies is known
-    (`inside`, ns, float64[bounds - 2, 2]), it overlaps that.
-    """
-    order = sequences.in_time[selected.take(sequences.in_time)]
-    start, end = sequences.start.take(order), sequences.end.take(order)
-    until = np.maximum.accumulate(end)
-    rest = np.append(start[1:] - until[:-1], 0)
-    if small is not None:
-        latest = np.maximum.accumulate(np.where(end == until, np.arange(len(until)), 0))
-        rest[~small[sequences.of[order]][latest]] //= 1 << 20
-    out = np.tile(clock.times(at), (2, 1)).T
-    if not selected.any():
-        return out
-    low = clock.times(at - near)
-    high = clock.times(at + near)
-    if inside is not None:
-        low[1:-1], high[1:-1] = np.maximum(low[1:-1], inside[:, 0]), np.minimum(high[1:-1], inside[:, 1])
-    first = np.clip(np.searchsorted(until, low) - (inside is None), 0, len(start) - 1)
-    last = np.maximum(np.minimum(np.searchsorted(start, high, "right"), len(start) - 1), first)
-    longest = np.array([rest[i : j + 1].max() for i, j in zip(first.tolist(), last.tolist(), strict=True)])
-    usual = float(np.quantile(longest[1:-1], c.FEW_STEPS)) if len(at) > 2 else 0.0
-    silent = c.SILENT * float(np.median(np.diff(clock.times(at))))
-    examined = ranges(first[1:-1], last[1:-1] + 1)
-    places = np.split(clock.places(until[examined]), np.cumsum(last[1:-1] + 1 - first[1:-1]))
-    for k in range(1, len(at) - 1):
-        own = slice(int(first[k]), int(last[k]) + 1)
-        off = np.abs(places[k - 1] - at[k]) / near
-        fit = np.minimum(rest[own], usual) * np.maximum(1 - off / 2, 0)
-        i = own.start + int(np.argmax(fit))
-        if inside is None and rest[i] > silent:  # part of the next step precedes the silence: so does the bound
-            before = clock.times(at[k] - 4 * near)
-            since = min(int(np.searchsorted(until, before)), i)
-            i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
-        if fit.max() > 0 and rest[i] > 0:
-            out[k] = until[i], start[i + 1]
-    out[0], out[-1] = -1.0, float(sequences.life) + 1
-    return np.maximum.accumulate(out)
 
 
 def segment_of(sequences: Sequences, steps: Steps) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences, chosen
 from prism.steps.traffic_clock import Clock, ended, records_of
 
 
@@ -19,13 +19,15 @@ class Mean:
     """The mean step, divided into phases of equal traffic; the last phase precedes the first.
 
     `spent`: share of the step's time in each phase. `moved`: share of each sequence's traffic in it, float64[sequences,
-    phases]. `reduced` and `others`: shares of the gradients' octets and of other payload in it.
+    phases]. `payload`, `reduced` and `others`: shares of the payload, of the gradients' octets and of other payload in it.
     """
 
     spent: Floats
     moved: Floats
     kind: Ints  # class of each sequence
     small: Mask  # of each sequence: whether its class carries scalars only
+    signals: Mask  # of each sequence: whether it carries control messages only
+    payload: Floats
     reduced: Floats
     others: Floats
     begins: int = -1  # phase of the first record if the traffic is a whole number of steps, else −1
@@ -39,8 +41,10 @@ class Mean:
 
     def turned(self, phases: int) -> Mean:
         """Return the same mean step, begun later by some phases."""
-        spent, reduced, others = (np.roll(own, -phases) for own in (self.spent, self.reduced, self.others))
-        return Mean(spent, np.roll(self.moved, -phases, axis=1), self.kind, self.small, reduced, others)
+        shares = self.spent, self.payload, self.reduced, self.others
+        spent, payload, reduced, others = (np.roll(own, -phases) for own in shares)
+        moved = np.roll(self.moved, -phases, axis=1)
+        return Mean(spent, moved, self.kind, self.small, self.signals, payload, reduced, others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +99,7 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     none = np.zeros(phases)
     return Mean(
         usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], sequences.small[picked],
-        none, none, begins,
+        np.zeros(len(picked), np.bool_), none, none, none, begins,
     )  # fmt: skip
 
 
@@ -134,7 +138,7 @@ def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
 
 
 def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Mean:
-    """Return the mean step with the traffic of sequences that are labelled as reduction, and of others."""
+    """Return the mean step with recurring signals, and the traffic of sequences labelled as reduction and of others."""
     fold, some = _Fold(clock, places), sequences.in_time  # times nearly in order are found faster
     some = some[some % (len(some) // c.RECORDS | 1) == 0]
     of = sequences.of.take(some)
@@ -143,13 +147,20 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
     phase, octets, reduces = phase[own], sequences.octets.take(some)[own], sequences.reduces[of[own]]
     reduces = reduces if sequences.labelled else ~reduces
     reduced, others = (np.bincount(phase[which].astype(np.int64), octets[which], fold.phases) for which in (reduces, ~reduces))
+    payload = mean.moved[~mean.small].sum(0) if sequences.bursts else reduced + others
     if others.sum() < c.SMALL * reduced.sum():
         others[:] = 0
     first, last = (int(at % fold.apart / fold.apart * fold.phases) for at in (-places[0], clock.parts - 0.5 - places[-1]))
     last = last if sequences.closed else -1
-    return replace(
-        mean, reduced=reduced / max(reduced.sum(), 1.0), others=others / max(others.sum(), 1.0), last=last, first=first
-    )
+    signals = chosen(sequences, sequences.recurring & sequences.signals)
+    moved, kind = _moved(fold, sequences, signals), sequences.kind[signals] + int(mean.kind.max(initial=0)) + 1
+    control = np.arange(len(mean.moved) + len(signals)) >= len(mean.moved)
+    mean = replace(
+        mean, moved=np.concatenate([mean.moved, moved]), kind=np.append(mean.kind, kind), signals=control,
+        small=np.append(mean.small, np.ones(len(signals), np.bool_)),
+    )  # fmt: skip
+    payload, reduced, others = (own / max(own.sum(), 1e-9) for own in (payload, reduced, others))
+    return replace(mean, payload=payload, reduced=reduced, others=others, last=last, first=first)
 
 
 def end_of(mean: Mean) -> tuple[float, bool]:
@@ -184,9 +195,10 @@ def _idle_score(mean: Mean, near: int) -> Floats:
 
     Ranks end their steps up to `near` phases apart. A job that closes its connections is idle for ever after its last record.
     """
-    idle_times = _idle_around(mean.moved > c.ACTIVE * mean.moved.max(axis=1, keepdims=True), mean.spent)
+    moved, kind = mean.moved[~mean.signals], mean.kind[~mean.signals]
+    idle_times = _idle_around(moved > c.ACTIVE * moved.max(axis=1, keepdims=True), mean.spent)
     idle_times = np.maximum.reduce([np.roll(idle_times, k, axis=1) for k in range(-near, near + 1)])
-    every = [np.log(idle_times[mean.kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(mean.kind)]
+    every = [np.log(idle_times[kind == k] + c.LEAST_IDLE).mean(0) for k in np.unique(kind)]
     idle = mean.spent.copy()
     if mean.last >= 0:
         idle[(mean.last + np.arange(-2, 3)) % len(idle)] = 1
@@ -212,8 +224,7 @@ def _signalled(mean: Mean) -> tuple[int, int] | None:
 
     Small operations are the loss, the gradient norm, the overflow check: all ranks take part when gradients are reduced.
     """
-    heavy = mean.reduced + mean.others
-    heavy /= max(heavy.sum(), 1e-300)
+    heavy = mean.payload
     active = np.zeros(len(mean.spent), np.bool_)
     for kind in np.unique(mean.kind[mean.small]).tolist():
         own = mean.moved[mean.kind == kind].mean(0)
@@ -266,6 +277,10 @@ def _gathered(mean: Mean, until: int) -> int:
     moved, others = np.cumsum(mean.reduced), np.cumsum(mean.others)
     fits = (np.abs(moved - 0.5) <= c.NEAR_HALF) & (others <= c.HARDLY_OTHERS)
     fits[max(until - 1, 0) :] = False
+    own = np.flatnonzero(fits & (mean.reduced > c.ACTIVE * mean.reduced.max()))
+    over = min(int(np.searchsorted(moved, 0.5 + c.NEAR_HALF)), len(others) - 1)
+    if len(own) and others[over] >= c.FORWARD:
+        return int(own[-1]) + 1  # other payload of the forward pass follows
     idle = np.where(fits, mean.spent, 0)
     at = int(np.argmax(idle))
     first = int(np.searchsorted(moved, c.NEAR_THIRD))

@@ -59,6 +59,20 @@ def test_scalars_between_ranks_without_payload_are_signals_everywhere_and_credit
     assert set(found.octets[found.signals[found.of]].tolist()) == {68.0}
 
 
+def test_scalars_between_ranks_with_far_more_payload_are_signals():
+    """By RDMA, a reduction of scalars uses the queue pairs of the gradients; credits come as often as these."""
+    wire = Wire(["a", "b", "c"])
+    for step in range(6):
+        for chunk in range(8):
+            for b in (1, 2):
+                wire.send(0, b, 100 * step + 10 * chunk, 4_000_000)
+            wire.send(2, 0, 100 * step + 10 * chunk - 1, 64)
+        wire.send(0, 1, 100 * step + 90, 64)
+    flows = wire.flows()
+    found = sequences_of(flows, np.arange(len(flows)))
+    assert {(int(found.src[k]), int(found.dst[k])) for k in np.flatnonzero(found.signals)} == {(0, 1)}
+
+
 def test_control_messages_after_the_connections_closed_do_not_hide_that_these_closed():
     wire = closed(training(dp=4, wire=Records(tcp=True)), range(4), first=0)
     last = max(row["end_ns"] for row in wire.rows)

@@ -28,7 +28,8 @@ def made(idle: dict[int, float], reduced: list[int], others: list[int], last: in
     spent[list(idle)] = list(idle.values())
     moved = np.zeros((2, 32))
     moved[0, reduced], moved[1, others] = 1 / len(reduced), 1 / len(others)
-    return Mean(spent / spent.sum(), moved, np.arange(2), np.zeros(2, np.bool_), *moved, last=last)
+    none = np.zeros(2, np.bool_)
+    return Mean(spent / spent.sum(), moved, np.arange(2), none, none, moved.sum(0) / 2, *moved, last=last)
 
 
 def test_a_step_ends_between_the_reduction_and_other_traffic_but_layers_show_no_end():
@@ -67,7 +68,7 @@ def test_of_two_idle_times_the_longer_one_ends_a_step_though_it_precedes_little_
         turned = {(phase + turn) % 32: spent for phase, spent in idle.items()}
         own = [(phase + turn) % 32 for phase in every]
         mean = made(turned, own, own)
-        alone = replace(mean, moved=mean.moved[:1], kind=mean.kind[:1], small=mean.small[:1])
+        alone = replace(mean, moved=mean.moved[:1], kind=mean.kind[:1], small=mean.small[:1], signals=mean.signals[:1])
         assert int(end_of(alone)[0] * 32) == (31 + turn) % 32
 
 
@@ -77,7 +78,7 @@ def with_scalar(idle: dict[int, float], scalar: int, begins: int) -> Mean:
     step = made(idle, buckets, buckets)
     moved = np.concatenate([step.moved, np.zeros((1, 32))])
     moved[2, scalar] = 1.0
-    return replace(step, moved=moved, kind=np.arange(3), small=np.arange(3) == 2, begins=begins)
+    return replace(step, moved=moved, kind=np.arange(3), small=np.arange(3) == 2, signals=np.arange(3) == 2, begins=begins)
 
 
 def test_a_recording_that_begins_between_buckets_does_not_say_where_steps_end():
@@ -93,11 +94,30 @@ def test_a_recording_that_begins_elsewhere_than_after_a_scalar_begins_a_step_unl
     assert whole.may_begin_after(end_of(whole)[0])
 
 
+def test_a_scalar_that_uses_the_lanes_of_gradients_ends_a_step_though_it_follows_the_end_of_a_long_burst():
+    """Its phase holds little of the payload, though the burst before it ends there."""
+    mean = with_scalar({7: 0.3, 15: 0.3, 23: 0.3}, scalar=29, begins=-1)
+    ended = np.where(np.arange(32) == 29, 1.0, 0.0)
+    assert end_of(replace(mean, reduced=ended, others=np.zeros(32))) == (29.5 / 32, True)
+    assert int(end_of(replace(mean, reduced=ended, others=np.zeros(32), payload=ended))[0] * 32) != 29
+
+
+def test_a_step_ends_with_the_parameters_that_are_gathered_after_the_scalar_though_other_payload_follows_at_once():
+    """ZeRO-1 with context parallelism: scalar, optimizer, gather, then the forward pass, whose first payload does not wait."""
+    gathered, sent, reduced = [1, 2, 3, 4], [*range(5, 20)], [*range(24, 28)]
+    step = made({0: 0.1, 20: 0.3, 22: 0.3}, [*gathered, *reduced], sent)
+    moved = np.concatenate([step.moved, np.zeros((1, 32))])
+    moved[2, 31] = 1.0
+    small = np.arange(3) == 2
+    assert end_of(replace(step, moved=moved, kind=np.arange(3), small=small, signals=small)) == (4.5 / 32, False)
+
+
 def reductions_only(idle: dict[int, float], last: int, first: int) -> Mean:
     """Make a mean step of one class of reductions, with the phases of the last and of the first record."""
     every = [phase for phase in range(32) if phase not in idle]
     both = made(idle, every, every, last)
-    return replace(both, moved=both.moved[:1], kind=both.kind[:1], small=both.small[:1], others=np.zeros(32), first=first)
+    one = {"moved": both.moved[:1], "kind": both.kind[:1], "small": both.small[:1], "signals": both.signals[:1]}
+    return replace(both, **one, others=np.zeros(32), first=first)
 
 
 def test_a_job_of_reductions_that_closed_its_connections_ended_a_step_though_it_rests_longer_elsewhere():
