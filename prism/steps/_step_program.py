@@ -72,6 +72,7 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
     of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
     take longer at several places of a step, and not at one only. A few pauses may come after equal numbers of steps by chance.
+    Parts that take equally long are steps.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
@@ -80,7 +81,8 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     steps = np.sort(steps)
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
     equal = np.median(idle) <= c.LONGER * idle.min() and usual[-2] <= c.LONGER * usual[0]
-    return bool(equal and (longer < 1 + c.FORWARD or len(parts) < c.GROUPS * count))
+    alike = usual[-1] <= c.EQUAL_PARTS * usual[0]
+    return bool(alike or (equal and (longer < 1 + c.FORWARD or len(parts) < c.GROUPS * count)))
 
 
 def _power(channels: Floats) -> Floats:

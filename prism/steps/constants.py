@@ -25,6 +25,9 @@ POWERS = (2.0, 4.0)
 LONGEST = 4  # idle times that may be longer than all others: hangs, checkpoints
 # Ratio of idle time between steps to idle time inside a step. Equal buckets: 1.9-15; an optimizer after layers: 1.3.
 LONGER = 1.2
+# Largest ratio of the parts' durations that are equal steps, whatever idle times are in them: a forward pass makes the last
+# bucket 1.3 times as long, and layers differ by more than 1.1.
+EQUAL_PARTS = 1.05
 # The same ratio where a scalar precedes the longest idle time, and the first record another: then that begins within a step.
 # Four captures that begin there have 2.3 to 5; of 294 whole ones one loses a step by it.
 FAR_LONGER = 2.0

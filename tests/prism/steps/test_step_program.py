@@ -95,3 +95,12 @@ def test_layers_differ_at_several_places_of_a_step_though_their_longest_idle_tim
     spent[32::64] = 10 + parts / 50
     clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(64 * step, rel=0.01)
+
+
+def test_equal_steps_remain_though_the_clock_divides_an_idle_time_of_some():
+    """Two bins of the clock hold an idle time in two of seven steps, one holds it in the others."""
+    spent = np.ones((28, 64))
+    spent[:, 30] = 175
+    spent[[k for k in range(28) if k % 7 in (4, 5)], 30:36] = [145, 1, 1, 1, 1, 31]
+    clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, spent.size)), bursts=False, records=1 << 20)
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
