@@ -170,8 +170,19 @@ def chosen(sequences: Sequences, of: Mask | None = None) -> Ints:
     enough = max(c.PAIRS_OF_CLASS, c.RECORDS * len(sequences) // max(len(sequences.of) * len(kinds), 1))
     each = max(2, c.SEQUENCES // max(len(kinds), 1))
     each = min(each, enough) if sequences.bursts else each
-    picked: Sequence[Ints] = [lasting[sequences.kind[lasting] == k] for k in kinds.tolist()]
+    picked: Sequence[Ints] = [_throughout(sequences, lasting[sequences.kind[lasting] == k]) for k in kinds.tolist()]
     spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
     found = np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
     pair = (sequences.src << 32) + sequences.dst
     return lasting[np.isin(pair[lasting], pair[found])] if sequences.bursts else found
+
+
+def _throughout(sequences: Sequences, own: Ints) -> Ints:
+    """Select the sequences of a class that are there from the first quarter of a job's life to the last, if any are.
+
+    After a restart others may join the same ranks; the clock of both advances by another amount per step than before.
+    """
+    part = sequences.life * c.LEAST_PARTS / c.PARTS_OF_LIFE
+    first, last = sequences.start[sequences.begins[own]], sequences.start[sequences.begins[own + 1] - 1]
+    spans = (first <= part) & (last >= sequences.life - part)
+    return own[spans] if spans.any() else own

@@ -30,6 +30,16 @@ def test_what_comes_at_the_start_only_stands_for_nothing():
     assert all((found.src[k], found.dst[k]) != (0, 2) for k in chosen(found).tolist())
 
 
+def test_who_joins_after_a_restart_does_not_stand_for_the_whole_life():
+    """The ring has another order after the restart; a clock of all pairs would advance by another amount per step then."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(30):
+        order = [0, 1, 2, 3] if step < 10 else [0, 2, 1, 3]
+        wire.ring(order, 100 * step + (0 if step < 10 else 900), 4_000_000)
+    found = sequences(wire)
+    assert {(int(found.src[k]), int(found.dst[k])) for k in chosen(found).tolist()} == {(3, 0)}
+
+
 def test_nothing_has_no_voices():
     flows = Wire(["a", "b"])
     flows.send(0, 1, 0, 1000)
