@@ -26,7 +26,7 @@ def joined(found: Examined, sequences: Sequences) -> Examined:
     if len(events) < c.LEAST_PLACES or not _optimizer_follows(events, found):
         return found
     places = np.interp(events, number, found.places).astype(np.int64)
-    mean = folded(clock, places, sequences, chosen(sequences))
+    mean = folded(clock, places, sequences, chosen(sequences), timed=True)
     return replace(found, clock=clock, places=places, mean=mean, origin=sequences.origin)
 
 

@@ -192,7 +192,7 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     """Select signals after the payload of a step, in the idle time that ends it. Credits and ready messages are excluded.
 
     A ready message precedes the first payload of its receiver. If the recording is `cut`, the first message is unknown; then a
-    signal must be nearer to the payload before it than to the payload after it.
+    signal whose receiver ever answers must be nearer to the payload before it than to the payload after it.
     """
     place = np.maximum(np.searchsorted(idle[:, 0], sequences.start, "right") - 1, 0)
     begin, end = idle[place].T
@@ -206,7 +206,7 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
     answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
     asks = (first < answered) & (answered < sequences.life)
-    return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut)))
+    return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut) | (answered == sequences.life)))
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:

@@ -83,8 +83,8 @@ class _Fold:
         return step, np.minimum((place - step) * self.phases, np.nextafter(self.phases, 0))
 
 
-def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Mean:
-    """Compute the mean of the steps between consecutive places on the clock, of the picked sequences.
+def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints, *, timed: bool = False) -> Mean:
+    """Compute the mean of the steps between consecutive places on the clock, of the picked sequences. `timed`: as in `_moved`.
 
     The time since the begin of a step is the median over steps, so slow steps and pauses do not change it.
     """
@@ -96,9 +96,9 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints) -> Me
     usual = np.diff(np.median(since_begin / np.maximum(since_begin[:, -1:], 1), axis=0), prepend=0)
     count = clock.parts / fold.apart
     begins = _begins(fold, round(count), usual) if abs(count - round(count)) <= c.NEAR * 2 else -1
-    none = np.zeros(phases)
+    none, moved = np.zeros(phases), _moved(fold, sequences, picked, timed=timed)
     return Mean(
-        usual / max(usual.sum(), 1e-300), _moved(fold, sequences, picked), sequences.kind[picked], sequences.small[picked],
+        usual / max(usual.sum(), 1e-300), moved, sequences.kind[picked], sequences.small[picked],
         np.zeros(len(picked), np.bool_), none, none, none, begins,
     )  # fmt: skip
 
@@ -114,12 +114,15 @@ def _begins(fold: _Fold, count: int, spent: Floats) -> int:
     return max((int(phase[0]), int(median) % phases), key=lambda at: float(spent[(at + close) % phases].max()))
 
 
-def _moved(fold: _Fold, sequences: Sequences, picked: Ints) -> Floats:
-    """Share of each sequence's traffic in each phase: bursts move at a constant rate, messages when they end."""
+def _moved(fold: _Fold, sequences: Sequences, picked: Ints, *, timed: bool = False) -> Floats:
+    """Share of each sequence's traffic in each phase: bursts move at a constant rate, messages when they end.
+
+    `timed`: the clock was built from other sequences than the `picked` ones.
+    """
     phases = fold.phases
     if not sequences.bursts:
-        _, of, share, moved = ended(sequences, picked)
-        at = (np.cumsum(moved) - moved / 2) * fold.clock.parts
+        ends, of, share, moved = ended(sequences, picked)
+        at = fold.clock.places(ends) if timed else (np.cumsum(moved) - moved / 2) * fold.clock.parts
         inside = (at >= fold.places[0]) & (at < fold.places[-1])
         of, share, phase = of[inside], share[inside], fold.of(at[inside])[1].astype(np.int64)
         return np.asarray(np.bincount(of * phases + phase, share, len(picked) * phases).reshape(-1, phases), np.float64)
@@ -153,7 +156,7 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
     first, last = (int(at % fold.apart / fold.apart * fold.phases) for at in (-places[0], clock.parts - 0.5 - places[-1]))
     last = last if sequences.closed else -1
     signals = chosen(sequences, sequences.recurring & sequences.signals)
-    moved, kind = _moved(fold, sequences, signals), sequences.kind[signals] + int(mean.kind.max(initial=0)) + 1
+    moved, kind = _moved(fold, sequences, signals, timed=True), sequences.kind[signals] + int(mean.kind.max(initial=0)) + 1
     control = np.arange(len(mean.moved) + len(signals)) >= len(mean.moved)
     mean = replace(
         mean, moved=np.concatenate([mean.moved, moved]), kind=np.append(mean.kind, kind), signals=control,
