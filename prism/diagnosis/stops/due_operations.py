@@ -124,19 +124,36 @@ def near(calm: Ints, step: int) -> Ints:
 
 def progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
     """Share of its usual octets per step that each rank had sent when the job fell silent, and that it sent afterwards."""
+    src, start, octets, usual = _sent(view, like)
+    before = (start > one.since[src]) & (start <= one.start)
+    begun = np.bincount(src[before], octets[before], len(usual)) / usual
+    if not one.over or one.gone:
+        return begun, np.maximum(1 - begun, 0.0)
+    after = (start >= one.end) & (start <= one.until[src])
+    return begun, np.bincount(src[after], octets[after], len(usual)) / usual
+
+
+def completes(view: View, sent: Floats, like: Ints) -> bool:
+    """Whether what ranks sent before their first step and in the last one, `sent` as in `progress`, is a step of each.
+
+    Then a whole number of steps was recorded: the job ended, and its steps end earlier or later than bounds say.
+    """
+    src, start, octets, usual = _sent(view, like)
+    first = np.array([own[0, 0] for own in own_steps(view)])
+    early = start <= first[src]
+    head = np.bincount(src[early], octets[early], len(usual)) / usual
+    return bool((np.abs(head + sent - 1) <= c.SLACK).all() and np.median(np.minimum(head, sent)) > c.SLACK)
+
+
+def _sent(view: View, like: Ints) -> tuple[Ints, Ints, Ints, Floats]:
+    """Sending rank, start and octets of each record with payload, and the usual octets of each rank in a step."""
     flows, n = view.flows, len(view.job.endpoints)
     rank = np.full(len(flows.endpoints), -1)
     rank[view.codes] = np.arange(n)
     rows = np.flatnonzero(~flows.control() & (rank[flows.src] >= 0))
-    src, start = rank[flows.src[rows]], flows.sent_ns[rows]
     source = rank[np.array([edge.src for edge in view.edges.values()])]
     usual = np.maximum(np.bincount(source, np.median(view.volumes[:, like], axis=1), n), 1.0)
-    before = (start > one.since[src]) & (start <= one.start)
-    begun = np.bincount(src[before], flows.octets[rows][before], n) / usual
-    if not one.over or one.gone:
-        return begun, np.maximum(1 - begun, 0.0)
-    after = (start >= one.end) & (start <= one.until[src])
-    return begun, np.bincount(src[after], flows.octets[rows][after], n) / usual
+    return rank[flows.src[rows]], flows.sent_ns[rows], flows.octets[rows], usual
 
 
 def broken(view: View) -> bool:

@@ -12,6 +12,7 @@ from prism.diagnosis.stops.due_operations import (
     Due,
     Stop,
     broken,
+    completes,
     due_operations,
     explained,
     near,
@@ -51,7 +52,8 @@ def hang(view: View) -> list[Finding]:
         ranks, hosts = explained(view, found)
         guilty = _guilty(view, found, ranks, hosts)
         alike = np.ptp(sent) <= c.SLACK or moved > g.NEAR  # as at the end of a job
-        guilty = [] if not one.over and min(moved, 1 - moved) < g.NEAR and alike else guilty
+        ended = min(moved, 1 - moved) < g.NEAR and alike
+        guilty = [] if not one.over and (ended or completes(view, sent, like)) else guilty
         due = np.delete(begun, guilty).any() and (rest > c.SLACK).any()
         paused = one.over and not one.gone and view.least >= g.SPAN and not _writes(view, one, list(range(len(ranks))))
         if due and not _writes(view, one, guilty) and (guilty or not one.gone):

@@ -1,10 +1,12 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prism.diagnosis.stops.crash import crash
-from prism.diagnosis.stops.hang import hang
+from prism.diagnosis.stops.due_operations import completes, progress
+from prism.diagnosis.stops.hang import hang, stops
 from prism.loops.arrays.record_merging import bursts
 from prism.model import Severity
 from prism.synth.scenario.presets import FAST
@@ -13,7 +15,7 @@ from prism.synth.simulation import simulate
 from prism.topology import parse
 from tests.prism.collective_jobs import CUBE, DDP, simulated
 from tests.prism.faults import FAULTS, RANK, case, named
-from tests.prism.traffic import MS, Wire, address, closed, placed, seen, training
+from tests.prism.traffic import MS, T0, Wire, address, closed, placed, ring_allreduce, seen, training
 
 
 @pytest.mark.parametrize("tcp", [False, True])
@@ -191,6 +193,27 @@ def test_a_job_of_which_only_some_ranks_had_begun_the_step_has_not_ended(rank):
     view = seen(wire.flows(), placed(8))
     found = hang(replace(view, until=int(view.flows.end_ns.max() + 3 * view.period)))
     assert named(found) == ([] if rank is None else [(address(rank),)])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_job_of_a_whole_number_of_steps_has_ended_wherever_bounds_are(first):
+    """Two buckets in each step; bounds come before the second. The first step lacks what the job sent after the last bound,
+    unless the recording begins with the second bucket of a step.
+    """
+    wire, free, bounds = Wire(), dict.fromkeys(range(8), T0), []
+    for bucket in range(first, 28):
+        ready = {m: at + (60 - 40 * (bucket % 2)) * MS for m, at in free.items()}
+        bounds += [min(ready.values()) - MS] * (bucket % 2)
+        free = ring_allreduce(wire, range(8), 20_000_000, ready, lambda _src, _dst: 10.0)
+    view = seen(wire.flows(), placed(8))
+    steps = tuple(np.stack([bounds[:-1], bounds[1:]], axis=1) for _ in range(8))
+    late = replace(view, timeline=replace(view.timeline, steps=steps), until=max(free.values()) + 300 * MS)
+    (stop,) = stops(late)
+    sent, _ = progress(late, stop, np.arange(5))
+    assert np.allclose(sent, 0.5)
+    assert completes(late, sent, np.arange(5)) == (not first)
+    sent[3] -= 0.1
+    assert not completes(late, sent, np.arange(5)), "a rank that has not sent all"
 
 
 def test_a_job_of_which_few_steps_are_known_is_not_said_to_hang():
