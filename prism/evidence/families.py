@@ -113,17 +113,24 @@ def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Fa
     """Join pairs and paths that form cliques (all-to-all in unequal sizes), cubes (halving) or longer chains.
 
     Of those that touch and form none of these, pairs of which one direction leads are stages that hand over. Others, of other
-    sizes, reduce.
+    sizes or octets (chunks have one size), reduce or exchange context.
     """
     if len(family) < 2 or family[0].way != "two":
         return [family]
     parts = components(family, len(hosts))
     if len(parts) == len(family):
         return [family]
-    out = Family(joined(part, steps, hosts) for part in parts)
-    if all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out):
-        return [out]
     ahead, beside = (Family(one for one in family if (one.lead > c.AROUND) == leads) for leads in (True, False))
-    sizes = (np.log([one.size for one in part]) for part in (ahead, beside))
-    apart = np.abs(np.subtract.outer(*sizes)).min(initial=np.inf) > c.ONE_CLASS_SIZE
-    return [ahead, beside] if ahead and beside and apart else [family]
+    apart = _apart(ahead, beside, "size") > c.ONE_CLASS_SIZE or _apart(ahead, beside, "octets") > c.EQUAL_VOLUME
+    at_once = min((one.overlap for one in beside), default=0.0) >= 0.5 > max((one.overlap for one in ahead), default=1.0)
+    if ahead and beside and (apart or at_once):
+        return [part for own in (ahead, beside) for part in _joined_parts(own, steps, hosts)]
+    out = Family(joined(part, steps, hosts) for part in parts)
+    shaped = all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out)
+    return [out] if shaped else [family]
+
+
+def _apart(one: Family, other: Family, what: str) -> float:
+    """Smallest difference of logarithms of a property between two families."""
+    values = (np.log([getattr(each, what) for each in part]) for part in (one, other))
+    return float(np.abs(np.subtract.outer(*values)).min(initial=np.inf))

@@ -76,3 +76,35 @@ def test_pairs_that_hand_over_and_pairs_that_reduce_are_two_families():
                 wire.send(b, a, step * 200 + 171 + 2 * k, 8_000_000)
     _, _, _, found = evidence(wire)
     assert [sorted(sorted(one.members) for one in family) for family in found] == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
+
+
+def test_pairs_that_exchange_more_chunks_than_others_hand_over_are_a_family_of_their_own():
+    """Two stages of two ranks each; chunks of context have the size of those of hand-overs."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for k in range(4):
+            for a, b in ((0, 2), (1, 3)):
+                wire.send(a, b, step * 200 + 20 * k, 1_000_000)
+                wire.send(b, a, step * 200 + 90 + 20 * k, 1_000_000)
+            for a, b in ((0, 1), (1, 0), (2, 3), (3, 2)):
+                for half in (8, 98):
+                    wire.send(a, b, step * 200 + 20 * k + half + 3 * (a > b), 1_000_000)
+    _, _, _, found = evidence(wire)
+    assert [sorted(sorted(one.members) for one in family) for family in found] == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
+
+
+def test_chunks_that_go_both_ways_at_once_are_no_hand_overs_though_nearly_as_many():
+    """Four interleaved stages, whose last hands over less to the first, and two replicas that reduce by about as much."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(8):
+        for k in range(24):
+            for stage in range(4):
+                for a in (2 * stage, 2 * stage + 1) if stage < 3 or k % 4 else ():
+                    b = (a + 2) % 8
+                    wire.send(a, b, step * 1000 + 20 * k + 2 * stage, 1_000_000)
+                    wire.send(b, a, step * 1000 + 400 + 20 * k + 2 * (3 - stage), 1_000_000)
+                for a, b in ((2 * stage, 2 * stage + 1), (2 * stage + 1, 2 * stage)) if k > 4 else ():
+                    wire.send(a, b, step * 1000 + 430 + 21 * k, 1_000_000)
+    _, _, _, found = evidence(wire)
+    assert [sorted({m for one in family for m in one.members}) for family in found] == [list(range(8))] * 2
+    assert [[0, 1], [2, 3], [4, 5], [6, 7]] in [sorted(sorted(one.members) for one in family) for family in found]
