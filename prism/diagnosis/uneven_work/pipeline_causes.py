@@ -49,9 +49,9 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     if heavy == 1 and abs(whole[0] / whole[1] - 1) <= c.UNEVEN:  # the first stage waits for the second: its work is unknown
         whole[0], known = np.nan, inner
     others = known[known != heavy]
-    if not len(others):
+    usual = float(np.median(whole[others])) if len(others) else 0.0
+    if usual <= 0:  # others show no work at all: there is nothing to compare with
         return []
-    usual = float(np.median(whole[others]))
     more = whole[heavy] / usual - 1
     if heavy == len(whole) - 1 and not found.alternating:  # its mean work is known, the least of the others
         more -= 2 * _variation(found)[1]

@@ -6,6 +6,7 @@ import pytest
 
 from prism.diagnosis.uneven_work.pipeline_causes import pipeline_causes
 from prism.graph.job_transfers import transfers_of
+from prism.graph.stage_work import stage_work
 from prism.model import Severity
 from prism.synth.scenario.specification import Fault
 from tests.prism.uneven_jobs import PIPES, claimed, found, step_time, view
@@ -77,3 +78,16 @@ def test_without_a_pipeline_there_are_no_causes():
 def test_chunks_of_two_stages_whose_order_is_unknown_show_no_heavy_stage():
     """Both ways carry forward and backward there, of several chunks: they cannot be told apart."""
     assert claimed(job=replace(PIPES, pp=2, dp=4, schedule="interleaved")) == []
+
+
+def test_no_stage_is_compared_with_stages_that_show_no_work(monkeypatch):
+    """Hand-overs that follow one another at once leave no time for the work between them."""
+    made = view(job=PIPES)
+
+    def none_but_one(found):
+        work, ahead = stage_work(found)
+        work[:, [0, 1, 3]] = 0.0
+        return work, ahead
+
+    monkeypatch.setattr("prism.diagnosis.uneven_work.pipeline_causes.stage_work", none_but_one)
+    assert pipeline_causes(made, transfers_of(made)) == []
