@@ -20,7 +20,7 @@ def joined(found: Examined, sequences: Sequences) -> Examined:
     than a forward pass. Values that are logged after every few steps take no time, and an evaluation takes more.
     """
     clock, number = found.clock.later(found.origin - sequences.origin), np.arange(len(found.places))
-    scalars = (sequences.small & sequences.recurring).take(sequences.of)
+    scalars = (sequences.scalars | (sequences.small & sequences.lasting)).take(sequences.of)
     place = np.interp(clock.places(sequences.start[scalars]), found.places, number)
     events = _regular(place[(place > 0) & (place < number[-1])])
     if len(events) < c.LEAST_PLACES or not _optimizer_follows(events, found):

@@ -43,6 +43,7 @@ class Sequences:
     labelled: bool  # whether gradient reductions are labelled
     origin: int  # ns since the epoch
     closed: bool = False  # whether connections close after the last payload
+    tcp: bool = False
 
     def __len__(self) -> int:
         return len(self.src)
@@ -73,6 +74,11 @@ class Sequences:
         """Sequences that recur through the job; broadcasts at the start do not."""
         return recurs(self.of, self.start * c.PARTS_OF_LIFE // self.life, self.octets, len(self))
 
+    @cached_property
+    def scalars(self) -> Mask:
+        """Recurring sequences without payload that may reduce scalars; by TCP such connections serve a library's own purposes."""
+        return self.recurring & self.signals & (not self.tcp)
+
     @property
     def lasting(self) -> Mask:
         """Recurring sequences with payload."""
@@ -92,9 +98,9 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
     """
     closing = rows[(flows.tcp_flags[rows] & (FIN | RST)) != 0]
     rows = rows[_relevant(flows, rows)]
-    tcp = 2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows)
+    tcp = bool(2 * np.count_nonzero(flows.protocol[rows] == TCP) > len(rows))
     messages = flows.messages.take(rows)
-    bursts = bool(tcp or 2 * np.count_nonzero((messages > 1) | (messages < 0)) > len(rows))
+    bursts = tcp or bool(2 * np.count_nonzero((messages > 1) | (messages < 0)) > len(rows))
     messages = np.maximum(messages, 1)
     octets = flows.octets.take(rows).astype(np.float64)
     known, of = numbered_pairs(flows.src.take(rows), flows.dst.take(rows), len(flows.endpoints))
@@ -125,7 +131,7 @@ def sequences_of(flows: Flows, rows: NDArray[np.intp], reduces: Mask | None = No
         octets if bursts else messages.take(order).astype(np.float64), octets,
         flows.src[rows[first]].astype(np.int64), flows.dst[rows[first]].astype(np.int64), own, is_reduction, bursts,
         ~(np.bincount(of, ~flows.control().take(rows), len(known)) > 0), reduces is not None, origin,
-        bool(flows.start_ns[closing].max(initial=0) >= ended),
+        bool(flows.start_ns[closing].max(initial=0) >= ended), tcp,
     )  # fmt: skip
 
 

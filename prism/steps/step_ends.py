@@ -155,7 +155,7 @@ def labelled(mean: Mean, clock: Clock, places: Ints, sequences: Sequences) -> Me
         others[:] = 0
     first, last = (int(at % fold.apart / fold.apart * fold.phases) for at in (-places[0], clock.parts - 0.5 - places[-1]))
     last = last if sequences.closed else -1
-    signals = chosen(sequences, sequences.recurring & sequences.signals)
+    signals = chosen(sequences, sequences.scalars)
     moved, kind = _moved(fold, sequences, signals, timed=True), sequences.kind[signals] + int(mean.kind.max(initial=0)) + 1
     control = np.arange(len(mean.moved) + len(signals)) >= len(mean.moved)
     mean = replace(

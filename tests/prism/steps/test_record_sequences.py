@@ -1,7 +1,9 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from collectors.columns.record import TCP, UDP
 from prism.steps.record_sequences import chosen, classes, sequences_of
 from tests.prism.evidence.made import MS, Wire
 from tests.prism.steps.made import buckets, sequences
@@ -67,6 +69,19 @@ def test_scalars_between_ranks_without_payload_are_signals_everywhere_and_credit
     small = {(int(found.src[k]), int(found.dst[k])) for k in np.flatnonzero(found.signals)}
     assert small == {(0, 1), (1, 2), (2, 3), (3, 0)}
     assert set(found.octets[found.signals[found.of]].tolist()) == {68.0}
+
+
+def test_connections_of_control_messages_alone_are_signals_but_no_scalars():
+    """By TCP, libraries announce and ask there, and ranks that are early do so long before a step ends."""
+    wire = Wire(["a", "b"])
+    for step in range(6):
+        for chunk in range(3):
+            wire.send(0, 1, 100 * step + 10 * chunk, 4_000_000)
+        wire.send(0, 1, 100 * step + 50, 48, port=2000)
+    flows = wire.flows()
+    for protocol, scalars in ((TCP, 0), (UDP, 1)):
+        found = sequences_of(replace(flows, protocol=np.full(len(flows), protocol, np.uint8)), np.arange(len(flows)))
+        assert (found.signals.sum(), found.scalars.sum()) == (1, scalars)
 
 
 def test_scalars_between_ranks_with_far_more_payload_are_signals():
