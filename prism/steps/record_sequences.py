@@ -76,7 +76,7 @@ class Sequences:
 
     @cached_property
     def scalars(self) -> Mask:
-        """Recurring sequences without payload that may reduce scalars; by TCP such connections serve a library's own purposes."""
+        """Recurring sequences without payload that may reduce scalars. By TCP they serve a library's own purposes."""
         return self.recurring & self.signals & (not self.tcp)
 
     @property
