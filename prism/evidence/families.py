@@ -110,10 +110,11 @@ def _alike(own: Sequence[Communicator]) -> list[Family]:
 
 
 def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Family]:
-    """Join pairs and paths that form cliques (all-to-all in unequal sizes), cubes (halving) or longer chains.
+    """Divide pairs and paths that touch into stages and others, and join those that form cliques, cubes or longer chains.
 
-    Of those that touch and form none of these, pairs of which one direction leads are stages that hand over. Others, of other
-    sizes or octets (chunks have one size), reduce or exchange context.
+    Stages hand over: one direction leads. The others reduce or exchange context: they move other sizes or octets than stages
+    (the chunks of a library have one size), or all move both ways at once. Cliques are all-to-all in unequal sizes, cubes are
+    halving.
     """
     if len(family) < 2 or family[0].way != "two":
         return [family]

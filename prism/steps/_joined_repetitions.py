@@ -31,9 +31,9 @@ def joined(found: Examined, sequences: Sequences) -> Examined:
 
 
 def _regular(place: Floats) -> Floats:
-    """Return the place of each scalar if they come after equal numbers of repetitions, more than one; else nothing.
+    """Return the place of each scalar if one comes after every second, third, ... repetition; else an empty array.
 
-    `place`: repetitions before each scalar, of all pairs.
+    `place`: repetitions before each scalar of each pair, float64[n].
     """
     turn = float(np.angle(np.exp(2j * np.pi * place).sum())) / (2 * np.pi) if len(place) else 0.0
     nearest = np.round(place - turn).astype(np.int64)
@@ -47,10 +47,10 @@ def _regular(place: Floats) -> Floats:
 
 
 def _optimizer_follows(events: Floats, found: Examined) -> bool:
-    """Whether repetitions with a scalar take longer than others, by more than chance, and by less than a forward pass.
+    """Check whether repetitions with a scalar take longer than others, by more than chance, and by less than a forward pass.
 
-    `events`: place of each scalar, in repetitions. Times are taken where traffic is densest, because an idle time is at one
-    place of the clock, and far from the scalars.
+    `events`: place of each scalar, in repetitions. A repetition is timed from the phase where the job rests least, at a
+    distance from the scalars: a long idle time is one place on the clock, so a bound near it may lie before or after it.
     """
     spent, turn = found.mean.spent, float(np.median((events - events[0] + 0.5) % 1) - 0.5 + events[0]) % 1
     phase = (np.arange(len(spent)) + 0.5) / len(spent)

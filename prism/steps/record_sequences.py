@@ -43,7 +43,7 @@ class Sequences:
     labelled: bool  # whether gradient reductions are labelled
     origin: int  # ns since the epoch
     closed: bool = False  # whether connections close after the last payload
-    tcp: bool = False
+    tcp: bool = False  # whether most records are TCP's
 
     def __len__(self) -> int:
         return len(self.src)
@@ -167,9 +167,8 @@ def classes(sizes: Floats, max_distance: float) -> Ints:
 def chosen(sequences: Sequences, of: Mask | None = None) -> Ints:
     """Choose sequences that represent all: an equal number per class, spread evenly over its pairs; of long bursts fewer.
 
-    `of`: those to choose from, bool[sequences]; else all with payload that last.
-
     Of connections, all between the same endpoints: a restarted job opens new ones, of another volume, thus of another class.
+    `of`: those to choose from, bool[sequences]; else all `lasting` ones.
     """
     lasting = np.flatnonzero(sequences.lasting if of is None else of)
     kinds = np.unique(sequences.kind[lasting])

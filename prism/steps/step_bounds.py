@@ -54,8 +54,8 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     lasting, within = sequences.lasting.copy() if sequences.bursts else ~sequences.signals, shorter_than(sequences, clock, bins)
     at, whole = _segments(clock, places, phase)
     near = max(1.0, c.NEAR * usual)
-    scalars = sequences.small & sequences.lasting
-    small, selected = scalars if signalled and scalars.any() else None, lasting.take(sequences.of) & within
+    little = sequences.small & sequences.lasting
+    small, selected = little if signalled and little.any() else None, lasting.take(sequences.of) & within
     counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
 
     def idle_of(places: Floats, inside: Floats | None = None) -> Floats:
@@ -72,7 +72,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
         cut = inside is None and mean.begins < 0
         steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=cut)
         lasting |= steady
-        if signalled and small is None and steady.any():
+        if signalled and small is None and steady.any():  # the scalars are control messages, which are known only now
             small, selected = sequences.small & lasting, lasting.take(sequences.of) & within
             idle = idle_of(at, inside)
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))

@@ -145,10 +145,10 @@ def _distinct(cases: Iterable[Case]) -> list[Case]:
 
 
 class Boards:
-    """Hold the newest board for readers in other threads."""
+    """Hold the newest board for readers in other threads. `token` tells it from the boards of other services."""
 
     def __init__(self, board: Board | None = None) -> None:
-        self.token = secrets.token_hex(4)  # revisions restart with each service
+        self.token = secrets.token_hex(4)  # revisions begin at 1 in each service
         self._board = board or Board()
         self._changed = threading.Condition()
 

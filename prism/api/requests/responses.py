@@ -27,7 +27,7 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells t
 class RequestedBoard:
     """The board that a request reads, and its records.
 
-    `service`: the token of its boards, as tests run several services in a process; `name` distinguishes boards of one service.
+    `service`: the token of its boards; another service may have had the same address before. `name`: of one service's boards.
     """
 
     board: Board

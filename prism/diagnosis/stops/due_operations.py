@@ -134,9 +134,10 @@ def progress(view: View, one: Stop, like: Ints) -> tuple[Floats, Floats]:
 
 
 def completes(view: View, sent: Floats, like: Ints) -> bool:
-    """Whether what ranks sent before their first step and in the last one, `sent` as in `progress`, is a step of each.
+    """Check whether each rank sent the octets of one step before its first step and in its last one together.
 
-    Then a whole number of steps was recorded: the job ended, and its steps end earlier or later than bounds say.
+    Then a whole number of steps was recorded: the job ended, and its steps end earlier or later than the bounds say. `sent`:
+    share of the last step that each rank had sent, as from `progress`.
     """
     src, start, octets, usual = _sent(view, like)
     first = np.array([own[0, 0] for own in own_steps(view)])

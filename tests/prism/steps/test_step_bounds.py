@@ -108,6 +108,19 @@ def test_a_step_ends_with_its_scalars_though_their_first_round_overlaps_the_payl
         assert own[1, 1] - wire.rows[0][0] > 120 * MS
 
 
+def test_scalars_of_ranks_that_exchange_nothing_else_end_a_step_of_a_cut_recording_though_the_next_payload_is_near():
+    """Payload until 79 ms, scalars at 130 ms, payload from 140 ms on."""
+    wire, _ = buckets(steps=16, signal=False)
+    for step in range(16):
+        for rank in range(4):
+            wire.send(rank, (rank + 2) % 4, 100 * step + 130, 68)
+    begin = wire.rows[0][0]
+    wire.rows = [row for row in wire.rows if row[0] >= begin + 10 * MS]
+    found = sequences(wire)
+    for own in rank_steps(found, steps_of(found), 4):
+        assert np.all(np.abs((own[1:-1, 1] - ORIGIN) / MS % 100 - 30.5) < 1)
+
+
 @pytest.mark.parametrize("octets", [128, 4096])
 def test_ranks_of_a_host_end_a_step_with_the_scalars_that_one_of_them_carries(octets):
     wire, ends = buckets(signal=False)

@@ -112,6 +112,20 @@ def test_a_step_ends_with_the_parameters_that_are_gathered_after_the_scalar_thou
     assert end_of(replace(step, moved=moved, kind=np.arange(3), small=small, signals=small)) == (4.5 / 32, False)
 
 
+def test_signals_are_where_they_come_in_time_though_other_sequences_built_the_clock():
+    """Scalars between ranks that exchange nothing else, in the longest idle time of each step."""
+    wire, _ = buckets(steps=12, signal=False)
+    for step in range(12):
+        wire.send(0, 2, 100 * step + 90, 68)
+    found = sequences(wire)
+    picked = chosen(found)
+    clock = clock_of(found, picked)
+    places = tracked(clock, period_of(clock))
+    mean = labelled(folded(clock, places, found, picked), clock, places, found)
+    assert mean.signals.sum() == 1
+    assert mean.moved[mean.signals][0].argmax() == mean.spent.argmax()
+
+
 def reductions_only(idle: dict[int, float], last: int, first: int) -> Mean:
     """Make a mean step of one class of reductions, with the phases of the last and of the first record."""
     every = [phase for phase in range(32) if phase not in idle]
