@@ -99,13 +99,13 @@ def test_who_has_no_workers_is_waited_for_once_and_used_when_some_come(caplog):
         began = time.monotonic()
         for _ in range(20):
             lost(executor, abs, -3)
-        assert time.monotonic() - began < 0.4
-        empty.scale(1)
+        assert time.monotonic() - began < 4.0, "twenty times 0.4 s if each were waited for"
+        said = [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "prism-collect"]
+        assert [level for level, _ in said if level != "INFO"] == ["WARNING"]
+        assert "no worker answers, this process analyses" in said[0][1]
+        empty.scale(1)  # beside other work it may answer more slowly than in 0.4 s, and be given up once more
         assert found(executor) == 5
         assert executor.health()["working"]
-    said = [(one.levelname, one.getMessage()) for one in caplog.records if one.name == "prism-collect"]
-    assert [level for level, _ in said if level != "INFO"] == ["WARNING"]
-    assert "no worker answers, this process analyses" in said[0][1]
 
 
 def test_a_connection_that_ends_within_a_callback_leaves_no_traceback(caplog):
