@@ -18,6 +18,7 @@ ONE_CLASS_SIZE = 0.02  # difference of logarithms of message sizes of one collec
 LOOSE_SIZE = 0.7  # the same for bursts: a factor of 2
 LIKE_TIMES = 0.5  # difference of logarithms of the share of a step in which bursts of one collective move: a factor of 1.6
 RUN_PAUSE = 2.0  # durations of a message without one after which a new run begins, if two directions are compared
+ALIKE_RUNS = 0.2  # difference of the logarithms of the runs per step of rounds of one reduction at most
 NEW_RUN_GAP = 0.005  # share of a step without a message after which a new run begins
 BINS_OF_SPREAD = 40  # bins per step
 STREAMS_AT_ONCE = 1024  # streams whose rhythms are computed together: 8 kB of each table per step

@@ -128,7 +128,21 @@ def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Fa
         return [part for own in (ahead, beside) for part in _joined_parts(own, steps, hosts)]
     out = Family(joined(part, steps, hosts) for part in parts)
     shaped = all(one.shape in ("clique", "cube", "path") or len(one.members) == 2 for one in out)
-    return [out] if shaped else [family]
+    return [out] if shaped else _in_two_sizes(family, len(hosts)) or [family]
+
+
+def _in_two_sizes(family: Family, members: int) -> list[Family] | None:
+    """Divide pairs that touch into two families by size, if the pairs of neither touch, and one operation runs more often.
+
+    Rounds of one operation, such as exchanges with both neighbours, run as often as one another.
+    """
+    ordered = sorted(family, key=lambda one: one.size)
+    jumps = np.diff(np.log([one.size for one in ordered]))
+    largest = int(np.argmax(jumps)) + 1
+    parts = [Family(ordered[:largest]), Family(ordered[largest:])]
+    pairs = all(one.shape == "pair" for one in family) and all(len(components(own, members)) == len(own) for own in parts)
+    often = abs(float(np.subtract(*(np.log(own.rhythm.runs) for own in parts)))) > c.ALIKE_RUNS
+    return parts if pairs and often and jumps[largest - 1] > c.ONE_CLASS_SIZE else None
 
 
 def _apart(one: Family, other: Family, what: str) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from prism.evidence.constants import ALIKE_RUNS as ALIKE_RUNS
 from prism.evidence.constants import AROUND as AROUND
 from prism.evidence.constants import EQUAL_VOLUME as EQUAL_VOLUME
 from prism.evidence.constants import FINEST as FINEST
@@ -72,7 +73,6 @@ AHEAD_LEAST, AHEAD_SHARP = 0.04, 3.0
 BEHIND = 0.5  # runs by which one direction comes after the other: of 165 pipelines' pairs 161 have more, of 148 others 5
 UNEXPLAINED, UNEXPLAINED_SHARE = -4.0, -25.0  # for a family that serves no dimension; per share of the octets
 FEW_OCTETS = 0.01  # share of the octets; less may be scalars, norms or embeddings, and costs in proportion
-ALIKE_RUNS = 0.2  # difference of the logarithms of the runs per step of rounds of one reduction at most
 ALIKE_SPREAD = 0.1  # share of a step: difference of the spread of rounds of one reduction at most
 TWO_USES = 2.0  # penalty where two dimensions divide the members in the same way
 HELD_BY_MOST = 8.0  # kinds of a family that are this much less likely than its best kind are not tried

@@ -108,3 +108,29 @@ def test_chunks_that_go_both_ways_at_once_are_no_hand_overs_though_nearly_as_man
     _, _, _, found = evidence(wire)
     assert [sorted({m for one in family for m in one.members}) for family in found] == [list(range(8))] * 2
     assert [[0, 1], [2, 3], [4, 5], [6, 7]] in [sorted(sorted(one.members) for one in family) for family in found]
+
+
+def exchanging(rounds):
+    """Pairs 0–1 and 2–3, then 0–2 and 1–3, each both ways: so many messages, so far apart, ms, of so many octets."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        at = step * 400.0
+        for pairs, (count, apart, octets) in zip((((0, 1), (2, 3)), ((0, 2), (1, 3))), rounds, strict=True):
+            for _ in range(count):
+                for a, b in pairs:
+                    wire.send(a, b, at, octets, long=1.0)
+                    wire.send(b, a, at, octets, long=1.0)
+                at += apart
+    _, _, _, found = evidence(wire)
+    return [sorted(sorted(one.members) for one in family) for family in found]
+
+
+def test_pairs_that_touch_are_two_operations_if_one_runs_more_often():
+    """Experts' gradients come in two buckets, embeddings that two stages share in one transfer of four records."""
+    assert exchanging([(2, 40.0, 8_000_000), (4, 1.1, 3_800_000)]) == [[[0, 1], [2, 3]], [[0, 2], [1, 3]]]
+
+
+def test_pairs_that_touch_are_rounds_of_one_operation_if_they_run_as_often():
+    """Exchanges with both neighbours: one block, then two."""
+    (one,) = exchanging([(2, 40.0, 4_000_000), (2, 40.0, 8_000_000)])
+    assert {member for own in one for member in own} == {0, 1, 2, 3}

@@ -39,6 +39,23 @@ def test_messages_merged_at_random_are_bursts():
     assert (with_bursts(replace(flows, messages=np.zeros_like(flows.messages))).messages == BURST).all()
 
 
+def cut(rates):
+    """Each edge of a ring of four moves 48 MB in records that an exporter cut after as long as 1 MB takes at its rate."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for edge, rate in enumerate(rates):
+        sizes = [round(1e6 * rate)] * 47
+        for k, octets in enumerate([*sizes, 48_000_000 - sum(sizes)]):
+            wire.send(edge, (edge + 1) % 4, 20 * k, octets)
+    flows = wire.flows()
+    return replace(flows, messages=np.zeros_like(flows.messages))
+
+
+def test_equal_octets_in_as_many_records_of_sizes_that_no_other_pair_has_are_bursts():
+    assert (with_bursts(cut((1.0001, 1.0002, 1.0003, 1.0004))).messages == BURST).all()
+    flows = cut((1.0, 1.0, 1.0, 1.0004))
+    assert with_bursts(flows) is flows, "most share their sizes"
+
+
 @pytest.mark.parametrize("scalars", [(0, 0, 0, 0), (0, 8, 16, 24)])
 def test_equal_messages_are_no_bursts_even_beside_scalars(scalars):
     flows = ring((48, 48, 48, 48), scalars)

@@ -81,3 +81,25 @@ def test_a_ring_is_found_beside_another_of_the_same_octets():
     inner, outer = [(0, 1), (1, 2), (2, 0)], [(0, 2), (2, 1), (1, 0)]
     streams = [bursts(*pair, [1000]) for pair in inner] + [bursts(*pair, [100], per_step=10) for pair in outer]
     assert classes(*streams, spread=[0.1, 0.1, 0.1, 0.3, 0.6, 0.9]) == sorted([inner, sorted(outer)])
+
+
+def test_hops_whose_bursts_divide_operations_in_some_pairs_only_are_one_class():
+    """Two operations of one ring: of two hops their bursts look like two conversations, of the third like one."""
+    ring, other = [(0, 1), (1, 2), (2, 0)], [(2, 1), (0, 2), (1, 0)]
+    parts = [
+        bursts(0, 1, [9000]),
+        bursts(0, 1, [300]),
+        bursts(1, 2, [4500], per_step=2),
+        bursts(1, 2, [300]),
+        bursts(2, 0, [9300]),
+    ]
+    beside = [bursts(*pair, [30]) for pair in other]
+    found = classes(*parts, *beside, spread=[0.1, 0.05, 0.3, 0.05, 0.6, 0.02, 0.02, 0.02])
+    assert [sorted({*own}) for own in found] == sorted([sorted(other), ring])
+
+
+def test_messages_of_varying_size_are_of_two_collectives_if_one_moves_many_times_the_octets():
+    """Experts exchange in many messages; records that merge one or two messages of a reduction are as large, but few."""
+    experts = [replace(bursts(*pair, [60, 100], per_step=20), bursts=False) for pair in ((0, 1), (1, 0))]
+    reduced = [replace(bursts(*pair, [60, 120]), bursts=False) for pair in ((1, 2), (2, 1))]
+    assert classes(*experts, *reduced) == [[(0, 1), (1, 0)], [(1, 2), (2, 1)]]
