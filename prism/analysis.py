@@ -26,7 +26,7 @@ from prism.graph.job_view import View
 from prism.inventory.operator_hints import Hints, contradictions
 from prism.jobs import around, largest_first, naming, recognize, rows_of
 from prism.jobs.endpoint_pairs import pairs_of, parts, split_by_part
-from prism.layout.answer.inference import infer_layout, unknown_layout
+from prism.layout.answer.inference import Inferred, infer_members, unknown_layout
 from prism.loops.arrays.record_merging import Bursts, bursts
 from prism.model import Diagnosis, Finding, Job, JobDiagnosis, Parallelism, Phases, Source, Timeline, shares
 from prism.steps.examined_traffic import Examined
@@ -223,9 +223,11 @@ def infer_job(
     """Infer layout and timeline of a job, and the bursts that replace its records."""
     burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
+    merged = burst is not None and len(flows) > MAX_RECORDS
+    job, inferred = infer_members(burst.flows if merged and burst is not None else flows, job, topology, hints)
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
-    parallelism, examined = _inferred(flows, own, rows, job, burst, topology, hints)
+    parallelism, examined = _inferred(inferred, own, rows, job, None if merged else burst, topology)
     timeline = _numbered(_timeline(flows, own, rows, job, burst, parallelism, examined, topology), known)
     view = View(own, around_job, transits, job, parallelism, timeline, topology, until, rows, least)
     return view, burst
@@ -266,24 +268,21 @@ def merge_analyses(
 
 
 def _inferred(
-    flows: Flows,
+    inferred: Inferred | None,
     own: Flows,
     rows: NDArray[np.intp],
     job: Job,
     burst: Bursts | None,
     topology: Topology | None,
-    hints: Hints | None,
 ) -> tuple[Parallelism, Examined | None]:
-    """Infer groups, streams and stages of a job from its `own` records, which are `rows` of the `flows` or of their bursts.
+    """Return groups, streams and stages of a job in its `own` records, and the repetition of its traffic.
 
-    Also return the repetition of its traffic.
+    `rows`: their places among the records that were `inferred` from, or among the bursts of these.
     """
-    merged = burst is not None and len(flows) > MAX_RECORDS
-    inferred = infer_layout(burst.flows if merged and burst is not None else flows, job, topology, hints)
     if inferred is None:
         return replace(unknown_layout(own, job), training=float(topology is None)), None
     of = inferred.best.of
-    if burst is not None and not merged:
+    if burst is not None:
         first = np.full(len(burst.flows), -1, np.int32)
         first[burst.of[::-1]] = of[::-1]
         of = first

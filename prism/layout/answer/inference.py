@@ -39,6 +39,8 @@ class Inferred:
     training : float
         Probability that the traffic trains a model, 0 to 1. Where hosts are unknown, or hide ranks, only exchanges without
         sums have 0.
+    likelihood : float
+        Log-likelihood of the layout, up to a constant of the records.
     examined : Examined, optional
         The repetition of the job's traffic; times count from the epoch.
     """
@@ -47,7 +49,24 @@ class Inferred:
     alternatives: tuple[Alternative, ...]
     lockstep: float
     training: float
+    likelihood: float
     examined: Examined | None
+
+
+def infer_members(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> tuple[Job, Inferred | None]:
+    """Infer the layout of a job and which silent ranks it has: all, or none if no layout with them fits nearly as well.
+
+    Ranks that hand over, or exchange context or experts, are not silent. So GPUs that nobody uses are no ranks of such a job.
+    Parameters as in `infer_layout`.
+    """
+    inferred = infer_layout(flows, job, topology, hints)
+    if not job.silent or inferred is None:
+        return job, inferred
+    silent = set(job.silent)
+    speaking = replace(job, endpoints=tuple(one for one in job.endpoints if one not in silent), silent=())
+    other = infer_layout(flows, speaking, topology, hints)
+    unused = other is not None and other.likelihood > inferred.likelihood + c.UNUSED
+    return (speaking, other) if unused else (job, inferred)
 
 
 def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints | None = None) -> Inferred | None:
@@ -89,7 +108,8 @@ def infer_layout(flows: Flows, job: Job, topology: Topology | None, hints: Hints
     examined = problem.steps.examined
     if examined is not None:
         examined = replace(examined, origin=examined.origin + flows.window[0])
-    return Inferred(best, others, lockstep, _training(first, problem, job, topology, moving), examined)
+    training = _training(first, problem, job, topology, moving)
+    return Inferred(best, others, lockstep, training, first.best.score + float(np.log(first.explains)), examined)
 
 
 def _training(first: Answer, problem: Problem, job: Job, topology: Topology | None, moving: float) -> float:

@@ -5,7 +5,7 @@ import pytest
 
 from prism.analysis import diagnose
 from prism.layout.answer import inference
-from prism.layout.answer.inference import infer_layout, unknown_layout
+from prism.layout.answer.inference import infer_layout, infer_members, unknown_layout
 from prism.layout.answer.posterior import answers
 from prism.layout.constants import INCOMPLETE
 from prism.model import Source
@@ -125,3 +125,31 @@ def test_where_no_layout_explains_the_traffic_alternatives_say_so(monkeypatch):
         found = inferred(wire, 4)
         assert found.alternatives
         assert all((one.why == inference.NOT_EXPLAINED) is expected for one in found.alternatives)
+
+
+def half_used(wire, per_host=4):
+    """A job on half of the GPUs of its hosts, and the hosts; GPUs that send nothing are thought to be its silent ranks."""
+    own = wire.endpoints
+    hosts = [own[i : i + per_host // 2] for i in range(0, len(own), per_host // 2)]
+    idle = [[f"10.9.{i}.{k}" for k in range(per_host // 2)] for i in range(len(hosts))]
+    every = [address for used, free in zip(hosts, idle, strict=True) for address in (*used, *free)]
+    silent = tuple(address for free in idle for address in free)
+    return replace(job(wire), endpoints=tuple(every), silent=silent), topology(every, per_host)
+
+
+def test_gpus_that_nobody_uses_are_no_ranks_of_a_job_whose_ranks_all_hand_over():
+    wire = pipelined(stages=4, replicas=2)
+    order = [r * 4 + s for s in range(4) for r in range(2)]  # each stage has a host of its own
+    wire.endpoints = tuple(wire.endpoints[i] for i in np.argsort(order))
+    supposed, hosts = half_used(wire)
+    found, inferred = infer_members(wire.flows(), supposed, hosts)
+    assert (sorted(found.endpoints), found.silent) == (sorted(wire.endpoints), ())
+    assert inferred.best.layout.pp == 4
+
+
+def test_ranks_through_which_rings_may_pass_stay_silent_members():
+    wire = data_parallel(hosts=4, per_host=2)
+    supposed, hosts = half_used(wire)
+    found, inferred = infer_members(wire.flows(), supposed, hosts)
+    assert found == supposed
+    assert inferred.best.layout.dp == 16
