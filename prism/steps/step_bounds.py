@@ -62,7 +62,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
         return idle_intervals(places, clock, sequences, near, selected, small, inside)
 
     counted = counted_steps(sequences, clock.times(places)) if counts else None
-    by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of)
+    by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of, signalled=signalled)
     if counted is None or by_count is None:
         counted, inside, idle = None, None, idle_of(at)
     else:
@@ -86,24 +86,30 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
 
 
 def _counted_idle(
-    bounds: Floats, at: Floats, clock: Clock, idle_of: Callable[[Floats, Floats | None], Floats]
+    bounds: Floats, at: Floats, clock: Clock, idle_of: Callable[[Floats, Floats | None], Floats], *, signalled: bool
 ) -> tuple[Floats, Floats] | None:
-    """Return the place on the clock, and the idle time, of each counted bound; None if idle times show that counts are late."""
+    """Return the place on the clock, and the idle time, of each counted bound; None if idle times show that counts are wrong.
+
+    `signalled`: steps end with a scalar reduction.
+    """
     place = _within_counted(at, bounds, clock)
     idle, moved = idle_of(place, bounds), np.count_nonzero(~np.isin(place, at))
-    return None if moved >= c.LEAST_PLACES and _shorter(idle[1:-1], idle_of(at, None)[1:-1]) else (place, idle)
+    wrong = moved >= c.LEAST_PLACES and _shorter(idle[1:-1], idle_of(at, None)[1:-1], signalled=signalled)
+    return None if wrong else (place, idle)
 
 
-def _shorter(counted: Floats, timed: Floats) -> bool:
+def _shorter(counted: Floats, timed: Floats, *, signalled: bool) -> bool:
     """Whether counts move several bounds out of idle times that are far longer, but not most, or to where nothing rests: the
     recording begins with more than a step, such as the first copy of a model. Both are idle times, float64[n, 2].
+
+    Most are moved out of idle times that follow a scalar if the recording holds a whole number of steps, but begins within one.
     """
     asked, middle = counted.mean(1), timed.mean(1)
     between = np.searchsorted((middle[1:] + middle[:-1]) / 2, asked)
     nearest = timed[between] if len(timed) else counted
     moved = (counted[:, 1] < nearest[:, 0]) | (nearest[:, 1] < counted[:, 0])
     short, long = (np.median(np.diff(idle[moved])) if moved.any() else 0.0 for idle in (counted, nearest))
-    few = 2 * np.count_nonzero(moved) <= len(moved) or short < np.median(np.diff(timed[:, 0])) / c.PHASES
+    few = signalled or 2 * np.count_nonzero(moved) <= len(moved) or short < np.median(np.diff(timed[:, 0])) / c.PHASES
     return bool(np.count_nonzero(moved) >= c.LEAST_PLACES and few and long > c.FAR_LONGER * short)
 
 
