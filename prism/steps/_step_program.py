@@ -43,6 +43,16 @@ def period_of(clock: Clock) -> Period | None:
 def whole_step(clock: Clock, period: Period) -> Period:
     """Return the period of the step if equal buckets or layers were taken for steps; else the same period.
 
+    The first steps of a job may be far slower than others, while programs are compiled and caches are filled; then the
+    others tell.
+    """
+    found = _whole_step(clock, period)
+    return found if found is not period else _whole_step(clock.after(c.WARMING_UP), period)
+
+
+def _whole_step(clock: Clock, period: Period) -> Period:
+    """Search for longer periods in the idle times of a clock, and in those of the period that is found, and so on.
+
     After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
     the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
     two are limited to usual ones.
@@ -65,7 +75,7 @@ def whole_step(clock: Clock, period: Period) -> Period:
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
     if _equal(np.expm1(usual), clock, period, lag):
         return period
-    return whole_step(clock, Period(lag, period.regular, period.pace))
+    return _whole_step(clock, Period(lag, period.regular, period.pace))
 
 
 def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:

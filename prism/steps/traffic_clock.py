@@ -56,6 +56,11 @@ class Clock:
         spent = np.minimum(self.spent, np.partition(self.spent, -c.LONGEST)[-c.LONGEST])
         return np.asarray(np.log1p(spent / max(float(spent.mean()), 1.0)) ** power)
 
+    def after(self, share: float) -> Clock:
+        """Return the clock without the first share of its parts."""
+        first = round(share * self.parts)
+        return replace(self, edges=self.edges[first:], density=self.density[:, first:])
+
     def later(self, by_ns: int) -> Clock:
         """Return the same clock with other times: later by some ns."""
         return replace(self, edges=self.edges + by_ns)
