@@ -197,3 +197,4 @@ LEAST_RUNS = 0.2  # bursts or messages in a step at least: one in five steps, as
 
 # Sums, without which traffic is no training (`reductions`).
 ROUNDS_OF_SUM = 2  # one reduces, one gathers
+HEARD = 0.25  # share of the messages that follow another at once: of two rounds half, of borders that are swapped none

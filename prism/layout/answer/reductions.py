@@ -11,10 +11,13 @@ from collections import defaultdict
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence.communicators import Communicator
 from prism.layout import constants as c
 from prism.layout.search.complete_layout import Hypothesis
+
+Floats = NDArray[np.float64]
 
 
 def sums(best: Hypothesis) -> bool | None:
@@ -42,6 +45,10 @@ def _rounds(one: Communicator) -> float | None:
         return None
     if one.form == "two path":
         return None if _passes_on(one) else 0.0
+    if one.way == "two" and members <= c.SQUARE and _hears_first(one) < c.HEARD:
+        return 0.0
+    if one.form == "two other" and one.rounds < members - 1 and _swaps(one):
+        return 0.0
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
         return one.rhythm.messages
     passed = one.shape == "cycle" or one.form == "one path"  # hosts hide part of a ring
@@ -62,3 +69,37 @@ def _passes_on(one: Communicator) -> bool:
                 leaves = np.sort(np.concatenate([s.start for s in sent]))
                 shares.append(float(np.mean(leaves >= arrives)) if len(leaves) == len(arrives) else 1.0)
     return not shares or float(np.mean(shares)) > c.EVEN
+
+
+def _swaps(one: Communicator) -> bool:
+    """Check whether most pairs send both ways at once, within the time that a message takes: up and down a tree they do not.
+
+    A ring both ways does, in as many rounds as it has hops.
+    """
+    apart = list[bool]()
+    for pair in one.pairs:
+        both = [one.by_pair.get(ends, ()) for ends in (pair, pair[::-1])]
+        there, back = (np.sort(np.concatenate([s.start for s in own])) if own else np.zeros(0) for own in both)
+        long = np.median(np.concatenate([s.end - s.start for own in both for s in own]))
+        apart.append(len(there) != len(back) or float(np.median(np.abs(there - back))) >= long)
+    return 2 * sum(apart) < len(apart)
+
+
+def _hears_first(one: Communicator) -> float:
+    """Share of the messages that members send right after they received one.
+
+    The second round of a sum follows the first: half of its messages do. Neighbours that swap borders send to both sides at
+    once, and the next time after they have worked. Right after: within the time that a message takes.
+    """
+    right_after = list[bool]()
+    long = float(np.median(np.concatenate([s.end - s.start for s in one.streams])))
+    for member in one.members:
+        leaves, arrives = (np.sort(np.concatenate(times)) for times in _times(one, member))
+        since = leaves - np.append(-np.inf, arrives)[np.searchsorted(arrives, leaves, "right")]
+        right_after += (since < long).tolist()
+    return float(np.mean(right_after))
+
+
+def _times(one: Communicator, member: int) -> tuple[list[Floats], list[Floats]]:
+    """Starts of the messages that a member sends, and ends of those that it receives, stream by stream."""
+    return [s.start for s in one.streams if s.src == member], [s.end for s in one.streams if s.dst == member]

@@ -55,3 +55,48 @@ def test_even_exchanges_are_one_round_each():
 def test_scalars_alone_train_nothing_where_no_host_hides_gradients():
     """Heartbeats of all with all look like the two rounds of a sum, but hardly move."""
     assert training(SWAPS * 2, octets=40_000, period=10_000) < 0.5
+
+
+def in_hosts(partners, *, apart=0.0, members=4, rails=4, iterations=40):
+    """Probability of training with an exchange of hosts along each rail in each iteration of 100 ms: to each partner so many
+    ms after the one before.
+    """
+    wire = Wire()
+    for step in range(iterations):
+        for rail in range(rails):
+            for host in range(members):
+                for k, partner in enumerate(partners):
+                    at = T0 + round((100 * step + apart * k) * MS)
+                    wire.send(rails * host + rail, rails * partner(host) + rail, 4_000_000, at)
+    flows, topology = wire.flows(), placed(members * rails, nics=rails)
+    found = recognize(flows, topology)
+    return max((infer_layout(flows, one, topology).training for one in found), default=0.0)
+
+
+@pytest.mark.parametrize("messages", [1, 2])
+@pytest.mark.parametrize("members", [3, 4])
+def test_borders_of_hosts_in_a_row_do_not_train(members, messages):
+    """Of a grid of ranks one side lies inside hosts, and the other closes a ring of few hosts."""
+    assert in_hosts([lambda h: (h + 1) % members, lambda h: (h - 1) % members] * messages, members=members) < 0.5
+
+
+def test_borders_of_ranks_in_space_do_not_train():
+    """Three by four by four ranks on hosts of eight: first neighbours along one axis swap borders, then those along the next.
+
+    After every twentieth time they work longer.
+    """
+    wire, axes = Wire(), [(3, 1), (4, 3), (4, 12)]
+    for step in range(120):
+        for rank in range(48):
+            for k, (size, stride) in enumerate(axes):
+                at = rank // stride % size
+                for other in {rank + ((at + way) % size - at) * stride for way in (1, -1)}:
+                    if rank // 8 != other // 8:
+                        wire.send(rank, other, 4_000_000, T0 + round((40 * step + step // 20 * 400 + 4 * k) * MS))
+    flows, topology = wire.flows(), placed(48, nics=8)
+    assert max((infer_layout(flows, one, topology).training for one in recognize(flows, topology)), default=0.0) < 0.5
+
+
+def test_two_rounds_of_four_hosts_may_train():
+    """Recursive doubling: in the second round each sends what it received in the first."""
+    assert in_hosts([lambda h: h ^ 1, lambda h: h ^ 2], apart=3.3) > 0.5
