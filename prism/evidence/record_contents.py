@@ -47,8 +47,7 @@ def with_bursts(flows: Flows) -> Flows:
 
 def _differ(ascending: NDArray[np.float64]) -> bool:
     """Whether most of some values, at least two, differ from all others, or from most of them."""
-    groups = np.split(ascending, np.flatnonzero(np.diff(ascending) > c.SAME_RECORDS) + 1)
-    most = max(map(len, groups))
+    most = int((np.searchsorted(ascending, ascending + c.SAME_RECORDS, "right") - np.arange(len(ascending))).max())
     return most == 1 or 2 * most < len(ascending)
 
 

@@ -9,13 +9,13 @@ from tests.prism.evidence.made import Wire
 
 
 def ring(records, scalars=(0, 0, 0, 0), *, messages=0, protocol=UDP):
-    """Each edge of a ring of four moves 48 MB in so many records; `scalars`: messages of 8 octets beside them."""
-    wire = Wire([f"a{i}" for i in range(4)])
+    """Each edge of a ring moves 48 MB in so many records; `scalars`: messages of 8 octets beside them."""
+    wire = Wire([f"a{i}" for i in range(len(records))])
     for edge, (count, few) in enumerate(zip(records, scalars, strict=True)):
         for k in range(count):
-            wire.send(edge, (edge + 1) % 4, 1000 * k / count, 48_000_000 // count)
+            wire.send(edge, (edge + 1) % len(records), 1000 * k / count, 48_000_000 // count)
         for k in range(few):
-            wire.send(edge, (edge + 1) % 4, 1000 * k / few + 0.1, 8)
+            wire.send(edge, (edge + 1) % len(records), 1000 * k / few + 0.1, 8)
     flows = wire.flows()
     return replace(flows, messages=np.full_like(flows.messages, messages), protocol=np.full_like(flows.protocol, protocol))
 
@@ -26,6 +26,11 @@ def test_equal_octets_in_different_numbers_of_records_are_bursts():
     assert (marked.messages == BURST).all()
     assert (flows.messages == 0).all(), "the table that was given stays as it is"
     assert np.array_equal(marked.octets, flows.octets)
+
+
+def test_many_numbers_of_records_of_which_each_is_near_the_next_differ():
+    records = range(1400, 1412)
+    assert (with_bursts(ring(records, [0] * len(records))).messages == BURST).all()
 
 
 def test_messages_merged_at_random_are_bursts():
