@@ -28,18 +28,14 @@ def test_equal_octets_in_different_numbers_of_records_are_bursts():
     assert np.array_equal(marked.octets, flows.octets)
 
 
-def test_many_numbers_of_records_of_which_each_is_near_the_next_differ():
-    records = range(1400, 1412)
-    assert (with_bursts(ring(records, [0] * len(records))).messages == BURST).all()
-
-
-def test_messages_merged_at_random_are_bursts():
-    """480 equal messages on each edge, each merged with the one before it at even odds."""
-    wire, chance = Wire([f"a{i}" for i in range(4)]), np.random.default_rng(0)
-    for edge in range(4):
+@pytest.mark.parametrize("ranks", [4, 120])
+def test_messages_merged_at_random_are_bursts(ranks):
+    """480 equal messages on each edge, each merged with the one before it at even odds; many numbers of records are near."""
+    wire, chance = Wire([f"a{i}" for i in range(ranks)]), np.random.default_rng(0)
+    for edge in range(ranks):
         own = np.cumsum(chance.random(480) < 0.5)
         for number, octets in enumerate(np.unique(own, return_counts=True)[1] * 100_000):
-            wire.send(edge, (edge + 1) % 4, number * 5, int(octets))
+            wire.send(edge, (edge + 1) % ranks, number * 5, int(octets))
     flows = wire.flows()
     assert (with_bursts(replace(flows, messages=np.zeros_like(flows.messages))).messages == BURST).all()
 
