@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import TCP, UDP
-from prism.evidence.record_contents import BURST, with_bursts
+from prism.evidence.constants import SAME_RECORDS
+from prism.evidence.record_contents import BURST, _differ, with_bursts
 from tests.prism.evidence.made import Wire
 
 
@@ -28,16 +29,20 @@ def test_equal_octets_in_different_numbers_of_records_are_bursts():
     assert np.array_equal(marked.octets, flows.octets)
 
 
-@pytest.mark.parametrize("ranks", [4, 120])
-def test_messages_merged_at_random_are_bursts(ranks):
-    """480 equal messages on each edge, each merged with the one before it at even odds; many numbers of records are near."""
-    wire, chance = Wire([f"a{i}" for i in range(ranks)]), np.random.default_rng(0)
-    for edge in range(ranks):
+def test_messages_merged_at_random_are_bursts():
+    """480 equal messages on each edge, each merged with the one before it at even odds."""
+    wire, chance = Wire([f"a{i}" for i in range(4)]), np.random.default_rng(0)
+    for edge in range(4):
         own = np.cumsum(chance.random(480) < 0.5)
         for number, octets in enumerate(np.unique(own, return_counts=True)[1] * 100_000):
-            wire.send(edge, (edge + 1) % ranks, number * 5, int(octets))
+            wire.send(edge, (edge + 1) % 4, number * 5, int(octets))
     flows = wire.flows()
     assert (with_bursts(replace(flows, messages=np.zeros_like(flows.messages))).messages == BURST).all()
+
+
+def test_numbers_of_many_pairs_differ_though_each_is_near_the_next():
+    assert _differ(np.arange(40) * 0.8 * SAME_RECORDS)
+    assert not _differ(np.repeat([0.0, 0.8 * SAME_RECORDS, 1.0], [15, 15, 10]))
 
 
 def cut(rates):
