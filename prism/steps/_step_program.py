@@ -43,11 +43,11 @@ def period_of(clock: Clock) -> Period | None:
 def whole_step(clock: Clock, period: Period) -> Period:
     """Return the period of the step if equal buckets or layers were taken for steps; else the same period.
 
-    The first steps of a job may be far slower than others, while programs are compiled and caches are filled; then the
-    others tell.
+    A recording may begin with the first copy of the model, in which nothing rests, and with slower steps, while programs are
+    compiled. Then the rest tells.
     """
     found = _whole_step(clock, period)
-    return found if found is not period else _whole_step(clock.after(c.WARMING_UP), period)
+    return found if found is not period else _whole_step(clock.after(c.BEGINNING), period)
 
 
 def _whole_step(clock: Clock, period: Period) -> Period:
@@ -82,11 +82,17 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
     of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
     take longer at several places of a step, and not at one only. A few pauses may come after equal numbers of steps by chance.
-    Parts that take equally long are steps.
+    Parts that take equally long are steps. Where a step holds no whole number of parts, micro-batches reduce gradients one by
+    one, and parameters are gathered after the last: that takes less than a forward pass, and an evaluation more.
     """
     first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
     parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
     steps = parts[: len(parts) // count * count].reshape(-1, count)
+    whole, rest = divmod(lag / period.bins, 1.0)
+    if c.ASTRAY < rest < 1 - c.ASTRAY:
+        step = np.median(np.diff(clock.times(np.arange(first, clock.parts, lag))))
+        if step < (whole + c.FORWARD) * np.median(parts):
+            return False
     usual = np.sort(np.median(steps, axis=0))
     steps = np.sort(steps)
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")

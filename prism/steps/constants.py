@@ -31,7 +31,7 @@ FAR_LONGER = 2.0
 # Largest ratio of the durations of parts that are equal steps, whatever idle times are in them. In 200 recordings parts that
 # are no steps have 1.34 to 6.1 (seven cases); equal steps that were taken for parts had 1.01.
 EQUAL_PARTS = 1.05
-WARMING_UP = 0.15  # share of a job's traffic: its first steps, which may be slower; two of 14 steps or more
+BEGINNING = 0.15  # share of a job's traffic: the first copy of the model and slower steps, two of 14 or more
 SOME_STEPS = 0.35  # share of the steps: a pause after more than these is still no part of each
 # Ratio of a forward to a backward pass that recomputes activations, else 1/2. Equal buckets of 22 simulated jobs: 0.34-0.64.
 FORWARD = 1 / 3

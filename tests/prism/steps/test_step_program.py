@@ -104,3 +104,28 @@ def test_equal_steps_remain_though_the_clock_divides_an_idle_time_of_some():
     spent[[k for k in range(28) if k % 7 in (4, 5)], 30:36] = [145, 1, 1, 1, 1, 31]
     clock = Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, spent.size)), bursts=False, records=1 << 20)
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
+
+
+def gathering(rest):
+    """Micro-batches of 64 parts of traffic in 400 ms, and after each fourth one 22 parts more, after so many ms: their clock."""
+    micro = np.ones(64)
+    micro[20] = 400 - 63
+    gather = np.ones(22)
+    gather[0] = rest
+    spent = np.tile(np.concatenate([np.tile(micro, 4), gather]), 14)
+    return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
+
+
+@pytest.mark.parametrize(("rest", "step"), [(30, 4 * 64 + 22), (600, 64)])
+def test_a_gather_after_several_micro_batches_ends_a_step_and_an_evaluation_does_not(rest, step):
+    clock = gathering(rest)
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(step, rel=0.01)
+
+
+@pytest.mark.parametrize("copied", [1, 3])
+@pytest.mark.parametrize("slow", [[], [4, 4, 4, 3]])
+def test_buckets_of_a_step_are_found_though_the_recording_begins_with_a_copy_of_the_model(copied, slow):
+    """Nothing rests during the copy; the first step may be slower than others."""
+    usual = np.array([200, 200, 200, 740])
+    clock = idle(np.concatenate([np.ones(copied), np.multiply(slow, usual) if slow else [], np.tile(usual, 20)]))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(4 * 64, rel=0.01)
