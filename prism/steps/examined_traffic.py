@@ -42,16 +42,19 @@ class Examined:
 def repetition_of(sequences: Sequences) -> Examined | None:
     """Find the steps of sequences; None if nothing repeats three times.
 
-    Small sequences show where steps end, unless they come when they like, as do requests between libraries over TCP.
+    Small sequences show where steps end, unless they come when they like, as do requests between libraries over TCP, or once
+    in several steps, as do values that are logged: then payload alone repeats better, or after less.
     """
     picked = chosen(sequences)
     found = _repetition(sequences, picked) if len(picked) else None
-    large = picked[~sequences.small[picked]] if sequences.bursts else picked
-    if len(large) in (0, len(picked)) or (found is not None and found.regular >= c.NEAR_BEST):
+    large = picked[~sequences.small[picked]]
+    if len(large) in (0, len(picked)) or (sequences.bursts and found is not None and found.regular >= c.NEAR_BEST):
         return found
     apart = _repetition(sequences, large)
-    clearer = apart is not None and (found is None or found.regular < c.NEAR_BEST * apart.regular)
-    return apart if clearer else found
+    if apart is None or found is None or sequences.bursts:
+        return apart if apart is not None and (found is None or found.regular < c.NEAR_BEST * apart.regular) else found
+    shorter = apart.regular > found.regular and apart.step < (1 - c.STRETCH) * found.step
+    return apart if shorter else found
 
 
 def _repetition(sequences: Sequences, picked: Ints) -> Examined | None:

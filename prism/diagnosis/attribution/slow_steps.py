@@ -76,7 +76,8 @@ def _holds_elsewhere(view: View, one: Verdict) -> bool:
 def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     """Find causes of spans of steps that took longer than others, or in which a part was slower.
 
-    Then those of spans among the other steps: a fault is less clear beside a larger one.
+    Then those of spans among the other steps: a fault is less clear beside a larger one. The first steps of a job take longer
+    because programs are compiled: work that is slow in no others shows nothing.
     """
     out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
     for _ in range(c.PASSES):
@@ -86,7 +87,7 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
                 among[one.start : one.stop] = False
         if among.all():
             break
-    return [one for one in out if one.candidate.cause == "network" or one.slowdown >= 1 + c.WORTH]
+    return [one for one in out if one.candidate.cause == "network" or (one.slowdown >= 1 + c.WORTH and one.stop > g.SPAN)]
 
 
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) -> Verdict | None:

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from collectors.columns.record import TCP
 from prism.steps.examined_traffic import repetition_of
@@ -44,3 +45,14 @@ def test_small_sequences_that_come_when_they_like_do_not_hide_the_steps():
     assert examined is not None
     assert len(examined.places) == 19
     assert np.allclose(np.diff(examined.clock.times(examined.places)), 100 * MS, rtol=0.1)
+
+
+@pytest.mark.parametrize("steps", [23, 40])
+def test_a_message_after_each_seventh_step_does_not_hide_the_steps(steps):
+    """One rank sends another 3 kB in three steps of all, a value that is logged."""
+    wire, _ = buckets(steps=steps, signal=False)
+    for k in range(3):
+        wire.send(0, 1, 100 * (3 + 7 * k) + 95, 3000)
+    found = repetition_of(sequences(wire))
+    assert found is not None
+    assert found.clock.parts / found.step == pytest.approx(steps, rel=0.02)

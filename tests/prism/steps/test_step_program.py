@@ -107,7 +107,7 @@ def test_equal_steps_remain_though_the_clock_divides_an_idle_time_of_some():
 
 
 def gathering(rest):
-    """Micro-batches of 64 parts of traffic in 400 ms, and after each fourth one 22 parts more, after so many ms: their clock."""
+    """Micro-batches of 64 parts of traffic in 400 ms, then after each fourth 22 parts more, so many ms later: their clock."""
     micro = np.ones(64)
     micro[20] = 400 - 63
     gather = np.ones(22)
