@@ -66,6 +66,14 @@ def test_where_nobody_is_slow_nobody_is_blamed(name):
     assert verdicts(Case(case(name))) == []
 
 
+@pytest.mark.parametrize(("slow", "blamed"), [(range(3), False), (range(6), True)])
+def test_the_first_steps_of_a_job_accuse_nobody(slow, blamed):
+    """Programs are compiled, on one rank for longer than on others; a rank that is slow in more steps is blamed."""
+    work = lambda step, rank: 45.0 if rank == 1 and step in slow else 20.0  # noqa: E731
+    view = seen(training(dp=4, steps=20, work=work).flows(placed(4)), placed(4))
+    assert [one.candidate.ids for one in verdicts(Case(view))] == [(address(1),)] * blamed
+
+
 def test_of_two_who_always_begin_together_one_is_told():
     work = lambda step, rank: 40.0 if rank == 1 and step in BAD else 20.0  # noqa: E731
     view = seen(training(dp=2, work=work).flows(placed(2)), placed(2))
