@@ -46,19 +46,18 @@ def whole_step(clock: Clock, period: Period) -> Period:
     A recording may begin with the first copy of the model, in which nothing rests, and with slower steps, while programs are
     compiled. Then the rest tells.
     """
-    found = _whole_step(clock, period)
-    return found if found is not period else _whole_step(clock.after(c.BEGINNING), period)
+    return _whole_step(clock, period) or _whole_step(clock.after(c.BEGINNING), period) or period
 
 
-def _whole_step(clock: Clock, period: Period) -> Period:
-    """Search for longer periods in the idle times of a clock, and in those of the period that is found, and so on.
+def _whole_step(clock: Clock, period: Period) -> Period | None:
+    """Search for longer periods in the idle times of a clock, and in those of the one that is found; None if there are none.
 
     After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
     the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
     two are limited to usual ones.
     """
     if 2 * c.LEAST_PLACES * period.bins > clock.parts:
-        return period
+        return None
     around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
     least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
     longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
@@ -67,7 +66,7 @@ def _whole_step(clock: Clock, period: Period) -> Period:
     least = np.maximum(c.LEAST, c.SIGMAS / np.sqrt((clock.parts - found[0]) / period.bins))  # of random idle times
     lags, repeats = found[:2, (found[0] > low) & (found[0] <= high) & (found[1] >= least)]
     if not len(lags):
-        return period
+        return None
     often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
     lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
@@ -75,7 +74,8 @@ def _whole_step(clock: Clock, period: Period) -> Period:
     usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
     if _equal(np.expm1(usual), clock, period, lag):
         return period
-    return _whole_step(clock, Period(lag, period.regular, period.pace))
+    longer = Period(lag, period.regular, period.pace)
+    return _whole_step(clock, longer) or longer
 
 
 def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
@@ -83,22 +83,31 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
     take longer at several places of a step, and not at one only. A few pauses may come after equal numbers of steps by chance.
     Parts that take equally long are steps. Where a step holds no whole number of parts, micro-batches reduce gradients one by
-    one, and parameters are gathered after the last: that takes less than a forward pass, and an evaluation more.
+    one, and parameters are gathered after the last: that takes less than a forward pass. Evaluations take more, or are few.
     """
-    first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
-    parts, count = np.diff(clock.times(np.arange(first, clock.parts, period.bins))), round(lag / period.bins)
-    steps = parts[: len(parts) // count * count].reshape(-1, count)
-    whole, rest = divmod(lag / period.bins, 1.0)
-    if c.ASTRAY < rest < 1 - c.ASTRAY:
-        step = np.median(np.diff(clock.times(np.arange(first, clock.parts, lag))))
-        if step < (whole + c.FORWARD) * np.median(parts):
-            return False
-    usual = np.sort(np.median(steps, axis=0))
+    steps = _parts_of_steps(clock, period, lag)
+    groups, count = steps.shape
+    gathers = lag / period.bins > count + 2 * c.ASTRAY
+    if gathers and groups >= c.GROUPS and np.median(steps.sum(1)) < (count + c.FORWARD) * np.median(steps):
+        return False
+    usual = np.sort(np.quantile(steps, 0.5, axis=0, method="lower"))
     steps = np.sort(steps)
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
     equal = np.median(idle) <= c.LONGER * idle.min() and usual[-2] <= c.LONGER * usual[0]
     alike = usual[-1] <= c.EQUAL_PARTS * usual[0]
-    return bool(alike or (equal and (longer < 1 + c.FORWARD or len(parts) < c.GROUPS * count)))
+    return bool(alike or (equal and (longer < 1 + c.FORWARD or groups < c.GROUPS)))
+
+
+def _parts_of_steps(clock: Clock, period: Period, lag: float) -> Floats:
+    """Duration of each period in each lag, ns, float64[lags, periods]; the last is longer if a lag holds no whole number."""
+    first = (np.argmax(clock.spent[: int(lag)]) + period.bins / 2) % period.bins  # bounds lie between idle times
+    count = int(lag / period.bins + 2 * c.ASTRAY)
+    if lag / period.bins <= count + 2 * c.ASTRAY:  # an interruption shifts lags against periods
+        parts = np.diff(clock.times(np.arange(first, clock.parts, period.bins)))
+        return parts[: len(parts) // count * count].reshape(-1, count)
+    groups = int((clock.parts - first) / lag)
+    begins = lag * np.arange(groups)[:, None] + period.bins * np.arange(count)
+    return np.diff(clock.times(first + np.append(begins, lag * groups))).reshape(groups, count)
 
 
 def _power(channels: Floats) -> Floats:

@@ -106,19 +106,19 @@ def test_equal_steps_remain_though_the_clock_divides_an_idle_time_of_some():
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
 
 
-def gathering(rest):
+def gathering(steps, rest):
     """Micro-batches of 64 parts of traffic in 400 ms, then after each fourth 22 parts more, so many ms later: their clock."""
     micro = np.ones(64)
     micro[20] = 400 - 63
     gather = np.ones(22)
     gather[0] = rest
-    spent = np.tile(np.concatenate([np.tile(micro, 4), gather]), 14)
+    spent = np.tile(np.concatenate([np.tile(micro, 4), gather]), steps)
     return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
 
 
-@pytest.mark.parametrize(("rest", "step"), [(30, 4 * 64 + 22), (600, 64)])
-def test_a_gather_after_several_micro_batches_ends_a_step_and_an_evaluation_does_not(rest, step):
-    clock = gathering(rest)
+@pytest.mark.parametrize(("steps", "rest", "step"), [(14, 30, 4 * 64 + 22), (4, 600, 64)])
+def test_a_gather_after_several_micro_batches_ends_a_step_and_a_few_evaluations_do_not(steps, rest, step):
+    clock = gathering(steps, rest)
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(step, rel=0.01)
 
 
