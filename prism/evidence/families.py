@@ -141,8 +141,8 @@ def _in_two_sizes(family: Family, members: int) -> list[Family] | None:
     largest = int(np.argmax(jumps)) + 1
     parts = [Family(ordered[:largest]), Family(ordered[largest:])]
     pairs = all(one.shape == "pair" for one in family) and all(len(components(own, members)) == len(own) for own in parts)
-    often = abs(float(np.subtract(*(np.log(own.rhythm.runs) for own in parts)))) > c.ALIKE_RUNS
-    return parts if pairs and often and jumps[largest - 1] > c.ONE_CLASS_SIZE else None
+    fewer, more = sorted(own.rhythm.runs for own in parts)
+    return parts if pairs and more > fewer * np.exp(c.ALIKE_RUNS) and jumps[largest - 1] > c.ONE_CLASS_SIZE else None
 
 
 def _apart(one: Family, other: Family, what: str) -> float:

@@ -113,7 +113,8 @@ def _table(flows: Flows, members: tuple[str, ...], origin: int) -> _Table:
     for i, address in enumerate(members):
         if address in code:
             place[code[address]] = i
-    rows = np.flatnonzero((place.take(flows.src) >= 0) & (place.take(flows.dst) >= 0) & ~flows.control())
+    inside = (place.take(flows.src) >= 0) & (place.take(flows.dst) >= 0) & (flows.src != flows.dst)
+    rows = np.flatnonzero(inside & ~flows.control())
     pairs, number = numbered_pairs(place.take(flows.src.take(rows)), place.take(flows.dst.take(rows)), len(members))
     sent = flows.sent_ns.take(rows)
     order, _ = by_group(number.astype(np.int32), len(pairs), sent)

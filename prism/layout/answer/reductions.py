@@ -94,12 +94,14 @@ def _hears_first(one: Communicator) -> float:
     right_after = list[bool]()
     long = float(np.median(np.concatenate([s.end - s.start for s in one.streams])))
     for member in one.members:
-        leaves, arrives = (np.sort(np.concatenate(times)) for times in _times(one, member))
+        leaves, arrives = _times(one, member)
         since = leaves - np.append(-np.inf, arrives)[np.searchsorted(arrives, leaves, "right")]
         right_after += (since < long).tolist()
     return float(np.mean(right_after))
 
 
-def _times(one: Communicator, member: int) -> tuple[list[Floats], list[Floats]]:
-    """Starts of the messages that a member sends, and ends of those that it receives, stream by stream."""
-    return [s.start for s in one.streams if s.src == member], [s.end for s in one.streams if s.dst == member]
+def _times(one: Communicator, member: int) -> tuple[Floats, Floats]:
+    """Starts of the messages that a member sends, and ends of those that it receives, ascending; it may do only one of both."""
+    leaves = [s.start for s in one.streams if s.src == member]
+    arrives = [s.end for s in one.streams if s.dst == member]
+    return np.sort(np.concatenate([np.zeros(0), *leaves])), np.sort(np.concatenate([np.zeros(0), *arrives]))

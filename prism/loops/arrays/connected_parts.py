@@ -23,8 +23,9 @@ def connected(pairs: Ints, starts: Ints, n: int) -> tuple[Places, Places]:
     begins = np.cumsum(begins)
     beside, place = np.empty(begins[-1], np.intp), begins.copy()
     for one, other in pairs:
-        beside[place[one]], beside[place[other]] = other, one
+        beside[place[one]] = other
         place[one] += 1
+        beside[place[other]] = one  # of a node that is joined with itself, the next place
         place[other] += 1
     out, cuts, seen = np.empty(n, np.intp), np.zeros(n + 1, np.intp), np.zeros(n, np.bool_)
     told = asked = parts = 0

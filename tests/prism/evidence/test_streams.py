@@ -80,3 +80,12 @@ def test_a_long_pause_of_the_job_hides_no_steady_size():
         wire.send(0, 1, at + 50, 4_000_000)
     found = sorted(streams(wire), key=lambda s: s.size)
     assert [(len(s.rows), s.size, s.equal) for s in found] == [(36, 1_000_000, True), (12, 4_000_000, True)]
+
+
+def test_what_an_endpoint_sends_to_itself_is_no_stream():
+    """Records of a loop back, or forged ones."""
+    wire = Wire(["a", "b"])
+    for step in range(10):
+        wire.send(0, 0, step * 100, 1_000_000)
+        wire.send(0, 1, step * 100 + 10, 1_000_000)
+    assert [s.pair for s in streams(wire)] == [(0, 1)]

@@ -80,6 +80,15 @@ def test_borders_of_hosts_in_a_row_do_not_train(members, messages):
     assert in_hosts([lambda h: (h + 1) % members, lambda h: (h - 1) % members] * messages, members=members) < 0.5
 
 
+def test_who_only_receives_is_counted_too():
+    wire = Wire()
+    for step in range(40):
+        for sender, receiver in ((0, 1), (1, 0), (0, 2), (1, 2)):
+            wire.send(sender, receiver, 4_000_000, T0 + 100 * step * MS)
+    flows, topology = wire.flows(), placed(3)
+    assert all(infer_layout(flows, one, topology).training < 0.5 for one in recognize(flows, topology))
+
+
 def test_borders_of_ranks_in_space_do_not_train():
     """Three by four by four ranks on hosts of eight: first neighbours along one axis swap borders, then those along the next.
 

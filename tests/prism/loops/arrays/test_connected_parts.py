@@ -12,7 +12,7 @@ from prism.loops.arrays.connected_parts import connected
 nodes = st.integers(0, 11)
 
 
-@given(st.lists(st.tuples(nodes, nodes).filter(lambda pair: pair[0] != pair[1]), max_size=14), st.permutations(range(12)))
+@given(st.lists(st.tuples(nodes, nodes), max_size=14), st.permutations(range(12)))
 def test_parts_are_those_of_networkx_in_the_same_order(pairs, starts):
     graph = nx.Graph()
     graph.add_nodes_from(starts)
