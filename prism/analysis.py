@@ -224,7 +224,7 @@ def infer_job(
     burst = bursts(flows) if len(flows) > MAX_RANK_RECORDS * len(job.endpoints) else None
     around_job = burst.flows if burst else flows
     merged = burst is not None and len(flows) > MAX_RECORDS
-    job, inferred = infer_members(burst.flows if merged and burst is not None else flows, job, topology, hints)
+    job, inferred = infer_members(around_job if merged else flows, job, topology, hints)
     rows = rows_of(around_job, job)
     own = around_job if len(rows) == len(around_job) and np.all(rows[1:] > rows[:-1]) else around_job.take(rows)
     parallelism, examined = _inferred(inferred, own, rows, job, None if merged else burst, topology)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from prism.evidence import constants as c
 from prism.evidence.shapes import closes_rings
 from prism.evidence.stream_periods import Rhythms, resolved_spread
 from prism.evidence.streams import Stream
+
+T = TypeVar("T")
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
@@ -35,29 +38,27 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
         for alike in _chained(own, lambda s: s.size, c.LOOSE_SIZE):
             parts += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
     parts = _with_rings(parts, lambda s: rhythms[id(s)].octets)
-    return out + _with_rings(_with_rings(parts, lambda s: s.volume), None)
+    parts = _with_rings(parts, lambda s: s.volume)
+    return out + _with_rings(parts, lambda s: s.volume, by_pair=True)
 
 
-def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float] | None) -> list[list[Stream]]:
-    """Take streams of equal octets that close rings out of parts that do not; None compares all octets of each pair.
+def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float], *, by_pair: bool = False) -> list[list[Stream]]:
+    """Take streams of equal octets that close rings out of parts that do not.
 
-    Cut or merged bursts may divide the operations of some pairs and not those of others.
+    `by_pair`: all streams of a pair are one. Cut or merged bursts may divide the operations of some pairs and not of others.
     """
-    rest = [s for part in parts if not closes_rings(part) for s in part]
-    of = defaultdict[object, list[Stream]](list)
-    for s in rest:
-        of[s.pair if octets is None else id(s)].append(s)
-    pooled = {id(own[0]): own for own in of.values()}
-    total = octets if octets is not None else lambda s: sum(one.volume for one in pooled[id(s)])
-    rings = [own for own in _chained((own[0] for own in pooled.values()), total, c.SENT_AGAIN) if closes_rings(own)]
-    rings = [[s for first in ring for s in pooled[id(first)]] for ring in rings]
+    units = defaultdict[object, list[Stream]](list)
+    for s in (s for part in parts if not closes_rings(part) for s in part):
+        units[s.pair if by_pair else id(s)].append(s)
+    alike = _chained(units.values(), lambda unit: sum(map(octets, unit)), c.SENT_AGAIN)
+    rings = [[s for unit in own for s in unit] for own in alike if closes_rings([unit[0] for unit in own])]
     taken = {id(s) for ring in rings for s in ring}
     left = [[s for s in part if id(s) not in taken] for part in parts]
     return rings + [part for part in left if part]
 
 
-def _chained(streams: Iterable[Stream], value: Callable[[Stream], float], max_jump: float) -> list[list[Stream]]:
-    """Group streams in order of a value, separated where its logarithm jumps by more than `max_jump`."""
+def _chained(streams: Iterable[T], value: Callable[[T], float], max_jump: float) -> list[list[T]]:
+    """Group streams, or lists of streams, in order of a value, separated where its logarithm jumps by more than `max_jump`."""
     every = list(streams)
     values = np.array([value(s) for s in every])
     order = values.argsort(kind="stable")

@@ -2,6 +2,8 @@ import pytest
 
 from prism.jobs import recognize
 from prism.layout.answer.inference import infer_layout
+from prism.layout.answer.reductions import _hears_first
+from tests.prism.evidence import made
 from tests.prism.traffic import MS, T0, Wire, placed
 
 
@@ -81,12 +83,14 @@ def test_borders_of_hosts_in_a_row_do_not_train(members, messages):
 
 
 def test_who_only_receives_is_counted_too():
-    wire = Wire()
+    """The third of three hosts sends nothing."""
+    wire = made.Wire(["a", "b", "c"])
     for step in range(40):
         for sender, receiver in ((0, 1), (1, 0), (0, 2), (1, 2)):
-            wire.send(sender, receiver, 4_000_000, T0 + 100 * step * MS)
-    flows, topology = wire.flows(), placed(3)
-    assert all(infer_layout(flows, one, topology).training < 0.5 for one in recognize(flows, topology))
+            wire.send(sender, receiver, 100 * step, 4_000_000)
+    (one,) = made.evidence(wire)[2]
+    assert len(one.members) == 3
+    assert _hears_first(one) == 0
 
 
 def test_borders_of_ranks_in_space_do_not_train():
