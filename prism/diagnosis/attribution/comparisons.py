@@ -99,7 +99,12 @@ class Comparison:
         return self.replayed(self.shares(during), during)
 
     def shares(self, during: Mask) -> Floats:
-        """Share of the delays of the steps `during` that each candidate explains, without a replay; float64[candidates]."""
+        """Share of the delays of the steps `during` that each candidate explains, without a replay; float64[candidates].
+
+        Against peers what lanes lose in most of the steps counts: other traffic delays now these, now those.
+        """
+        if self.always and during.any():
+            return explained_shares(self.tables, self.gone.typical(during, self.delays.transfers.lanes))[:, 0]
         return np.median(self.share[:, during], axis=1) if during.any() else np.zeros(len(self.which))
 
     def best(self, shares: Floats) -> list[int]:
@@ -127,12 +132,11 @@ class Comparison:
         All wait for the latest: delays of others count only as far as they exceed what remains. Those of lanes at which the
         candidate is the likelier one to be late are gone.
         """
-        before = self.gone.before[:, during]
-        left = before.copy()
-        for lanes, part in ((one.sends, self.gone.sender), (one.receives, self.gone.receiver)):
-            left[lanes] *= 2 * part[np.ix_(lanes, during)] < before[lanes]
-        gone = 1 - left.max(axis=0, initial=0.0) / np.maximum(before.max(axis=0, initial=0.0), 1.0)
-        return float(np.median(gone)) - c.FEWER * one.larger
+        gone = self.gone.typical(during, self.delays.transfers.lanes)
+        left = gone.before.copy()
+        for lanes, part in ((one.sends, gone.sender), (one.receives, gone.receiver)):
+            left[lanes] *= 2 * part[lanes] < gone.before[lanes]
+        return float(1 - left.max(initial=0.0) / max(gone.before.max(initial=0.0), 1.0)) - c.FEWER * one.larger
 
     def saved(self, gone: Mask, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""

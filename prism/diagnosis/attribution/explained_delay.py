@@ -41,6 +41,23 @@ class Lost:
         known = np.where(self.more > 0, c.SAVED * self.more, np.inf)
         return np.asarray(np.minimum(own / np.maximum(known, 1.0), 1.0), np.float64)
 
+    def typical(self, during: NDArray[np.bool_], lanes: NDArray[np.integer]) -> Lost:
+        """Compute the new delays of each lane in most of the steps `during`, as those of one step; `lanes`: their ends.
+
+        A rank whose own sends begin late is not ready to receive as long: one cause, where a late sender would be another.
+        """
+
+        def middle(each: Floats) -> Floats:
+            return np.asarray(np.median(each[..., during], axis=-1, keepdims=True))
+
+        late, before, sender, receiver, within, moved = map(
+            middle, (self.late, self.before, self.sender, self.receiver, self.within, self.moved)
+        )
+        own = np.zeros((int(lanes.max(initial=-1)) + 1, 1))
+        np.maximum.at(own, lanes[:, 0], sender)
+        receiver = np.maximum(receiver, np.minimum(before, own[lanes[:, 1]]))
+        return Lost(late, before, sender, receiver, within, moved, self.usual, middle(self.more), self.each)
+
     @cached_property
     def total(self) -> Floats:
         """All new delays of each step, ns. Against peers only delays before transfers: paths with other rates are no fault.

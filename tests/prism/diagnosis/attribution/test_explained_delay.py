@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.explained_delay import lost, weights
+from prism.diagnosis.attribution.explained_delay import Lost, lost, weights
 from tests.prism.faults import BAD, NIC, RANK, case
 from tests.prism.traffic import address
 
@@ -56,3 +56,18 @@ def test_delays_of_several_hosts_that_end_at_once_count_as_those_of_one():
     assert weights(delays, np.full(5, 100.0), np.arange(6)) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
     assert weights(delays, np.full(5, 100.0), np.array([0, 3, 0, 4, 5, 6])) == pytest.approx([2 / 3, 2 / 3, 1 / 3, 1, 1])
     assert weights(delays, np.zeros(5), np.arange(6)).tolist() == [1] * 5
+
+
+def test_what_lanes_lose_now_and_then_is_not_typical():
+    before = np.array([[30.0, 31, 30, 2, 30], [0, 0, 90, 0, 0], [80, 0, 0, 0, 0]])
+    gone = Lost(before, before, before, 0 * before, 0 * before, before, False, before[0], before)
+    typical = gone.typical(np.array([True] * 5), np.array([[0, 1], [1, 2], [2, 3]]))
+    assert typical.before.tolist() == [[30.0], [0], [0]]
+
+
+def test_a_rank_that_sends_late_is_not_ready_to_receive_either():
+    """5 sends as late to 4 as 6 sends to it; 7 waits for nobody."""
+    sender = np.repeat([[160.0], [170.0], [0.0]], 3, axis=1)
+    gone = Lost(sender, sender, sender, sender / 4, 0 * sender, sender, False, sender[0], sender)
+    typical = gone.typical(np.array([True] * 3), np.array([[5, 4], [6, 5], [7, 6]]))
+    assert typical.receiver[:, 0].tolist() == [40, 160, 0]
