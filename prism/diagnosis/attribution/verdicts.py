@@ -64,7 +64,8 @@ def _finding(view: View, one: Verdict, seen: Completeness) -> Finding:
     sure = round(min(sure, peers_known(view)), 3) if one.always and (work or not _apart(one)) else sure
     halved = not work and c.HALF_SPEED * numbers["gbit_s"] <= numbers["usual_gbit_s"]
     weak = one.slowdown < 1 + c.WORTH and ((one.always and not halved) or one.rate_fit < c.ALWAYS)
-    weak |= one.slowdown < 1 + 2 * c.WORTH and sure < 1 - c.DOUBT  # what costs little must be sure
+    broken = halved and one.rate_fit >= c.ALWAYS
+    weak |= one.slowdown < 1 + 2 * c.WORTH and sure < 1 - c.DOUBT and not broken  # what costs little must be sure
     if work and not one.stall:  # who does not work longer than usual is not slow
         weak |= numbers["work_ms"] < (1 + c.WORTH) * numbers["usual_work_ms"]
     return slowdown_finding(

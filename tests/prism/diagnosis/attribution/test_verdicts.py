@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from prism.diagnosis.assessment.confidence import Completeness, completeness
+from prism.diagnosis.attribution import verdicts
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.verdicts import GRAPH, combine_findings, findings
 from prism.model import Severity
@@ -41,6 +42,18 @@ def test_rates_in_bits_beside_the_usual_ones():
     assert one.evidence["usual_gbit_s"] == pytest.approx(10.0, rel=0.1)
     assert "Gbit/s, usually" in one.message
     assert all(address(NIC) in edge for edge in one.evidence["edges"])
+
+
+@pytest.mark.parametrize(("rate", "claimed"), [(27.0, True), (120.0, False)])
+def test_a_nic_at_half_its_speed_is_claimed_though_it_costs_little_and_others_delay_steps_too(monkeypatch, rate, claimed):
+    view = case("slow NIC")
+    (one,) = verdicts.verdicts(Case(view))
+    cheap = replace(one, slowdown=1.08, probability=0.895)
+    text, numbers = verdicts._network(view, one)
+    monkeypatch.setattr(verdicts, "verdicts", lambda _: [cheap])
+    monkeypatch.setattr(verdicts, "_network", lambda *_: (text, numbers | {"gbit_s": rate, "usual_gbit_s": 197.0}))
+    (finding,) = findings(Case(view), completeness(view))
+    assert (finding.severity is not Severity.INFO) == claimed
 
 
 def test_a_link_between_switches_is_a_part_to_take_out_not_a_host():
