@@ -198,7 +198,8 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     """Select signals after the payload of a step, in the idle time that ends it. Credits and ready messages are excluded.
 
     A ready message precedes the first payload of its receiver. If the recording is `cut`, the first message is unknown; then a
-    signal whose receiver ever answers must be nearer to the payload before it than to the payload after it.
+    signal whose receiver ever answers must be nearer to the payload before it than to the payload after it. So must those of
+    which there are as many as answers of one size, as with credits: the first may precede the recording.
     """
     place = np.maximum(np.searchsorted(idle[:, 0], sequences.start, "right") - 1, 0)
     begin, end = idle[place].T
@@ -212,7 +213,10 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
     answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
     asks = (first < answered) & (answered < sequences.life)
-    return np.asarray((many | sequences.bursts) & ~asks & (near | (not cut) | (answered == sequences.life)))
+    answers = (sequences.count[~sequences.signals & (pair == own)] for own in back.tolist())
+    as_many = np.array([np.any(np.abs(a - n) <= 1) for a, n in zip(answers, sequences.count.tolist(), strict=True)])
+    alone = (answered == sequences.life) | ~(as_many | cut)
+    return np.asarray((many | sequences.bursts) & ~asks & (near | alone))
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 
 from collectors.columns.record import SMALL, TCP
 from prism.steps.record_sequences import sequences_of
-from prism.steps.step_bounds import _shorter, rank_steps, steps_of
+from prism.steps.step_bounds import _final_signals, _shorter, rank_steps, steps_of
 from tests.prism.evidence.made import ORIGIN, Wire
 from tests.prism.steps.made import MS, buckets, sequences
 
@@ -119,6 +119,25 @@ def test_scalars_of_ranks_that_exchange_nothing_else_end_a_step_of_a_cut_recordi
     found = sequences(wire)
     for own in rank_steps(found, steps_of(found), 4):
         assert np.all(np.abs((own[1:-1, 1] - ORIGIN) / MS % 100 - 30.5) < 1)
+
+
+def test_credits_end_no_step_though_the_first_precedes_the_recording():
+    """Payload from 60 to 80 ms, scalars at 83 ms; a receiver asks for each three messages, for the first of a step at 58 ms."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(12):
+        for turn in range(6):
+            for rank in range(4):
+                at = 100 * step + 60 + 3.3 * turn
+                if step or turn:
+                    wire.send((rank + 1) % 4, rank, at - (0.2 if turn else 2), 68, long=0.01)
+                for part, octets in enumerate((4_000_000, 4_000_000, 1_000_000)):
+                    wire.send(rank, (rank + 1) % 4, at + part, octets, long=0.9)
+        for rank in range(4):
+            wire.send(rank, (rank + 2) % 4, 100 * step + 83, 128, long=0.01)
+    found = sequences(wire)
+    idle = np.array([[80.0, 160.0]]) + 100 * np.arange(11)[:, None] - 60
+    final = _final_signals(found, MS * idle, cut=False)
+    assert np.array_equal(final[found.signals], found.count[found.signals] == 12)
 
 
 @pytest.mark.parametrize("octets", [128, 4096])
