@@ -49,18 +49,17 @@ def whole_step(clock: Clock, period: Period) -> Period:
     return _whole_step(clock, period) or _whole_step(clock.after(c.BEGINNING), period) or period
 
 
-def _whole_step(clock: Clock, period: Period) -> Period | None:
+def _whole_step(clock: Clock, period: Period, most: float = np.inf) -> Period | None:
     """Search for longer periods in the idle times of a clock, and in those of the one that is found; None if there are none.
 
     After the last bucket of a step the forward pass follows, and layers of the forward pass have other idle times than those of
     the backward pass. So the longest idle times within a bucket or layer repeat after a step, and differ within it. A hang or
-    two are limited to usual ones.
+    two are limited to usual ones, and all to `most`, ns: pauses after some steps, such as evaluations, hide what repeats in
+    each.
     """
     if 2 * c.LEAST_PLACES * period.bins > clock.parts:
         return None
-    around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
-    least, most = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
-    longest = np.log1p(np.clip(around, *np.partition(around, [least, most])[[least, most]]))
+    longest = _longest_idle(clock, period, most)
     spectrum, low, high = _power(longest[None]), (2 - c.ASTRAY) * period.bins, clock.parts / c.LEAST_PLACES
     found = np.concatenate([_lags(spectrum, scale, clock, low, high) for scale in c.SCALES], axis=1)
     least = np.maximum(c.LEAST, c.SIGMAS / np.sqrt((clock.parts - found[0]) / period.bins))  # of random idle times
@@ -70,15 +69,32 @@ def _whole_step(clock: Clock, period: Period) -> Period | None:
     often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
     lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
-    begins = np.round(np.arange(int(clock.parts / lag)) * lag).astype(np.int64)
-    usual = np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0)
-    if _equal(np.expm1(usual), clock, period, lag):
+    if _equal(clock, period, lag):
         return period
     longer = Period(lag, period.regular, period.pace)
+    usual, paused = np.sort(_usual(longest, lag)), round(2 * (1 + c.ASTRAY) * period.bins)  # parts around one pause
+    if most == np.inf and len(usual) > 2 * paused and usual[-1] > np.log(c.LONGER) + usual[-1 - paused]:
+        within = _whole_step(clock, period, float(np.expm1(usual[-1 - paused])))
+        if within is not None and 2 * within.bins < lag and _equal(clock, within, lag):
+            return within
     return _whole_step(clock, longer) or longer
 
 
-def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
+def _longest_idle(clock: Clock, period: Period, most: float = np.inf) -> Floats:
+    """Logarithm of the longest idle time, ns, within a period around each part of a clock, at most `most`."""
+    around = ndimage.maximum_filter1d(clock.spent, round((1 + c.ASTRAY) * period.bins))
+    least, last = round(period.bins), -round(c.LONGEST * period.bins)  # at the ends of the clock half of them are seen
+    low, high = np.partition(around, [least, last])[[least, last]]
+    return np.asarray(np.log1p(np.clip(around, low, min(high, max(most, low)))))
+
+
+def _usual(longest: Floats, lag: float) -> Floats:
+    """Median of each place of a lag."""
+    begins = np.round(np.arange(int(len(longest) / lag)) * lag).astype(np.int64)
+    return np.asarray(np.median(longest[begins[:, None] + np.arange(int(lag))], axis=0))
+
+
+def _equal(clock: Clock, period: Period, lag: float) -> bool:
     """Check whether these are equal steps, perhaps with a pause after most, such as an evaluation. If they were equal buckets
     of a backward pass instead, a forward pass would add more time to all of them, also where a fault stretches some. Layers
     take longer at several places of a step, and not at one only. A few pauses may come after equal numbers of steps by chance.
@@ -91,7 +107,7 @@ def _equal(idle: Floats, clock: Clock, period: Period, lag: float) -> bool:
     if gathers and groups >= c.GROUPS and np.median(steps.sum(1)) < (count + c.FORWARD) * np.median(steps):
         return False
     usual = np.sort(np.quantile(steps, 0.5, axis=0, method="lower"))
-    steps = np.sort(steps)
+    steps, idle = np.sort(steps), np.expm1(_usual(_longest_idle(clock, period), lag))
     longer = np.quantile(steps.mean(1) / steps[:, (count - 1) // 2], c.SOME_STEPS, method="lower")
     equal = np.median(idle) <= c.LONGER * idle.min() and usual[-2] <= c.LONGER * usual[0]
     alike = usual[-1] <= c.EQUAL_PARTS * usual[0]

@@ -80,6 +80,12 @@ def test_buckets_of_a_step_remain_if_it_is_paused_after_some_steps(rest):
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(4 * 64, rel=0.01)
 
 
+def test_pauses_after_each_fifth_step_do_not_hide_that_steps_have_parts():
+    """One part of a step rests less than the two others: a forward pass before a backward one."""
+    clock = idle(np.tile([54, 108, 108] * 4 + [54, 108, 2000], 5))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(3 * 64, rel=0.01)
+
+
 def test_pauses_after_most_fourth_steps_make_no_longer_steps():
     paused = [50, 50, 50, 50, 8, 50]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
     clock = idle(np.concatenate([[8, 8, 8, pause] for pause in paused * 2]))
