@@ -44,7 +44,7 @@ def _rounds(one: Communicator) -> float | None:
     if one.bursts or one.levels or members < c.TRIANGLE:
         return None
     if one.form == "two path":
-        return None if _passes_on(one) else 0.0
+        return None if _passes_on(one) or _hears_first(one) >= c.HEARD else 0.0  # hosts hide parts of a sum
     if one.way == "two" and members <= c.SQUARE and _hears_first(one) < c.HEARD:
         return 0.0
     if one.form == "two other" and one.rounds < members - 1 and _swaps(one):

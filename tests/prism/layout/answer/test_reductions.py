@@ -2,7 +2,7 @@ import pytest
 
 from prism.jobs import recognize
 from prism.layout.answer.inference import infer_layout
-from prism.layout.answer.reductions import _hears_first
+from prism.layout.answer.reductions import _hears_first, _rounds
 from tests.prism.evidence import made
 from tests.prism.traffic import MS, T0, Wire, placed
 
@@ -91,6 +91,20 @@ def test_who_only_receives_is_counted_too():
     (one,) = made.evidence(wire)[2]
     assert len(one.members) == 3
     assert _hears_first(one) == 0
+
+
+@pytest.mark.parametrize(("later", "counts"), [(2.0, False), (0.3, True)])
+def test_a_path_on_which_rounds_follow_one_another_may_be_part_of_a_sum(later, counts):
+    """Of a reduction by halving hosts hide all but a path. Neighbours that swap borders on both sides do so apart."""
+    wire = made.Wire(["a", "b", "c", "d"])
+    for step in range(40):
+        for turn, pairs in enumerate([[(0, 1), (2, 3)], [(1, 2)]]):
+            for a, b in pairs:
+                for sender, receiver in ((a, b), (b, a)):
+                    wire.send(sender, receiver, 100 * step + (0.3 + later) * turn, 4_000_000, long=0.32)
+    (one,) = made.evidence(wire)[2]
+    assert one.form == "two path"
+    assert (_rounds(one) is None) == counts
 
 
 def test_borders_of_ranks_in_space_do_not_train():
