@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from prism.analysis import diagnose
+from prism.diagnosis.attribution import slow_steps
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, chance_of, verdicts
 from prism.model import Source
@@ -59,6 +60,16 @@ def test_in_part_of_a_recording_what_is_always_slow_is_so_wherever_steps_begin()
     assert _holds_elsewhere(part, one)
     other = replace(one.candidate, ids=(address(RANK + 1),))
     assert not _holds_elsewhere(part, replace(one, candidate=other))
+
+
+@pytest.mark.parametrize(("name", "cause"), [("slow rank", "work"), ("slow NIC", "network")])
+def test_lanes_at_a_lower_rate_are_no_cause_where_that_costs_little_of_what_work_explains(monkeypatch, name, cause):
+    """All lanes of a part of the network are slower, and of no other."""
+    slower = lambda comparison, _: 1.0 * np.array([one.cause == "network" for one in comparison.which])  # noqa: E731
+    monkeypatch.setattr(slow_steps, "rate_fit", slower)
+    monkeypatch.setattr(slow_steps, "chance_of", lambda *_: 0.0)
+    (one,) = verdicts(Case(case(name)))
+    assert one.candidate.cause == cause
 
 
 @pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
