@@ -64,20 +64,24 @@ def _whole_step(clock: Clock, period: Period, most: float = np.inf) -> Period | 
     found = np.concatenate([_lags(spectrum, scale, clock, low, high) for scale in c.SCALES], axis=1)
     least = np.maximum(c.LEAST, c.SIGMAS / np.sqrt((clock.parts - found[0]) / period.bins))  # of random idle times
     lags, repeats = found[:2, (found[0] > low) & (found[0] <= high) & (found[1] >= least)]
+    limited, typical = most < np.inf, float(np.expm1(np.median(longest)))
     if not len(lags):
-        return None
+        return None if limited else _whole_step(clock, period, c.FAR_LONGER * typical)
     often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
     lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
     if _equal(clock, period, lag):
         return period
+    within = None if limited else _whole_step(clock, period, c.FAR_LONGER * typical) or _whole_step(clock, period, typical)
+    if within is not None and 2 * within.bins < lag and (_astray(lag / within.bins) or _equal(clock, within, lag)):
+        return within
     longer = Period(lag, period.regular, period.pace)
-    usual, paused = np.sort(_usual(longest, lag)), round(2 * (1 + c.ASTRAY) * period.bins)  # parts around one pause
-    if most == np.inf and len(usual) > 2 * paused and usual[-1] > np.log(c.LONGER) + usual[-1 - paused]:
-        within = _whole_step(clock, period, float(np.expm1(usual[-1 - paused])))
-        if within is not None and 2 * within.bins < lag and _equal(clock, within, lag):
-            return within
     return _whole_step(clock, longer) or longer
+
+
+def _astray(steps: float) -> bool:
+    """Whether this is no whole number of steps: pauses come after that many by chance."""
+    return abs(steps - round(steps)) > c.ASTRAY
 
 
 def _longest_idle(clock: Clock, period: Period, most: float = np.inf) -> Floats:

@@ -86,6 +86,12 @@ def test_pauses_after_each_fifth_step_do_not_hide_that_steps_have_parts():
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(3 * 64, rel=0.01)
 
 
+def test_long_pauses_after_some_steps_do_not_hide_that_steps_have_layers():
+    steps = [[*LAYERS[:-1], 12_000 if k in (6, 7, 13, 15, 20) else LAYERS[-1]] for k in range(23)]
+    clock = idle(np.concatenate(steps))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(18 * 64, rel=0.01)
+
+
 def test_pauses_after_most_fourth_steps_make_no_longer_steps():
     paused = [50, 50, 50, 50, 8, 50]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
     clock = idle(np.concatenate([[8, 8, 8, pause] for pause in paused * 2]))
