@@ -87,7 +87,13 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
                 among[one.start : one.stop] = False
         if among.all():
             break
-    return [one for one in out if one.candidate.cause == "network" or (one.slowdown >= 1 + c.WORTH and one.stop > g.SPAN)]
+    return [one for one in out if one.candidate.cause == "network" or (one.stop > g.SPAN and _steps_cost(view, one))]
+
+
+def _steps_cost(view: View, one: Verdict) -> bool:
+    """Whether slow work costs something that counts, in several steps without a pause: a span may join a step to pauses."""
+    slow = view.comparable & (one.comparison.delays.more >= c.WORTH * one.comparison.delays.took)
+    return one.slowdown >= 1 + c.WORTH and int(np.count_nonzero(slow[one.start : one.stop])) >= g.FEW
 
 
 def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) -> Verdict | None:

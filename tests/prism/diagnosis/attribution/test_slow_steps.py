@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from json import dumps
+from types import SimpleNamespace as Fake
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from prism.analysis import diagnose
 from prism.diagnosis.attribution import slow_steps
 from prism.diagnosis.attribution.comparisons import Case
-from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, chance_of, verdicts
+from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, _steps_cost, chance_of, verdicts
 from prism.model import Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
 from prism.synth.simulation import simulate
@@ -70,6 +71,21 @@ def test_lanes_at_a_lower_rate_are_no_cause_where_that_costs_little_of_what_work
     monkeypatch.setattr(slow_steps, "chance_of", lambda *_: 0.0)
     (one,) = verdicts(Case(case(name)))
     assert one.candidate.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("more", "paused", "costs"),
+    [
+        ([1, 20, 20, 20], [], True),
+        ([1, 1, 20, 20], [], True),
+        ([1, 1, 50, 300], [3], False),
+        ([1, 300, 300, 20], [1, 2], False),
+    ],
+)
+def test_a_slow_step_beside_pauses_makes_no_slow_span(more, paused, costs):
+    view = Fake(comparable=~np.isin(np.arange(4), paused))
+    delays = Fake(more=np.array(more, float), took=200.0)
+    assert _steps_cost(view, Fake(start=1, stop=4, slowdown=1.12, comparison=Fake(delays=delays))) == costs
 
 
 @pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
