@@ -75,12 +75,14 @@ def _whole_step(clock: Clock, period: Period, most: float = np.inf) -> Period | 
     within = None if limited else _whole_step(clock, period, c.FAR_LONGER * typical) or _whole_step(clock, period, typical)
     if within is not None and 2 * within.bins < lag and (_astray(lag / within.bins) or _equal(clock, within, lag)):
         return within
+    if _astray(lag / period.bins) and clock.parts < c.GROUPS * lag and repeats.max() < c.NEAR_BEST:
+        return period
     longer = Period(lag, period.regular, period.pace)
     return _whole_step(clock, longer) or longer
 
 
 def _astray(steps: float) -> bool:
-    """Whether this is no whole number of steps: pauses come after that many by chance."""
+    """Whether this is no whole number of steps: what comes after that many, or seldom and not quite, does so by chance."""
     return abs(steps - round(steps)) > c.ASTRAY
 
 

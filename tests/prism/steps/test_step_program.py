@@ -92,6 +92,15 @@ def test_long_pauses_after_some_steps_do_not_hide_that_steps_have_layers():
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(18 * 64, rel=0.01)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_what_repeats_seldom_and_not_quite_after_no_whole_number_of_steps_is_chance(seed):
+    """Other traffic makes idle times longer and shorter again."""
+    step = np.arange(36)
+    scatter = 0.13 * np.random.default_rng(seed).normal(size=36)
+    clock = idle(390 * (1 + 0.15 * np.sin(2 * np.pi * step / 9.4) + scatter))
+    assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == 64
+
+
 def test_pauses_after_most_fourth_steps_make_no_longer_steps():
     paused = [50, 50, 50, 50, 8, 50]  # after steps 4, 8, ...: a checkpoint or an evaluation, but not after all of them
     clock = idle(np.concatenate([[8, 8, 8, pause] for pause in paused * 2]))
