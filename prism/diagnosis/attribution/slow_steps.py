@@ -104,7 +104,7 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) ->
     during = during & view.comparable if np.count_nonzero(during & view.comparable) >= g.FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
     work = np.array([who.cause == "work" for who in comparison.which])
-    if shares[work].max(initial=0.0) >= c.MIN_EXPLAINED > np.median(comparison.gone.network[during]):
+    if shares[work].max(initial=0.0) >= c.MIN_EXPLAINED and not _slower_lanes_cost(comparison, during):
         fit = np.zeros_like(fit)  # lanes are slower, but that costs little of what work explains
     for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
         shares[k] = fit[k] if chance_of(view, comparison, k, one.start, one.stop, among) <= c.RARE else shares[k]
@@ -123,6 +123,12 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) ->
     found = _verdict(view, comparison, mine, one, during, fit=fit, likely=likely)
     found = replace(found, probability=found.probability / (1 + chance), queued=queued)  # one fault against chance
     return found if found.share >= c.MIN_EXPLAINED - c.FEWER * comparison.which[top].larger else None
+
+
+def _slower_lanes_cost(comparison: Comparison, during: Mask) -> bool:
+    """Whether the slowest lane moves longer than usual by a share of what the steps take longer that counts."""
+    slower = comparison.delays.transfers.by_step(comparison.delays.slower)[:, during].max(axis=0, initial=0.0)
+    return bool(np.median(slower) >= c.MIN_EXPLAINED * c.SAVED * np.median(comparison.delays.more[during]))
 
 
 def _queues_at(comparison: Comparison, queued: Mapping[Hop, float]) -> Mask:
