@@ -210,13 +210,28 @@ def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:
     early = sequences.start - begin < end - sequences.end
     near = 2 * np.bincount(sequences.of, inside & early, len(sequences)) > np.bincount(sequences.of, inside, len(sequences))
     first = sequences.start[sequences.begins[:-1]]
-    pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
-    answered = np.array([first[~sequences.signals & (pair == own)].min(initial=sequences.life) for own in back.tolist()])
+    answered, as_many = _answers(sequences, first)
     asks = (first < answered) & (answered < sequences.life)
-    answers = (sequences.count[~sequences.signals & (pair == own)] for own in back.tolist())
-    as_many = np.array([np.any(np.abs(a - n) <= 1) for a, n in zip(answers, sequences.count.tolist(), strict=True)])
     alone = (answered == sequences.life) | ~(as_many | cut)
     return np.asarray((many | sequences.bursts) & ~asks & (near | alone))
+
+
+def _answers(sequences: Sequences, first: Ints) -> tuple[Ints, Mask]:
+    """For each sequence: when payload the other way starts, ns, the life if never; whether some of it has as many messages.
+
+    One more or less is as many. `first`: start of each sequence, ns.
+    """
+    payload = np.flatnonzero(~sequences.signals)
+    pair, back = sequences.src * (1 << 32) + sequences.dst, sequences.dst * (1 << 32) + sequences.src
+    known, number = np.unique(pair[payload], return_inverse=True)
+    starts = np.full(len(known) + 1, sequences.life)
+    np.minimum.at(starts, number, first[payload])
+    place = np.searchsorted(known, back)
+    place[~np.isin(back, known)] = len(known)
+    width = int(sequences.count.max(initial=0)) + 2
+    seen = number * width + sequences.count[payload]
+    as_many = np.isin(place * width + sequences.count + np.array([[-1], [0], [1]]), seen).any(axis=0)
+    return starts[place], np.asarray(as_many)
 
 
 def _after_signals(idle: Floats, signals: Ints) -> Floats:

@@ -38,6 +38,7 @@ class Comparison:
     view: View
     always: bool
     replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
+    typicals: dict[bytes, Lost] = field(default_factory=dict)
 
     @cached_property
     def which(self) -> list[Candidate]:
@@ -104,7 +105,7 @@ class Comparison:
         Against peers what lanes lose in most of the steps counts: other traffic delays now these, now those.
         """
         if self.always and during.any():
-            return explained_shares(self.tables, self.gone.typical(during, self.delays.transfers.lanes))[:, 0]
+            return explained_shares(self.tables, self._typical(during))[:, 0]
         return np.median(self.share[:, during], axis=1) if during.any() else np.zeros(len(self.which))
 
     def best(self, shares: Floats) -> list[int]:
@@ -132,11 +133,18 @@ class Comparison:
         All wait for the latest: delays of others count only as far as they exceed what remains. Those of lanes at which the
         candidate is the likelier one to be late are gone.
         """
-        gone = self.gone.typical(during, self.delays.transfers.lanes)
+        gone = self._typical(during)
         left = gone.before.copy()
         for lanes, part in ((one.sends, gone.sender), (one.receives, gone.receiver)):
             left[lanes] *= 2 * part[lanes] < gone.before[lanes]
         return float(1 - left.max(initial=0.0) / max(gone.before.max(initial=0.0), 1.0)) - c.FEWER * one.larger
+
+    def _typical(self, during: Mask) -> Lost:
+        """New delays of each lane in most of the steps `during`; all candidates are compared in the same steps."""
+        key = during.tobytes()
+        if key not in self.typicals:
+            self.typicals[key] = self.gone.typical(during, self.delays.transfers.lanes)
+        return self.typicals[key]
 
     def saved(self, gone: Mask, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""

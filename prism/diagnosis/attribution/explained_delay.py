@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
 from prism.graph.new_delays import Delays
+from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Floats
 
@@ -44,19 +45,14 @@ class Lost:
     def typical(self, during: NDArray[np.bool_], lanes: NDArray[np.integer]) -> Lost:
         """Compute the new delays of each lane in most of the steps `during`, as those of one step; `lanes`: their ends.
 
-        A rank whose own sends begin late is not ready to receive as long: one cause, where a late sender would be another.
+        A rank that sends late was not ready to receive for as long: that is one cause. A late sender would be a second one.
         """
-
-        def middle(each: Floats) -> Floats:
-            return np.asarray(np.median(each[..., during], axis=-1, keepdims=True))
-
-        late, before, sender, receiver, within, moved = map(
-            middle, (self.late, self.before, self.sender, self.receiver, self.within, self.moved)
-        )
+        parts = (self.late, self.before, self.sender, self.receiver, self.within, self.moved, self.more)
+        late, before, sender, receiver, within, moved, more = (middle(each[..., during], axis=-1) for each in parts)
         own = np.zeros((int(lanes.max(initial=-1)) + 1, 1))
         np.maximum.at(own, lanes[:, 0], sender)
         receiver = np.maximum(receiver, np.minimum(before, own[lanes[:, 1]]))
-        return Lost(late, before, sender, receiver, within, moved, self.usual, middle(self.more), self.each)
+        return Lost(late, before, sender, receiver, within, moved, self.usual, more, self.each)
 
     @cached_property
     def total(self) -> Floats:

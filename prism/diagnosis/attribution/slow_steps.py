@@ -103,7 +103,7 @@ def _cause_of(view: View, comparison: Comparison, one: SlowSpan, among: Mask) ->
     during = comparison.during(one.start, one.stop)
     during = during & view.comparable if np.count_nonzero(during & view.comparable) >= g.FEW else during
     shares, fit = comparison.shares(during), rate_fit(comparison, during)
-    work = np.array([who.cause == "work" for who in comparison.which])
+    work = ~comparison.tables.network[:, 0]
     if shares[work].max(initial=0.0) >= c.MIN_EXPLAINED and not _slower_lanes_cost(comparison, during):
         fit = np.zeros_like(fit)  # lanes are slower, but that costs little of what work explains
     for k in np.flatnonzero(fit >= np.maximum(shares, c.ALWAYS)).tolist():
