@@ -40,7 +40,7 @@ from prism.tracking.step_numbers import Known, first_of
 # spread of the logarithms of step durations: above UNEVEN sub-steps were taken for steps, above WILD there are no steps
 UNEVEN, WILD = 0.3, 0.5
 MAX_RANK_RECORDS = 2000  # records of a rank above which touching records are merged
-MAX_RECORDS = 1 << 20  # records of a cluster above which almost touching records are merged before the analysis
+MAX_RECORDS = 1 << 23  # records of a cluster above which almost touching records are merged before the analysis
 # Probability that traffic trains a model; below, it gives no job where records are complete. Of 300 drawn and recorded jobs one
 # had less than 0.56 where sums do not decide; solvers and halo exchange have 0.27 to 0.5, small inference and rings more.
 LEAST_TRAINING = 0.5

@@ -181,13 +181,14 @@ def _lags(spectra: Floats, scale: int, clock: Clock, above: float = 0.0, most: f
     passed = _passed(parts // every, parts, scale)
     smooth = spectra[:, : len(passed)] * passed
     varied = 2 * smooth.sum(1) - smooth[:, 0]
-    if varied.min() <= 0:
+    if varied.max() <= 0:
         return np.zeros((4, 0))
     weight = float(np.clip(varied[0] / (varied[0] + varied[-1]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
     first = max(int(low) // every - 1, 0)
     lags = np.arange(first, min(int(high) // every + 2, parts // every // 2)) * every
     # The power is real, so its inverse transform is a cosine transform, which is several times as fast.
-    repeats = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts) / varied[:, None]
+    repeats = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts)
+    repeats /= np.where(varied > 0, varied, 1.0)[:, None]  # equal numbers of messages in all bins neither vary nor repeat
     sequences, rests = repeats[[0, -1]]
     common = weight * sequences + (1 - weight) * rests
     at = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1

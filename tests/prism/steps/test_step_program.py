@@ -41,6 +41,10 @@ def idle(times, apart=64):
     return Clock(np.concatenate([[0.0], np.cumsum(spent)]), np.ones((1, len(spent))), bursts=True, records=1 << 20)
 
 
+def test_steps_are_found_though_each_bin_has_as_many_messages():
+    assert period_of(idle(np.full(15, 400.0), apart=1024)).bins == pytest.approx(1024, rel=0.001)
+
+
 BUCKETS, CRASH = [50, 50, 50, 400], [50, 20_000]
 LAYERS = [5] * 6 + [10] * 12
 
