@@ -166,8 +166,8 @@ UNUSED = 6.0
 HOPELESS = 12.0
 MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in benchmarks has 4,096
 # Streams and communicators per rank: jobs of 1,024 and 2,048 ranks have up to 20 and 5, random traffic has more.
-# Where all exchange with all, 64 ranks have 63 each for every size: jobs smaller than `ALL_TO_ALL` may have as many as it.
-MOST_STREAMS, MOST_COMMUNICATORS, ALL_TO_ALL = 64, 16, 256
+# Where all exchange with all, 256 ranks have 255 each for every size: jobs smaller than `ALL_TO_ALL` may have as many as it.
+MOST_STREAMS, MOST_COMMUNICATORS, ALL_TO_ALL = 64, 16, 2048
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions
 SCALARS = 2.5  # runs per step of such reductions at most: the loss, the norm of the gradients

@@ -86,6 +86,7 @@ class _Fold:
 def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints, *, timed: bool = False) -> Mean:
     """Compute the mean of the steps between consecutive places on the clock, of the picked sequences. `timed`: as in `_moved`.
 
+    Sequences with fewer messages than one in two steps, such as one size of many of the experts' messages, tell of no step.
     The time since the begin of a step is the median over steps, so slow steps and pauses do not change it.
     """
     fold = _Fold(clock, places)
@@ -97,6 +98,9 @@ def folded(clock: Clock, places: Ints, sequences: Sequences, picked: Ints, *, ti
     count = clock.parts / fold.apart
     begins = _begins(fold, round(count), usual) if abs(count - round(count)) <= c.NEAR * 2 else -1
     none, moved = np.zeros(phases), _moved(fold, sequences, picked, timed=timed)
+    often = 2 * sequences.count[picked] >= len(places)
+    often |= not often.any()
+    picked, moved = picked[often], moved[often]
     return Mean(
         usual / max(usual.sum(), 1e-300), moved, sequences.kind[picked], sequences.small[picked],
         np.zeros(len(picked), np.bool_), none, none, none, begins,

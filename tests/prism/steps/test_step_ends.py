@@ -22,6 +22,17 @@ def test_a_step_ends_where_its_operations_rest_longest():
     assert np.isclose(mean.turned(5).spent[0], mean.spent[5])
 
 
+def test_small_messages_of_a_few_steps_are_no_scalar_reduction_of_each():
+    wire, _ = buckets(steps=20, signal=False)
+    for step in (2, 8, 17):  # one of many sizes of experts' messages
+        wire.send(0, 1, 100 * step + 60, 12_288, long=0.1)
+    found = sequences(wire)
+    picked = chosen(found)
+    clock = clock_of(found, picked)
+    mean = folded(clock, tracked(clock, period_of(clock)), found, picked)
+    assert found.small[picked].any() and not mean.small.any() and len(mean.moved) < len(picked)
+
+
 def made(idle: dict[int, float], reduced: list[int], others: list[int], last: int = -1) -> Mean:
     """Make a mean step of 32 phases, idle in some of them; two classes of operations are active in the others."""
     spent = np.full(32, 0.01)
