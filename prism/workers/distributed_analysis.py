@@ -21,13 +21,13 @@ import numpy as np
 from collectors.clickhouse import drivers
 from collectors.columns.record import Flows, Mask, Transits
 from prism.analysis import (
-    MAX_RECORDS,
     CandidateAnalysis,
     diagnose,
     diagnose_job,
     merge_analyses,
     merge_records,
     number_candidates,
+    too_many,
 )
 from prism.inventory.operator_hints import Hints
 from prism.jobs import around, naming, recognize
@@ -189,7 +189,8 @@ def diagnose_over(
         if not isinstance(records, Memory):
             raise ValueError("records outside memory need sums by pair")
         pairs = pairs_of(records.flows)
-    condense = source.flows > MAX_RECORDS
+    talkers = len(np.union1d(pairs.src, pairs.dst))
+    condense = too_many(source.flows, talkers)
     if condense and isinstance(records, Memory):
         records, condense = Memory(merge_records(records.flows)), False
     site = _Site(records, pairs, topology, transits or Transits.empty(), condense, hints)
@@ -206,7 +207,6 @@ def diagnose_over(
         results += _next_results(executor, site, waiting)
         progress(max(total - len(waiting), 0), total)
     progress(total, total)
-    talkers = len(np.union1d(pairs.src, pairs.dst))
     return merge_analyses(source, number_candidates(results), topology, source.flows, talkers, hints, pairs.endpoints)
 
 
