@@ -98,7 +98,6 @@ def diagnose(
     """
     transits = transits if transits is not None else Transits.empty(flows.exporters)
     life, records = flows.window, len(flows)
-    seen = window or life
     talkers, addresses = flows.talkers, tuple(flows.endpoints)
     flows = merge_records(flows) if too_many(records, talkers) else flows
     told: list[CandidateAnalysis] = []
@@ -106,7 +105,7 @@ def diagnose(
         progress(done, len(jobs or ()))
         own = naming(around(flows, job), job)
         given: Mapping[str, Any] = {"topology": topology, "transits": transits, "hints": hints}
-        told.append(diagnose_job(own, job, seen, least=least, known=known, **given))
+        told.append(diagnose_job(own, job, window or life, least=least, known=known, **given))
     apart = parts(pairs_of(flows), topology) if jobs is None else ()
     divisions = split_by_part(flows, apart)
     del flows  # the columns of a division need their room
@@ -114,7 +113,7 @@ def diagnose(
         progress(done, len(apart))
         given = {"topology": topology, "transits": transits, "hints": hints}
         own_jobs = recognize(own, topology, window=life, hints=hints)
-        told += [diagnose_job(naming(around(own, j), j), j, seen, least=least, **given) for j in own_jobs]
+        told += [diagnose_job(naming(around(own, j), j), j, window or life, least=least, **given) for j in own_jobs]
     told = told if jobs is not None else number_candidates(told)
     return merge_analyses(source, told, topology, records, talkers, hints, addresses)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -92,9 +94,11 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     out = []
     none = np.zeros(0, np.int64)
     places = _by(transfers.lanes, np.arange(len(ranks)))
+    passed = _passed_hosts(view, [len(sends) > 0 for sends, _ in places])
     for address, (sends, receives) in zip(ranks, places, strict=True):
         if len(sends) or len(receives):
-            out.append(Candidate("work", "endpoint", (address,), sends, receives))
+            if view.host(address) not in passed or not len(sends):
+                out.append(Candidate("work", "endpoint", (address,), sends, receives))
             ways = (("both", sends, receives), ("out", sends, none), ("in", none, receives))
             out += [
                 Candidate("network", "endpoint", (address,), out_of, into, way)
@@ -104,7 +108,8 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
     between = _between(view, transfers)
     paths = {one.lanes.tobytes() for one in between}
-    many, together = np.bincount(of), {view.host(member) for members in view.parallelism.unseen for member in members}
+    many = np.bincount(of)
+    together = passed.union(view.host(member) for members in view.parallelism.unseen for member in members)
     for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
             name = (str(hosts[host]),)
@@ -112,6 +117,14 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
             network = Candidate("network", "host", name, sends, receives)
             out += [] if network.lanes.tobytes() in paths else [network]
     return [*out, *between]
+
+
+def _passed_hosts(view: Steps, sends: Sequence[bool]) -> set[str]:
+    """Return the hosts which a collective leaves at one rank only, after it passed others inside: any of them may delay it."""
+    senders = Counter(view.host(name) for name, own in zip(view.job.endpoints, sends, strict=True) if own)
+    inside = (Counter(map(view.host, group.members)) for group in view.parallelism.groups)
+    passed = {host for hosts in inside if len(hosts) > 1 for host, number in hosts.items() if number > 1}
+    return {host for host in passed if senders[host] == 1}
 
 
 def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:

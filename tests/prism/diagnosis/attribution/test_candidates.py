@@ -60,3 +60,12 @@ def test_hosts_of_ranks_that_exchange_hardly_anything_are_quiet():
     assert quiet_hosts(silent, transfers) == {"host1", "host3"}
     few = np.where((transfers.lanes[transfers.lane] == 3).any(axis=1), transfers.octets / 10_000, transfers.octets)
     assert quiet_hosts(view, replace(transfers, octets=few)) == {"host1"}
+
+
+def test_all_ranks_of_a_host_that_a_ring_passes_may_delay_what_leaves_it():
+    flows, topology = training(dp=8).flows(placed(8, nics=2)), placed(8, nics=2)
+    host = np.array([topology.host(name) for name in flows.endpoints])
+    view = seen(flows.take(host[flows.src] != host[flows.dst]), topology)
+    found = [one for one in candidates(view, transfers_of(view)) if one.cause == "work"]
+    assert {one.ids for one in found if len(one.sends)} == {(f"host{i}",) for i in range(4)}
+    assert not any(one.larger for one in found)
