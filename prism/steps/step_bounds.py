@@ -300,11 +300,14 @@ def _take_part(last: Ints, sequences: Sequences, steps: Steps, latest: tuple[Int
     of, segment, ends = latest
     octets = np.bincount(sequences.of, sequences.octets, len(sequences)) / sequences.count
     size, scalars = classes(octets, c.ONE_SIZE), sequences.small & (octets <= SMALL)
+    members, number_of = np.concatenate(hosts), [len(own) for own in hosts]
+    of_host, begins = np.repeat(np.arange(len(hosts)), number_of), np.cumsum([0, *number_of[:-1]])
     for number in np.unique(size[scalars]).tolist():
         own, scalar = (scalars & (size == number))[of], np.full_like(last, -1)
         for side in (sequences.src, sequences.dst):
             np.maximum.at(scalar, (side[of[own]], segment[own]), ends[own])
-        final = np.array([scalar[members].max(0) for members in hosts])
+        final = np.maximum.reduceat(scalar[members], begins, axis=0)
         together = (final.min(0) >= 0) & (np.ptp(final, axis=0) <= c.BRIEF * np.diff(steps.times))
-        for members, end in zip(hosts, np.where(together, final, -1), strict=True):
+        if together.any():
+            end = np.where(together, final, -1)[of_host]
             last[members] = np.where(scalar[members] < 0, np.maximum(last[members], end), last[members])
