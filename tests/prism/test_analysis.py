@@ -9,7 +9,7 @@ import pytest
 from collectors.columns.record import COLUMNS, Flows, concatenated
 from prism import analysis
 from prism import topology as topologies
-from prism.analysis import diagnose
+from prism.analysis import diagnose, too_many
 from prism.loops.arrays.record_merging import bursts
 from prism.model import Severity
 from prism.recordings import file_analysis as module
@@ -279,3 +279,9 @@ def test_a_job_that_evaluates_or_writes_as_often_as_not_is_one():
     (one,) = told(made.flows, topologies.parse(json.dumps(made.topology), "t.json")).jobs
     assert (one.parallelism.layout.pp, one.parallelism.layout.dp) == (4, 2)
     assert len(one.timeline.steps[0]) == 16
+
+
+def test_messages_of_a_small_cluster_are_not_merged_unless_there_are_very_many():
+    assert [too_many(records, ends) for records in (1 << 19, 1 << 22, 1 << 24) for ends in (64, 1024)] == [
+        False, False, False, True, True, True,
+    ]  # fmt: skip
