@@ -166,7 +166,8 @@ UNUSED = 6.0
 HOPELESS = 12.0
 MOST_MEMBERS = 1 << 14  # ranks of a job: the largest that is simulated in benchmarks has 4,096
 # Streams and communicators per rank: jobs of 1,024 and 2,048 ranks have up to 20 and 5, random traffic has more.
-# Where all exchange with all, 256 ranks have 255 each for every size: jobs smaller than `ALL_TO_ALL` may have as many as it.
+# Where all exchange with all, 256 ranks have 255 each for every size: all jobs may have as many as one of `ALL_TO_ALL` ranks,
+# which is enough for two sizes.
 MOST_STREAMS, MOST_COMMUNICATORS, ALL_TO_ALL = 64, 16, 2048
 MOST_FAMILIES = 6
 WEIGHTY = 5e-4  # share of the octets below which a family is ignored: the loss is reduced over all dimensions

@@ -97,8 +97,8 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     passed = _passed_hosts(view, [len(sends) > 0 for sends, _ in places])
     for address, (sends, receives) in zip(ranks, places, strict=True):
         if len(sends) or len(receives):
-            if view.host(address) not in passed or not len(sends):
-                out.append(Candidate("work", "endpoint", (address,), sends, receives))
+            leaves = len(sends) > 0 and view.host(address) in passed
+            out += [] if leaves else [Candidate("work", "endpoint", (address,), sends, receives)]
             ways = (("both", sends, receives), ("out", sends, none), ("in", none, receives))
             out += [
                 Candidate("network", "endpoint", (address,), out_of, into, way)
