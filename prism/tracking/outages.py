@@ -51,14 +51,14 @@ def described(gap: Gap) -> str:
 def without_gaps(timeline: Timeline, stretches: Iterable[tuple[int, int]], step_ns: float) -> Timeline:
     """Remove intervals without collection from a timeline.
 
-    Events are cut at them (`step_ns` is the usual step of the job); phases of overlapping steps are removed. The same object is
-    returned if nothing changes.
+    Events are cut at them (`step_ns` is the usual step of the job); phases of overlapping steps are removed. Between two steps
+    with an interval between them, the incomplete step is added. The same object is returned if nothing changes.
     """
     ends = [(int(steps[0, 0]), int(steps[-1, 1])) for steps in timeline.steps if len(steps)]
     first, last = min((low for low, _ in ends), default=0), max((high for _, high in ends), default=0)
     unseen = _union((low, high) for low, high in (*timeline.unseen, *stretches) if low < last and first < high)
     events = tuple(part for event in timeline.events for part in _outside(event, unseen, step_ns))
-    line = timeline if unseen == timeline.unseen else changed(timeline, unseen=unseen)
+    line = _with_incomplete(timeline if unseen == timeline.unseen else changed(timeline, unseen=unseen), step_ns)
     phases = _seen(line)
     if line is timeline and events == timeline.events and phases is timeline.phases:
         return timeline
@@ -93,6 +93,33 @@ def _outside(event: Event, unseen: Stretches, step_ns: float, *, least: float = 
         if low - begin >= least * step_ns:
             yield replace(event, start_ns=begin, end_ns=low)
         begin = max(begin, high)
+
+
+def _with_incomplete(timeline: Timeline, step_ns: float, *, most: float = 3.0) -> Timeline:
+    """Add the incomplete steps: the time from one step to the next that an interval without collection lies in.
+
+    A window that has the steps on both sides takes the interval for a pause, one that begins after it has a step that reaches
+    back into it. The number of steps must not depend on that. More than `most` steps beside the interval were a pause.
+    """
+    steps, phases, phase_steps = list(timeline.steps), timeline.phases, timeline.phases.step
+    for rank, own in enumerate(timeline.steps if timeline.unseen else ()):
+        between = np.stack([own[:-1, 1], own[1:, 0]], axis=1)
+        seen_ns = between[:, 1] - between[:, 0] - sum(_overlap(between, *interval) for interval in timeline.unseen)
+        missing = timeline.partly_unseen(*between.T) & (between[:, 1] > between[:, 0]) & (seen_ns < most * step_ns)
+        if missing.any():
+            steps[rank] = np.insert(own, np.flatnonzero(missing) + 1, between[missing], axis=0)
+            rows = slice(*np.searchsorted(phases.rank, [rank, rank + 1]))
+            phase_steps = phase_steps.copy() if phase_steps is phases.step else phase_steps
+            phase_steps[rows] += np.concatenate([[0], np.cumsum(missing)]).astype(np.int32)[phases.step[rows]]
+    if phase_steps is phases.step:
+        return timeline
+    return replace(timeline, steps=tuple(steps), phases=replace(phases, step=phase_steps))
+
+
+def _overlap(ranges: NDArray[np.int64], low: int, high: int) -> NDArray[np.int64]:
+    """Compute how much of each range lies in an interval, ns."""
+    begin, end = (np.clip(side, low, high) for side in ranges.T)
+    return np.asarray(end - begin, np.int64)
 
 
 def _seen(timeline: Timeline) -> Phases:

@@ -73,6 +73,27 @@ def test_a_step_that_reaches_into_it_has_no_duration_and_keeps_its_number():
     assert (part["job"]["first"], part["job"]["duration_ms"]) == (3, [None, 1000])
 
 
+def test_the_step_that_it_hides_counts_also_where_a_window_took_the_time_for_a_pause():
+    line = timeline(0, 1, 2, 3, 9, 10, 11)
+    paused = replace(
+        line,
+        steps=tuple(np.delete(own, 3, axis=0) for own in line.steps),
+        phases=Phases(
+            *(getattr(line.phases, name)[line.phases.step != 3] for name in ("start_ns", "end_ns", "rank", "step", "phase"))
+        ),
+    )
+    paused.phases.step[paused.phases.step > 3] -= 1
+    gap = (3 * S + S // 2, 8 * S)
+    known, expected = (sums(job(without_gaps(one, [gap], STEP))) for one in (paused, line))
+    assert known.duration_ms.tolist()[:3] == expected.duration_ms.tolist()[:3]
+    assert np.array_equal(known.start_ns, expected.start_ns)
+    assert np.isnan(known.duration_ms).tolist() == np.isnan(expected.duration_ms).tolist()
+    fixed = without_gaps(paused, [gap], STEP)
+    assert fixed.phases.step.tolist() == without_gaps(line, [gap], STEP).phases.step.tolist()
+    assert without_gaps(fixed, [gap], STEP) is fixed
+    assert len(without_gaps(paused, [(5 * S, 5 * S + S // 10)], STEP).steps[0]) == 5  # most of the pause was seen
+
+
 def test_nothing_changes_without_one_or_twice():
     line = timeline(0, 1, 2, 3, events=[Event("evaluation", S, 2 * S)])
     assert without_gaps(line, [], STEP) is line
