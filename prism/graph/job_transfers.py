@@ -4,6 +4,7 @@ per step.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -123,6 +124,15 @@ def transfers_of(view: Steps) -> Transfers:
         rows, lanes[:, 0].take(at_lane), lanes[:, 1].take(at_lane), at_lane, at_step, low, high, start, end, octets, busy,
         lanes, circle, kinds, begin, steps,
     )  # fmt: skip
+
+
+def passed_hosts(view: Steps, lanes: NDArray[np.integer[Any]]) -> set[str]:
+    """Return the hosts inside which a collective passes several ranks unseen: any of them may delay all of them."""
+    names = [view.host(address) for address in view.job.endpoints]
+    seen = {names[a] for a, b in lanes.tolist() if names[a] == names[b]}
+    inside = (Counter(map(view.host, group.members)) for group in view.parallelism.groups)
+    passed = {host for each in inside if len(each) > 1 for host, number in each.items() if number > 1}
+    return passed.difference(seen)
 
 
 def _weights(flows: Flows, rows: Rows, lane: Ints, octets: Floats, uneven: NDArray[np.bool_]) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
-from prism.graph.job_transfers import Transfers
+from prism.graph.job_transfers import Transfers, passed_hosts
 from prism.graph.transfer_events import Events, events_of
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.intervals import Ints
@@ -274,7 +274,8 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
 def _alike(view: Steps, t: Transfers) -> Codes:
     """Number of the peers of each lane: lanes with equal kind, stages, octets, and number of records; between the same two
     hosts if enough lie there, so that members of one host, which may wait for each other, are compared with each other; unless
-    they always do, as tensor-parallel ones. The number counts only where it is that of operations.
+    they always do, as tensor-parallel ones or those that a collective passes. The number counts only where it is that of
+    operations.
     """
     stages = np.array([view.parallelism.stages.get(address, 0) for address in view.job.endpoints])
     octets = np.round(np.log(np.maximum(np.median(t.moved, axis=1), 1.0)) / c.ALIKE).astype(np.int64)
@@ -282,7 +283,9 @@ def _alike(view: Steps, t: Transfers) -> Codes:
     counted = _counted(t) | _constant(t).all()  # else the number of a reduction's records is random
     keys = np.stack([kinds, *stages[t.lanes.T], octets, np.where(counted, np.diff(t.begin)[1 :: t.steps], -1)], axis=1)
     beside = _numbered(np.concatenate([keys, hosts], axis=1))
-    many = (np.bincount(beside)[beside] >= c.SPAN) & (hosts >= 0).all(axis=1) & (not view.parallelism.unseen)
+    passed, unseen = passed_hosts(view, t.lanes), view.parallelism.unseen
+    apart = np.array([not unseen and view.host(address) not in passed for address in view.job.endpoints])
+    many = (np.bincount(beside)[beside] >= c.SPAN) & ((hosts >= 0) & apart[t.lanes]).all(axis=1)
     return _numbered(np.concatenate([keys, np.where(many[:, None], hosts, -1)], axis=1))
 
 

@@ -130,6 +130,7 @@ WEIGHTS = {
     "halving": 1.30,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.15,  # log-odds by their messages that rings which reduce gradients go on through hosts
     "in_levels": -0.80,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
+    "in_levels_long": 0.50,  # the same where reductions alone take `LONG` of a step
     "stages_in_host": -2.62,
     "no_tensor": -0.90,  # a pipeline whose ranks share hosts: in practice tensor parallelism is placed inside hosts first
     "part_of_host": -2.10,  # tensor parallel in hosts that hold replicas, too
@@ -150,6 +151,10 @@ AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than t
 # Part of the penalty of jobs without replicas that remains with context: of 66 such jobs 11 have none, of 330 others 16.
 CONTEXT_REDUCES = 0.5
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
+# Share of a step from which reductions by all rails are rather those of shards, layer by layer. In jobs that only reduce: of
+# MPI, gloo and simulators of others 6 of 8 such jobs have more and none of 6 with tensors; in own draws in NCCL's manner 14 of
+# 22 and 2 of 7; of the own simulator 3 of 6 with tensors. The two weights are the log-odds, each origin counted as one.
+LONG = 0.25
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 
 # Share of rings whose records are messages, one or several of each round: 13 of 16 in three sources; lower bound at 95 %

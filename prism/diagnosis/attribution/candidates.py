@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from prism.graph import constants as g
 from prism.graph.job_steps import Steps
-from prism.graph.job_transfers import Transfers
+from prism.graph.job_transfers import Transfers, passed_hosts
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.group_sums import ranges
 from prism.loops.arrays.intervals import Ints
@@ -94,10 +93,11 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     out = []
     none = np.zeros(0, np.int64)
     places = _by(transfers.lanes, np.arange(len(ranks)))
-    passed = _passed_hosts(view, [len(sends) > 0 for sends, _ in places])
+    senders = Counter(view.host(name) for name, (sends, _) in zip(ranks, places, strict=True) if len(sends))
+    passed = passed_hosts(view, transfers.lanes)
     for address, (sends, receives) in zip(ranks, places, strict=True):
         if len(sends) or len(receives):
-            leaves = len(sends) > 0 and view.host(address) in passed
+            leaves = len(sends) > 0 and view.host(address) in passed and senders[view.host(address)] == 1
             out += [] if leaves else [Candidate("work", "endpoint", (address,), sends, receives)]
             ways = (("both", sends, receives), ("out", sends, none), ("in", none, receives))
             out += [
@@ -117,14 +117,6 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
             network = Candidate("network", "host", name, sends, receives)
             out += [] if network.lanes.tobytes() in paths else [network]
     return [*out, *between]
-
-
-def _passed_hosts(view: Steps, sends: Sequence[bool]) -> set[str]:
-    """Return the hosts which a collective leaves at one rank only, after it passed others inside: any of them may delay it."""
-    senders = Counter(view.host(name) for name, own in zip(view.job.endpoints, sends, strict=True) if own)
-    inside = (Counter(map(view.host, group.members)) for group in view.parallelism.groups)
-    passed = {host for hosts in inside if len(hosts) > 1 for host, number in hosts.items() if number > 1}
-    return {host for host in passed if senders[host] == 1}
 
 
 def _by(lanes: Codes, of: NDArray[np.integer]) -> list[tuple[Ints, Ints]]:

@@ -272,7 +272,8 @@ class Scored:
             halves = any(may_halve(family, self._hosts_of_plane) for family in self._reducing)
             yield "halving", data > 1 and data & (data - 1) == 0 and halves and not (rings or levels)
             yield "rounds", through * (not levels)
-            yield "in_levels", levels and tensor == 1
+            long = pp == 1 and {*self.kinds} == {"dp"} and max(own.rhythm.spread for own in self._reducing) >= c.LONG
+            yield "in_levels_long" if long else "in_levels", levels and tensor == 1
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prism.graph.job_transfers import transfers_of
+from prism.graph.job_transfers import passed_hosts, transfers_of
 from prism.graph.new_delays import _alike, _groups, _quick, against_peers, against_steps
+from prism.model import Group
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
 
@@ -183,6 +184,23 @@ def test_reductions_with_other_numbers_of_messages_are_no_peers():
     assert np.count_nonzero(alike() == alike()[1]) == len(t.lanes) - 1
     counts[1, 2] = 5  # the number of records of a reduction is random
     assert np.array_equal(alike(), _alike(view, t))
+
+
+def test_hosts_that_a_reduction_passes_are_compared_with_each_other():
+    """Two hosts with four rails: where one reduction goes on inside them, any of their ranks delays all rails of a host."""
+    view = seen(training(dp=8).flows(placed(8)), placed(8, nics=4))
+    rails = np.stack([np.arange(8), (np.arange(8) + 4) % 8], axis=1).astype(np.int32)
+    t = replace(transfers_of(view), lanes=rails)
+    names = view.job.endpoints
+
+    def alike(*groups):
+        parts = tuple(Group("dp", tuple(names[i] for i in own), "traffic", 1.0) for own in groups)
+        return len(set(_alike(replace(view, parallelism=replace(view.parallelism, groups=parts)), t).tolist()))
+
+    assert alike(range(8)) == 1
+    assert alike(*((i, i + 4) for i in range(4))) == 2
+    assert passed_hosts(view, t.lanes) == {"host0", "host1"}
+    assert passed_hosts(view, np.array([[0, 1], [1, 4]])) == {"host1"}  # seen inside the first
 
 
 def test_lanes_of_one_rank_are_not_compared_with_each_other_only():
