@@ -151,9 +151,10 @@ AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than t
 # Part of the penalty of jobs without replicas that remains with context: of 66 such jobs 11 have none, of 330 others 16.
 CONTEXT_REDUCES = 0.5
 SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas gets the full penalty: 32 ranks
-# Share of a step from which reductions by all rails are rather those of shards, layer by layer. In jobs that only reduce: of
-# MPI, gloo and simulators of others 6 of 8 such jobs have more and none of 6 with tensors; in own draws in NCCL's manner 14 of
-# 22 and 2 of 7; of the own simulator 3 of 6 with tensors. The two weights are the log-odds, each origin counted as one.
+# Share of a step from which reductions by all rails are rather those of shards, layer by layer; but not of rings whose messages
+# are counted and say that they end at the hosts. In jobs that only reduce: of MPI, gloo and simulators of others 6 of 8 such
+# jobs have more and none of 6 with tensors; in own draws in NCCL's manner 14 of 22 and 2 of 7; of the own simulator 3 of 6
+# with tensors. The two weights are the log-odds, each origin counted as one.
 LONG = 0.25
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 

@@ -114,6 +114,11 @@ def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.f
     return np.asarray(np.exp(-0.5 * ((x - middle) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi)))
 
 
+def lasts(reducing: Iterable[Family]) -> bool:
+    """Whether reductions take a large part of a step, as those of shards do, layer by layer."""
+    return any(family.rhythm.spread >= c.LONG for family in reducing)
+
+
 def rounds_fit(rounds: int, hops: int, members: int) -> float:
     """Log-likelihood of the `rounds` of a ring with so many `hops` on the wire, of a group with so many members.
 

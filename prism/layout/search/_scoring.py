@@ -15,7 +15,7 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
-from prism.layout.features.likelihood import USED, lockstep_fit, rounds_fit, together_fit, usual
+from prism.layout.features.likelihood import USED, lasts, lockstep_fit, rounds_fit, together_fit, usual
 from prism.layout.features.size_ratios import crossing, may_halve, several_sizes, sharded
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis, no_replicas
@@ -272,8 +272,8 @@ class Scored:
             halves = any(may_halve(family, self._hosts_of_plane) for family in self._reducing)
             yield "halving", data > 1 and data & (data - 1) == 0 and halves and not (rings or levels)
             yield "rounds", through * (not levels)
-            long = pp == 1 and {*self.kinds} == {"dp"} and max(own.rhythm.spread for own in self._reducing) >= c.LONG
-            yield "in_levels_long" if long else "in_levels", levels and tensor == 1
+            alone = pp == 1 and {*self.kinds} == {"dp"} and not through and lasts(self._reducing)
+            yield "in_levels_long" if alone else "in_levels", levels and tensor == 1
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
