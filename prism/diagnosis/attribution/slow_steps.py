@@ -233,6 +233,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
     else:
         compared = np.isfinite(comparison.delays.late[0, during[comparison.delays.transfers.step]])
         clear = compared.mean() >= c.MIN_EXPLAINED and found.slowdown >= 1 + 2 * c.WORTH and found.probability >= c.ALWAYS
+        clear = clear and (found.candidate is best or mine[top] >= c.ALWAYS)  # two explain more than one by chance
         clear = clear and not _waits_unseen(view, comparison, best)
     return [found] if clear else []
 
