@@ -61,6 +61,7 @@ def traits(family: Family, share: float) -> dict[str, float]:
         "doubled": _median(family, "doubled"),
         "bursts": float(one.bursts),
         "share": float(np.log(share)),
+        "little": float(share < c.LITTLE),
         "varies": min(family.rhythm.varies, 1.0),
         "members": members,
         "always": 1.0,

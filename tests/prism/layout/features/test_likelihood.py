@@ -14,6 +14,13 @@ def test_a_pipeline_fits_a_pipeline_best_and_a_ring_a_reduction():
     assert of_gradients["edp"] == of_gradients["dp"]
 
 
+def test_a_hundredth_of_the_octets_is_no_inner_dimension():
+    _, _, _, (gradients, _) = evidence(pipelined())
+    usual, little = fit(gradients, 0.1), fit(gradients, 0.01)
+    for kind in ("tp", "ep", "cp"):
+        assert little[kind] - little["dp"] < usual[kind] - usual["dp"]
+
+
 def test_what_is_seen_of_a_family_has_rows_in_the_table():
     _, _, _, found = evidence(pipelined())
     for family in found:
