@@ -67,8 +67,8 @@ KIND_SCORES: dict[str, tuple[float, ...]] = {
     "always": (0.95, -3.05, -0.23, -1.60, 0.13, 3.80),
 }
 # Share of the octets below which families are seldom inner dimensions: of 64 families of tensors and 23 of context none has
-# less, of 57 of experts 3, of 708 of reductions 45. The row "little" corrects the row "share", which is linear in the logarithm:
-# with both, the odds at half of this share are those of these counts; 0 is counted as 1/2.
+# less, of 57 of experts 3, of 708 of reductions 45. The row "little" corrects the row "share", which is linear in the
+# logarithm: with both, the odds at half of this share are those of these counts; 0 is counted as 1/2.
 LITTLE = 0.02
 EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
 ROUNDS = frozenset(("two pair", "two cycle", "two cube"))  # forms of levels of halving, seen apart
