@@ -142,7 +142,7 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     Several rings leave a host of `near` members at one each, and enter the next at the same place or the next place. If
     `in_shards`, others take each second member, or each fourth: shards inside hosts, each reduced among its replicas. Halving
     takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
-    one of the first. Doubling goes on without those that have no partner.
+    one of the first. Doubling goes on without those that have no partner. Groups of three or four may take the place of pairs.
     """
     places = np.arange(members, dtype=np.int64)
     powers = (1 << np.arange(max(members - 1, 1).bit_length())).tolist()
@@ -160,7 +160,9 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     cubes.append(_cube(places[:half], places[half:] - half, places[half:]))
     doubled = np.concatenate([np.stack([places, places ^ bit], axis=1) for bit in 1 << np.arange(half.bit_length())])
     doubled = doubled[doubled[:, 1] < members]
-    return (*rings, *turned, bruck, *cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
+    multiplied = [_multiplied(places, radix) for radix in (3, 4) if radix < members]
+    halved = (*cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
+    return (*rings, *turned, bruck, *halved, *multiplied)
 
 
 def _in_binary_trees(pairs: Ints, hosts: int) -> bool:
@@ -176,6 +178,21 @@ def _in_binary_trees(pairs: Ints, hosts: int) -> bool:
     joined = np.concatenate([one, (one + 1) % hosts if hosts % 2 else hosts - 1 - one])
     asked, known = (np.sort(each, axis=1) @ [hosts, 1] for each in (pairs, joined))
     return bool(np.isin(asked, known).all())
+
+
+def _multiplied(places: Ints, radix: int) -> tuple[Ints, Ints]:
+    """Pairs whose places differ in one digit in a radix; those beyond its largest power merge with one of the first.
+
+    Source: MPICH, recursive multiplying.
+    """
+    whole = 1
+    while whole * radix <= len(places):
+        whole *= radix
+    one, other = (places[:whole][at] for at in _every(whole))
+    digits = whole // radix ** np.arange(1, round(np.log(whole) / np.log(radix)) + 1)
+    differ = (one[:, None] // digits % radix != other[:, None] // digits % radix).sum(axis=1)
+    rest = places[whole:]
+    return np.concatenate([one[differ == 1], rest % whole]), np.concatenate([other[differ == 1], rest])
 
 
 @lru_cache
