@@ -72,6 +72,7 @@ KIND_SCORES: dict[str, tuple[float, ...]] = {
 LITTLE = 0.02
 EXCHANGES = ("two clique", "two pair", "two other")  # forms of an exchange of all with all
 ROUNDS = frozenset(("two pair", "two cycle", "two cube"))  # forms of levels of halving, seen apart
+BRANCHES = frozenset(("one pair", "one path", "one other"))  # forms of parts of a tree
 NEVER = -30.0  # log-odds of what cannot be
 # Share of a step with even odds, and steepness. Of pipelines 95 % have 0.03 or more, of exchanges 0.02 or less.
 AHEAD_LEAST, AHEAD_SHARP = 0.04, 3.0
@@ -134,6 +135,7 @@ WEIGHTS = {
     "sharded": 2.2,  # in favour: two families move as much as shards and their replicas; ln(185/21): of 185 others 21 do so
     "halving": 1.30,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.15,  # log-odds by their messages that rings which reduce gradients go on through hosts
+    "odd_tensor": -2.5,  # size of tensor parallelism no power of two: none of 40 jobs; 1/2 of them to 1 of 6 sizes, rounded
     "in_levels": -0.80,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
     "in_levels_long": 0.50,  # the same where reductions alone take `LONG` of a step
     "stages_in_host": -2.62,

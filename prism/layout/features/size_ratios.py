@@ -56,12 +56,15 @@ def crossing(families: Sequence[Family], size: Callable[[Sequence[int]], int]) -
     return any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
 
 
-def are_rounds(one: Family, other: Family) -> bool:
+def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
     """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step.
 
-    What their rhythm shows of the kind is one observation, not several.
+    What their rhythm shows of the kind is one observation, not several. `branches`: whether they are parts of a tree instead;
+    where hosts hide what is between, rings of several dimensions look alike.
     """
-    both = {one[0].form, other[0].form} <= c.ROUNDS and max(one[0].lead, other[0].lead) <= c.AROUND
+    both = {one[0].form, other[0].form} <= (c.BRANCHES if branches else c.ROUNDS) and max(
+        one[0].lead, other[0].lead
+    ) <= c.AROUND
     often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
     return bool(both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD)
 

@@ -277,6 +277,7 @@ class Scored:
             yield "stages_in_host", stages > 1
             yield "no_tensor", tp == 1 and pp > 1 and data > 1
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
+        yield "odd_tensor", tp & (tp - 1) > 0
         yield "unforeseen", self._unforeseen()
         yield "sharded", self._sharded()
         yield "no_replicas", no_replicas(dp, self.n, "cp" in self.kinds)
@@ -329,8 +330,7 @@ class Scored:
 
     def _ways(self, family: Family) -> float:
         place = self.placing.alike((0, 1, 3))
-        ways = distinct(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]])
-        return len(family.ends) / len(ways)
+        return len(family.ends) / len(distinct(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]]))
 
     def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[Groups]:
         """Yield the groups of each dimension; members that share a group are in order."""

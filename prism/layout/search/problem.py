@@ -64,10 +64,15 @@ class Problem:
         if family not in self._fits:
             share = family.octets / self.octets
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
-            beside = sum(one.octets for one in self.families if one is not family and are_rounds(one, family))
+            beside = sum(one.octets for one in self.families if one is not family and self._one_operation(one, family))
             part = family.octets / (family.octets + beside)
             self._fits[family] = {kind: part * own for kind, own in fit(family, share).items()} | {"none": unused}
         return self._fits[family]
+
+    def _one_operation(self, one: Family, other: Family) -> bool:
+        """Check whether two families are parts of one reduction; parts of a tree only where hosts hide nothing."""
+        alone = len(set(self.hosts)) == len(self.members)
+        return are_rounds(one, other) or (alone and are_rounds(one, other, branches=True))
 
     def leaves_twice(self, found: Sequence[Family], pipelines: NDArray[np.int64]) -> bool:
         """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines.

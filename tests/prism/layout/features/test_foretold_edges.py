@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -95,11 +97,25 @@ def test_doubling_goes_on_without_a_partner_where_members_are_no_power_of_two():
     assert exchanged(doubled).unforeseen([ranked([list(range(12))])]) == 0
 
 
+@pytest.mark.parametrize(
+    ("members", "radix"),
+    [
+        (8, [(0, 1, 2, 3), (0, 4), (1, 5), (2, 6), (3, 7)]),
+        (9, [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8)]),
+    ],
+)
+def test_groups_of_three_or_four_may_take_the_place_of_pairs(members, radix):
+    """MPICH's recursive multiplying; ranks beyond a power of the radix merge with one of the first."""
+    seen = exchanged([pair for group in radix for pair in combinations(group, 2)], np.arange(members))
+    assert seen.unforeseen([ranked([list(range(members))])]) == 0
+    assert seen.unforeseen([ranked([list(range(members - 1))])]) > 0
+
+
 def test_groups_of_different_sizes_foretell_nothing():
     assert exchanged([(0, 4)]).unforeseen([ranked([[0, 4], [1, 5, 9]])]) == 1
 
 
-@pytest.mark.parametrize(("members", "algorithms"), [(1, 3), (8, 3), (12, 6)])
+@pytest.mark.parametrize(("members", "algorithms"), [(1, 3), (8, 5), (12, 8)])
 def test_only_numbers_that_are_no_power_of_two_merge_members_first(members, algorithms):
     found = pairings(members, 1, in_shards=False)
     assert len(found) == algorithms

@@ -2,7 +2,7 @@ from functools import partial
 
 import pytest
 
-from prism.layout.features.size_ratios import crossing, may_halve, several_sizes, sharded, shards
+from prism.layout.features.size_ratios import are_rounds, crossing, may_halve, several_sizes, sharded, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -145,6 +145,20 @@ def test_groups_cross_unless_they_are_rounds_or_the_same_groups():
     assert crossing(layers, partial(largest, layers))
     assert not crossing(levels, partial(largest, levels))
     assert not crossing(layers[:1], partial(largest, layers))
+
+
+@pytest.mark.parametrize("often", [1, 4])
+def test_parts_of_a_tree_that_move_equally_often_are_one_operation(often):
+    wire = Wire([f"a{i}" for i in range(5)])
+    for step in range(8):
+        wire.send(0, 1, step * 100, 4_000_000)
+        for again in range(often):
+            wire.send(2, 3, step * 100 + 4 * again, 1_000_000)
+            wire.send(3, 4, step * 100 + 4 * again, 1_000_000)
+    whole, parts = evidence(wire)[3]
+    assert {whole[0].form, parts[0].form} == {"one pair", "one path"}
+    assert are_rounds(whole, parts, branches=True) == (often == 1)
+    assert not are_rounds(whole, parts)
 
 
 def through_hosts(reduced):

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.prism.evidence.made import Wire, addresses
-from tests.prism.layout.made import asked
+from tests.prism.layout.made import asked, tensor_and_data
 
 
 def sizes(wire, per_host):
@@ -59,6 +59,14 @@ def test_rails_that_reduce_all_over_the_step_are_rather_one_reduction_of_shards(
     chances = {str({k: n for k, n in one.best.layout.items() if n > 1}): one.probability for one in found}
     assert (chances[str(whole)] > chances[str(tensors)]) == flat
     assert max(chances.values()) < 0.9
+
+
+def test_tensors_are_rather_divided_by_powers_of_two():
+    """Hosts of three GPUs, each of which reduces on a rail of its own."""
+    _, found = asked(tensor_and_data(hosts=4, per_host=3), 3)
+    _, usual = asked(tensor_and_data(hosts=4, per_host=4), 4)
+    three, four = (next(one.probability for one in each if one.best.layout["tp"] == n) for each, n in ((found, 3), (usual, 4)))
+    assert three < 0.5 < four
 
 
 @pytest.mark.parametrize("often", [1, 8])
