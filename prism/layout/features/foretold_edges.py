@@ -143,6 +143,7 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     `in_shards`, others take each second member, or each fourth: shards inside hosts, each reduced among its replicas. Halving
     takes a power of two; of the others, each first merges with a neighbour of which the even or the odd one goes on, or with
     one of the first. Doubling goes on without those that have no partner. Groups of three or four may take the place of pairs.
+    All may send to the first, which broadcasts by a binomial tree.
     """
     places = np.arange(members, dtype=np.int64)
     powers = (1 << np.arange(max(members - 1, 1).bit_length())).tolist()
@@ -162,7 +163,9 @@ def pairings(members: int, near: int, in_shards: bool) -> tuple[tuple[Ints, Ints
     doubled = doubled[doubled[:, 1] < members]
     multiplied = [_multiplied(places, radix) for radix in (3, 4) if radix < members]
     halved = (*cubes[: 3 if merged else 1], *([(doubled[:, 0], doubled[:, 1])] if merged else []))
-    return (*rings, *turned, bruck, *halved, *multiplied)
+    rest = places[1:]
+    rooted = [(np.tile(rest, 2), np.concatenate([0 * rest, rest & (rest - 1)]))] if members > c.TRIANGLE else []
+    return (*rings, *turned, bruck, *halved, *multiplied, *rooted)
 
 
 def _in_binary_trees(pairs: Ints, hosts: int) -> bool:

@@ -111,11 +111,19 @@ def test_groups_of_three_or_four_may_take_the_place_of_pairs(members, radix):
     assert seen.unforeseen([ranked([list(range(members - 1))])]) > 0
 
 
+def test_all_may_send_to_the_first_which_broadcasts_by_a_tree():
+    star = [(0, i) for i in range(1, 8)]
+    tree = [(3, 2), (5, 4), (6, 4), (7, 6)]
+    ranks = [ranked([list(range(8))])]
+    assert exchanged(star + tree, np.arange(8)).unforeseen(ranks) == 0
+    assert exchanged([*star, (3, 1), (5, 2)], np.arange(8)).unforeseen(ranks) > 0
+
+
 def test_groups_of_different_sizes_foretell_nothing():
     assert exchanged([(0, 4)]).unforeseen([ranked([[0, 4], [1, 5, 9]])]) == 1
 
 
-@pytest.mark.parametrize(("members", "algorithms"), [(1, 3), (8, 5), (12, 8)])
+@pytest.mark.parametrize(("members", "algorithms"), [(1, 3), (8, 6), (12, 9)])
 def test_only_numbers_that_are_no_power_of_two_merge_members_first(members, algorithms):
     found = pairings(members, 1, in_shards=False)
     assert len(found) == algorithms
