@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,7 +257,8 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     even = _counted(t) | (moved.max(axis=1) <= moved.min(axis=1) * (1 + c.WHOLE))  # else equal shares are other operations
     group, place = _groups(alike)
     count = np.bincount(group)
-    inside = np.flatnonzero(np.isin(t.step, steps) & (even & (count[group] > 1)).take(t.lane))
+    peers = even & (count[group] > 1) & ~_relayed(t.lanes, group, count)
+    inside = np.flatnonzero(np.isin(t.step, steps) & peers.take(t.lane))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())
@@ -305,6 +307,16 @@ def _numbered(keys: Ints) -> Codes:
     order, number = np.lexsort(keys.T[::-1]), np.zeros(len(keys), np.int32)
     number[order[1:]] = np.cumsum((keys[order[1:]] != keys[order[:-1]]).any(axis=1))
     return number
+
+
+def _relayed(lanes: NDArray[np.integer[Any]], group: Ints, count: Ints) -> NDArray[np.bool_]:
+    """Whether a lane is the one before or after its only peer: what one rank receives and sends is not compared with others."""
+    two = np.flatnonzero(count[group] == 2)
+    one, other = two[np.argsort(group[two], kind="stable")].reshape(-1, 2).T
+    met = lanes[one] == lanes[other][:, ::-1]
+    out = np.zeros(len(lanes), np.bool_)
+    out[np.concatenate([one, other])] = np.tile(met[:, 0] != met[:, 1], 2)
+    return out
 
 
 def _groups(alike: Codes) -> tuple[Ints, Ints]:

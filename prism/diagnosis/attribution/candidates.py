@@ -65,10 +65,12 @@ class Candidate:
         return out
 
 
-def quiet_hosts(view: Steps, transfers: Transfers) -> set[str]:
-    """Return the hosts some of whose ranks exchange nothing, or hardly anything, that is seen: others may wait for these."""
+def quiet_hosts(view: Steps, transfers: Transfers, *, least: float = g.TRIFLE) -> set[str]:
+    """Return the hosts some of whose ranks have no lane that carries a share of what the busiest one does, `least`: others may
+    wait for these.
+    """
     moved = transfers.moved.sum(axis=1)
-    large = transfers.lanes[moved >= g.TRIFLE * moved.max(initial=0.0)]
+    large = transfers.lanes[moved >= least * moved.max(initial=0.0)]
     speaking = {view.job.endpoints[i] for i in large.ravel().tolist()}.difference(view.job.silent)
     return {view.host(name) for name in view.job.endpoints if name not in speaking}
 

@@ -240,7 +240,7 @@ def _always_slower(view: View, comparison: Comparison) -> list[Verdict]:
 
 def _waits_unseen(view: View, comparison: Comparison, best: Candidate) -> bool:
     """Whether a rank may wait for quiet ranks of its host, and not all hosts have some: then others are no peers of it."""
-    quiet = quiet_hosts(view, comparison.delays.transfers)
+    quiet = quiet_hosts(view, comparison.delays.transfers, least=1 - c.ALWAYS)
     hosts = {view.host(name) for name in best.ids} if best.subject == "endpoint" else set(best.ids)
     return bool(hosts & quiet) and any(view.host(name) not in quiet for name in view.job.endpoints)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from prism.graph.job_transfers import passed_hosts, transfers_of
-from prism.graph.new_delays import _alike, _groups, _quick, against_peers, against_steps
+from prism.graph.new_delays import _alike, _groups, _quick, _relayed, against_peers, against_steps
 from prism.model import Group
 from tests.prism.faults import BAD, NIC, RANK, RANKS, case
 from tests.prism.traffic import placed, seen, training
@@ -201,6 +201,13 @@ def test_hosts_that_a_reduction_passes_are_compared_with_each_other():
     assert alike(*((i, i + 4) for i in range(4))) == 2
     assert passed_hosts(view, t.lanes) == {"host0", "host1"}
     assert passed_hosts(view, np.array([[0, 1], [1, 4]])) == {"host1"}  # seen inside the first
+
+
+def test_what_one_rank_receives_and_sends_is_not_compared_with_each_other_alone():
+    """The lanes at the first rank of a ring which moves half as much there; two replicas; two rings in one group."""
+    lanes = np.array([[5, 0], [0, 1], [2, 3], [3, 2], [6, 7], [7, 8], [8, 6]])
+    group = np.array([0, 0, 1, 1, 2, 2, 2])
+    assert _relayed(lanes, group, np.bincount(group)).tolist() == [True, True, False, False, False, False, False]
 
 
 def test_lanes_of_one_rank_are_not_compared_with_each_other_only():

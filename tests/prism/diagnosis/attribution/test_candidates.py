@@ -60,6 +60,9 @@ def test_hosts_of_ranks_that_exchange_hardly_anything_are_quiet():
     assert quiet_hosts(silent, transfers) == {"host1", "host3"}
     few = np.where((transfers.lanes[transfers.lane] == 3).any(axis=1), transfers.octets / 10_000, transfers.octets)
     assert quiet_hosts(view, replace(transfers, octets=few)) == {"host1"}
+    tenth = np.where((transfers.lanes[transfers.lane] == 3).any(axis=1), transfers.octets / 10, transfers.octets)
+    assert quiet_hosts(view, replace(transfers, octets=tenth)) == set()
+    assert quiet_hosts(view, replace(transfers, octets=tenth), least=0.2) == {"host1"}
 
 
 def test_all_ranks_of_a_host_that_a_ring_passes_may_delay_what_leaves_it():
