@@ -135,7 +135,7 @@ WEIGHTS = {
     "sharded": 2.2,  # in favour: two families move as much as shards and their replicas; ln(185/21): of 185 others 21 do so
     "halving": 1.30,  # in favour of levels inside hosts: MPI and gloo halve over all ranks
     "rounds": 1.15,  # log-odds by their messages that rings which reduce gradients go on through hosts
-    "odd_tensor": -2.5,  # size of tensor parallelism no power of two: none of 40 jobs; 1/2 of them to 1 of 6 sizes, rounded
+    "odd_tensor": -2.5,  # a size of tensor parallelism that is no power of two: none of 40 jobs has one; as if half of one had
     "in_levels": -0.80,  # one reduction by all rails, rather than tensor parallelism in hosts that is reduced rail by rail
     "in_levels_long": 0.50,  # the same where reductions alone take `LONG` of a step
     "stages_in_host": -2.62,

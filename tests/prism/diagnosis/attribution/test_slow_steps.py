@@ -9,7 +9,7 @@ import pytest
 
 from prism.analysis import diagnose
 from prism.diagnosis.attribution import slow_steps
-from prism.diagnosis.attribution.comparisons import Case
+from prism.diagnosis.attribution.comparisons import Case, Comparison
 from prism.diagnosis.attribution.slow_steps import _holds_elsewhere, _steps_cost, chance_of, verdicts
 from prism.model import Source
 from prism.synth.scenario.specification import Cluster, Fault, Job, Spec
@@ -179,6 +179,21 @@ def test_a_host_whose_ranks_wait_for_each_other_is_always_slow_against_its_repli
     drawn = simulate(Spec("twins", cluster, (Job(dp=2, pp=2, tp=4, micro=2, steps=16),), (slow,)), 1)
     found = diagnose(drawn.flows, Source((), 0, 0, {}, 0, 0), topology=parse(dumps(drawn.topology), "topology"))
     assert named(list(found.findings)) == [("server1",)]
+
+
+@pytest.mark.parametrize(("most", "blamed"), [(0.7, False), (1.0, True)])
+def test_one_of_two_that_was_always_slow_explains_nearly_all(monkeypatch, most, blamed):
+    verdict, explained = slow_steps._verdict, Comparison.explained
+
+    def joined(*args, **options):
+        one = verdict(*args, **options)
+        return replace(one, candidate=replace(one.candidate, ids=(address(RANK), address(RANK + 1))), probability=0.9)
+
+    monkeypatch.setattr(Comparison, "explained", lambda self, during: np.minimum(explained(self, during), most))
+    alone = verdicts(Case(case("rank always slow")))
+    assert [one.candidate.ids for one in alone if one.always] == [(address(RANK),)]
+    monkeypatch.setattr(slow_steps, "_verdict", joined)
+    assert any(one.always for one in verdicts(Case(case("rank always slow")))) == blamed
 
 
 @pytest.mark.parametrize(("silent", "blamed"), [((), True), ((5,), True), ((2,), False), ((0, 2, 4, 6), True)])
