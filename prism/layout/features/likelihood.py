@@ -116,8 +116,8 @@ def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.f
 
 
 def lasts(reducing: Iterable[Family]) -> bool:
-    """Whether reductions take a large part of a step, as those of shards do, layer by layer."""
-    return any(family.rhythm.spread >= c.LONG for family in reducing)
+    """Whether reductions take a large part of a step layer by layer, as those of shards do; one may on a slow network."""
+    return any(family.rhythm.spread >= c.LONG and family.rhythm.runs >= c.LAYERS for family in reducing)
 
 
 def rounds_fit(rounds: int, hops: int, members: int) -> float:

@@ -46,9 +46,9 @@ def test_halving_over_hosts_may_go_on_inside_them():
     assert found[0].probability < 0.9
 
 
-@pytest.mark.parametrize(("often", "rounds", "flat"), [(1, 5, False), (8, 5, True), (8, 6, False)])
+@pytest.mark.parametrize(("often", "rounds", "flat"), [(1, 5, False), (1, 250, False), (8, 5, True), (8, 6, False)])
 def test_rails_that_reduce_all_over_the_step_are_rather_one_reduction_of_shards(often, rounds, flat):
-    """Once a step or layer by layer. Six messages are those of a ring of four; five say nothing, as those of bursts."""
+    """Once a step, also if that takes long, or layer by layer. Six messages are those of a ring of four; 5 or 250 say nothing."""
     wire = Wire(addresses(4, 4))
     for step in range(10):
         for layer in range(often):
