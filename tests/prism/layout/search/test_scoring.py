@@ -48,7 +48,7 @@ def test_halving_over_hosts_may_go_on_inside_them():
 
 @pytest.mark.parametrize(("often", "rounds", "flat"), [(1, 5, False), (1, 250, False), (8, 5, True), (8, 6, False)])
 def test_rails_that_reduce_all_over_the_step_are_rather_one_reduction_of_shards(often, rounds, flat):
-    """Once a step, also if that takes long, or layer by layer. Six messages are those of a ring of four; 5 or 250 say nothing."""
+    """Once a step, also if that takes long, or layer by layer. Six messages are those of a ring of four, 5 and 250 of none."""
     wire = Wire(addresses(4, 4))
     for step in range(10):
         for layer in range(often):
