@@ -163,9 +163,9 @@ SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas g
 # jobs have more and none of 6 with tensors; in own draws in NCCL's manner 14 of 22 and 2 of 7; of the own simulator 3 of 6
 # with tensors. The two weights are the log-odds, each origin counted as one.
 LONG = 0.25
-LAYERS = (
-    3  # runs per step at least of reductions that follow layers: all of those 20 have as many; one may last on a slow network
-)
+# Runs per step at least of reductions that follow layers: 19 of those 20 jobs have as many. One reduction may last long, too, if
+# the network is slow.
+LAYERS = 3
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 
 # Share of rings whose records are messages, one or several of each round: 13 of 16 in three sources; lower bound at 95 %

@@ -62,9 +62,8 @@ def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
     What their rhythm shows of the kind is one observation, not several. `branches`: whether they are parts of a tree instead;
     where hosts hide what is between, rings of several dimensions look alike.
     """
-    both = {one[0].form, other[0].form} <= (c.BRANCHES if branches else c.ROUNDS) and max(
-        one[0].lead, other[0].lead
-    ) <= c.AROUND
+    alike = {one[0].form, other[0].form} <= (c.BRANCHES if branches else c.ROUNDS)
+    both = alike and max(one[0].lead, other[0].lead) <= c.AROUND
     often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
     return bool(both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD)
 

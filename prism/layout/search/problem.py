@@ -71,8 +71,8 @@ class Problem:
 
     def _one_operation(self, one: Family, other: Family) -> bool:
         """Check whether two families are parts of one reduction; parts of a tree only where hosts hide nothing."""
-        alone = len(set(self.hosts)) == len(self.members)
-        return are_rounds(one, other) or (alone and are_rounds(one, other, branches=True))
+        hidden = len(set(self.hosts)) < len(self.members)
+        return are_rounds(one, other) or (not hidden and are_rounds(one, other, branches=True))
 
     def leaves_twice(self, found: Sequence[Family], pipelines: NDArray[np.int64]) -> bool:
         """Check whether a pipeline leaves a host twice more than it enters it, or the reverse: then these are two pipelines.
