@@ -163,8 +163,8 @@ SURE_OF_REPLICAS = 5  # doublings of the ranks at which a job without replicas g
 # jobs have more and none of 6 with tensors; in own draws in NCCL's manner 14 of 22 and 2 of 7; of the own simulator 3 of 6
 # with tensors. The two weights are the log-odds, each origin counted as one.
 LONG = 0.25
-# Runs per step at least of reductions that follow layers: 19 of those 20 jobs have as many. One reduction may last long, too, if
-# the network is slow.
+# Runs per step at least of reductions that follow layers: 19 of those 20 jobs have as many. One reduction may last long, too,
+# if the network is slow.
 LAYERS = 3
 MORE_WAYS = 1.5  # rings through a host where one would do; more are separate rails, rather tensor parallel
 
