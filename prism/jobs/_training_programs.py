@@ -69,8 +69,9 @@ def _at(ends: Ints, host: Ints) -> Ints:
 def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endpoints: int) -> bool:
     """Check whether most octets are in clusters of two sides: endpoints exchange with all of the other side, none of their own.
 
-    Servers are fewer than their clients. One, or as many as clients, answer: clients send, and then receive. The root of a
-    tree, and collectives of two groups of ranks, have such sides too, but send and receive at once; four ranks may alternate.
+    Servers are fewer than their clients. As many as clients, or one of three, answer: clients send, and then receive. The root
+    of a tree, and collectives of two groups of ranks, have such sides too, but send and receive at once; four ranks may
+    alternate. No collective has a root with more branches and no others, but the linear ones that move as servers do.
     """
     home = cluster_numbers(clusters, endpoints)
     of = np.where(home[pairs.src] == home[pairs.dst], home[pairs.src], -1)
@@ -81,7 +82,8 @@ def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endp
         servers, clients = _sides(pairs.src[own], pairs.dst[own], pairs.volume[own])
         fewer = clients >= c.SIDES * servers > 0
         waits = (fewer or servers >= c.SMALL_GROUP) and servers + clients > c.SMALL_GROUP
-        if waits and ((fewer and servers > 1) or _alternates(flows, pairs, own)):
+        sure = fewer and (servers > 1 or clients > c.SMALL_GROUP)
+        if waits and (sure or _alternates(flows, pairs, own)):
             octets_served += int(pairs.volume[own].sum())
     return 2 * octets_served > int(pairs.volume.sum())
 
