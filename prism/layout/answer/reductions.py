@@ -7,7 +7,7 @@ that which they received; neighbours that swap borders send at once. Bursts of T
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import permutations
 
 import numpy as np
@@ -47,7 +47,7 @@ def _rounds(one: Communicator) -> float | None:
         return None if _passes_on(one) or _hears_first(one) >= c.HEARD else 0.0  # hosts hide parts of a sum
     if one.way == "two" and members <= c.SQUARE and _hears_first(one) < c.HEARD:
         return 0.0
-    if one.form == "two other" and one.rounds < members - 1 and _swaps(one):
+    if one.form == "two other" and one.rounds < members - 1 and _swaps(one) and not _is_merged_cube(one):
         return 0.0
     if one.form == "two clique" or (one.form == "two other" and len(one.pairs) > 2 * members):  # no two trees
         return one.rhythm.messages
@@ -83,6 +83,14 @@ def _swaps(one: Communicator) -> bool:
         long = np.median(np.concatenate([s.end - s.start for own in both for s in own]))
         apart.append(len(there) != len(back) or float(np.median(np.abs(there - back))) >= long)
     return 2 * sum(apart) < len(apart)
+
+
+def _is_merged_cube(one: Communicator) -> bool:
+    """Check whether members beyond a power of two have one partner each, and the others one in each level of doubling."""
+    partners = Counter(end for pair in one.pairs for end in pair)
+    kept = {member for member, number in partners.items() if number > 1}
+    inside = Counter(end for pair in one.pairs if kept.issuperset(pair) for end in pair)
+    return len(kept) < len(partners) < 2 * len(kept) and all(2**number == len(kept) for number in inside.values())
 
 
 def _hears_first(one: Communicator) -> float:

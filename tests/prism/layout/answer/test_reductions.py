@@ -42,6 +42,14 @@ def test_sums_may_train(rounds):
     assert training(rounds) > 0.5
 
 
+def test_a_doubling_of_ranks_that_merge_with_a_neighbour_may_train():
+    """Of twelve ranks eight remain; each merged rank sends its gradients first, and receives the sum last."""
+    kept = (1, 3, 5, 7, 8, 9, 10, 11)
+    doubled = [lambda r, k=k: kept[kept.index(r) ^ (1 << k)] if r in kept else -1 for k in range(3)]
+    merged = [lambda r: r + 1 if r in range(0, 8, 2) else -1, *doubled, lambda r: r - 1 if r in range(1, 8, 2) else -1]
+    assert training(merged, ranks=12) > 0.5
+
+
 def test_even_exchanges_are_one_round_each():
     """Two of them may be taken for one step."""
     wire = Wire()
