@@ -57,7 +57,8 @@ def crossing(families: Sequence[Family], size: Callable[[Sequence[int]], int]) -
 
 
 def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
-    """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step.
+    """Whether families are rounds of one reduction, such as levels of halving: they move as often, in as much of the step, and
+    pairs move as much, or half, or a quarter.
 
     What their rhythm shows of the kind is one observation, not several. `branches`: whether they are parts of a tree instead;
     where hosts hide what is between, rings of several dimensions look alike.
@@ -65,7 +66,14 @@ def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
     alike = {one[0].form, other[0].form} <= (c.BRANCHES if branches else c.ROUNDS)
     both = alike and max(one[0].lead, other[0].lead) <= c.AROUND
     often = abs(np.log(one.rhythm.runs / other.rhythm.runs)) < c.ALIKE_RUNS
-    return bool(both and often and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD)
+    halved = not (one[0].form == other[0].form == "two pair") or _in_doublings(one.octets / len(one), other.octets / len(other))
+    return bool(both and often and halved and abs(one.rhythm.spread - other.rhythm.spread) < c.ALIKE_SPREAD)
+
+
+def _in_doublings(one: float, other: float) -> bool:
+    """Check whether one number is the other, doubled some times: octets of two rounds of one halving, or doubling."""
+    doublings = np.log2(one / other)
+    return bool(abs(doublings - round(doublings)) * np.log(2) < c.EQUAL_VOLUME / 2)
 
 
 def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[int, int], hidden: int = 1) -> float:

@@ -161,6 +161,18 @@ def test_parts_of_a_tree_that_move_equally_often_are_one_operation(often):
     assert not are_rounds(whole, parts)
 
 
+@pytest.mark.parametrize(("octets", "same"), [(1_000_000, True), (540_000, False)])
+def test_pairs_are_rounds_of_one_reduction_if_they_move_as_much_or_half_or_a_quarter(octets, same):
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(8):
+        for level, size in ((1, 4_000_000), (2, octets)):
+            for a in range(4):
+                wire.send(a, a ^ level, step * 100 + 10 * level, size, long=5.0)
+    near, far = evidence(wire)[3]
+    assert near[0].form == far[0].form == "two pair"
+    assert are_rounds(near, far) == same
+
+
 def through_hosts(reduced):
     """Four replicas of eight ranks, each on two hosts. A ring gathers shards of 4 MB, and one in the other direction scatters
     gradients: between hosts both use one NIC of each. Rings of four reduce each shard, in messages of `reduced` octets.
