@@ -23,9 +23,12 @@ def usual(kinds: Iterable[Kind]) -> float:
     return c.WEIGHTS["uses"] * len(USED & set(kinds))
 
 
-def fit(family: Family, share: float) -> dict[Kind, float]:
-    """Log-probability of each kind from form, alternation, rhythm and `share` of the job's octets of a family."""
-    seen = traits(family, share)
+def fit(family: Family, share: float, handed: float = 0.0) -> dict[Kind, float]:
+    """Log-probability of each kind from form, alternation, rhythm and `share` of the job's octets of a family.
+
+    `handed`: runs per step of what other families hand over; 0 if none does.
+    """
+    seen = traits(family, share, handed)
     scores = sum((np.array(row) * seen.get(name, 0.0) for name, row in c.KIND_SCORES.items()), np.zeros(len(c.SCORED)))
     if family[0].form != "two pair":  # only first and last stages exchange the gradients of tied embeddings
         scores[c.SCORED.index("tied")] = c.NEVER
@@ -34,8 +37,8 @@ def fit(family: Family, share: float) -> dict[Kind, float]:
     return {kind: out.get(kind, out["dp"]) for kind in KINDS}  # experts' gradients move like others
 
 
-def traits(family: Family, share: float) -> dict[str, float]:
-    """Return what tells the kind of a family: the rows of `KIND_SCORES`."""
+def traits(family: Family, share: float, handed: float = 0.0) -> dict[str, float]:
+    """Return what tells the kind of a family: the rows of `KIND_SCORES`. `handed` as in `fit`."""
     one = family[0]
     runs = float(np.log(max(family.rhythm.runs, c.LEAST_RUNS)))
     messages = float(np.log(max(family.rhythm.messages, c.LEAST_RUNS)))
@@ -43,7 +46,7 @@ def traits(family: Family, share: float) -> dict[str, float]:
     overlap = _median(family, "overlap")
     leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
     leads = 1.0 if _median(family, "behind") > c.BEHIND else leads
-    both, members = one.way == "two", float(np.log(len(one.members)))
+    both, members, few = one.way == "two", float(np.log(len(one.members))), float(np.log(c.FEW_MEMBERS))
     chain = one.form in ("two pair", "two path")  # as between the stages of a pipeline
     return {
         one.form: 1.0,
@@ -63,7 +66,10 @@ def traits(family: Family, share: float) -> dict[str, float]:
         "share": float(np.log(share)),
         "little": float(share < c.LITTLE),
         "varies": min(family.rhythm.varies, 1.0),
-        "members": members,
+        "members": min(members, few),
+        "many members": max(members - few, 0.0),
+        "beside hand-overs": float(handed > 0),
+        "runs per hand-over": float(np.log(np.clip(np.exp(runs) / handed, *c.PER_HANDED))) if handed else 0.0,
         "always": 1.0,
     }
 

@@ -66,8 +66,20 @@ class Problem:
             unused = c.UNEXPLAINED * min(share / c.FEW_OCTETS, 1.0) + c.UNEXPLAINED_SHARE * share
             beside = sum(one.octets for one in self.families if one is not family and self._one_operation(one, family))
             part = family.octets / (family.octets + beside)
-            self._fits[family] = {kind: part * own for kind, own in fit(family, share).items()} | {"none": unused}
+            found = fit(family, share, self.handed_runs(family))
+            self._fits[family] = {kind: part * own for kind, own in found.items()} | {"none": unused}
         return self._fits[family]
+
+    def handed_runs(self, family: Family) -> float:
+        """Runs per step of what other families rather hand over, judged alone; 0 if none does, or `family` does so itself."""
+        runs = {one: one.rhythm.runs for one in self._handing}
+        return 0.0 if family in runs else max(runs.values(), default=0.0)
+
+    @cached_property
+    def _handing(self) -> list[Family]:
+        weighty = [one for one in self.families if one.octets >= c.FEW_OCTETS * self.octets]
+        alone = [fit(one, one.octets / self.octets) for one in weighty]
+        return [one for one, fits in zip(weighty, alone, strict=True) if max(fits, key=lambda kind: fits[kind]) == "pp"]
 
     def _one_operation(self, one: Family, other: Family) -> bool:
         """Check whether two families are parts of one reduction; parts of a tree only where hosts hide nothing."""

@@ -21,6 +21,12 @@ def test_a_hundredth_of_the_octets_is_no_inner_dimension():
         assert little[kind] - little["dp"] < usual[kind] - usual["dp"]
 
 
+def test_who_moves_many_times_per_hand_over_rather_reduces_tensors_than_gradients():
+    _, _, _, (gradients, _) = evidence(pipelined())
+    often, seldom = (fit(gradients, 0.5, handed=gradients.rhythm.runs / ratio) for ratio in (8, 1 / 4))
+    assert often["tp"] - often["dp"] > seldom["tp"] - seldom["dp"] + 1
+
+
 def test_what_is_seen_of_a_family_has_rows_in_the_table():
     _, _, _, found = evidence(pipelined())
     for family in found:
