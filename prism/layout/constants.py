@@ -78,8 +78,8 @@ BRANCHES = frozenset(("one pair", "one path", "one other"))  # forms of parts of
 # Members up to which their logarithm counts in one row, and beyond in another. Tensors and context have 2 to 8 members, and
 # hardly more; reductions have any number.
 FEW_MEMBERS = 4
-# Runs per run of the hand-overs that are told apart, from and to. Of jobs with pipelines, 38 of 43 families of tensors have 3 or
-# more, and 2 of 254 of reductions; more than 8 say no more.
+# Runs per run of the hand-overs that are told apart, from and to. In jobs with pipelines 38 of 43 families of tensors have 3 or
+# more, and 2 of 254 of reductions do; more than 8 say no more.
 PER_HANDED = 1 / 4, 8
 NEVER = -30.0  # log-odds of what cannot be
 # Share of a step with even odds, and steepness. Of pipelines 95 % have 0.03 or more, of exchanges 0.02 or less.
