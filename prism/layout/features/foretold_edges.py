@@ -191,11 +191,12 @@ def _multiplied(places: Ints, radix: int) -> tuple[Ints, Ints]:
     whole = 1
     while whole * radix <= len(places):
         whole *= radix
-    one, other = (places[:whole][at] for at in _every(whole))
-    digits = whole // radix ** np.arange(1, round(np.log(whole) / np.log(radix)) + 1)
-    differ = (one[:, None] // digits % radix != other[:, None] // digits % radix).sum(axis=1)
+    units = [radix**k for k in range(round(np.log(whole) / np.log(radix)))]
+    steps = [(unit, more * unit) for unit in units for more in range(1, radix)]
+    one = [places[:whole][places[:whole] // unit % radix * unit + step < radix * unit] for unit, step in steps]
+    other = [low + step for low, (_, step) in zip(one, steps, strict=True)]
     rest = places[whole:]
-    return np.concatenate([one[differ == 1], rest % whole]), np.concatenate([other[differ == 1], rest])
+    return np.concatenate([*one, rest % whole]), np.concatenate([*other, rest])
 
 
 @lru_cache

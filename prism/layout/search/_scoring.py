@@ -81,6 +81,8 @@ class Scored:
         self.features |= self.paces(mates)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
+        if self._so_far() < least:
+            return None
         self.features |= {name: float(value) for name, value in self._habits(dp // sub["cp"], tp, pp) if value}
         apart = "ep" in self.kinds and "edp" in self.kinds and "dp" not in self.kinds
         if apart:  # no reduction spans the plane: experts are a dimension of their own
