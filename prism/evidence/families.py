@@ -132,17 +132,24 @@ def _joined_parts(family: Family, steps: Steps, hosts: Sequence[int]) -> list[Fa
 
 
 def _in_two_sizes(family: Family, members: int) -> list[Family] | None:
-    """Divide pairs that touch into two families by size, if the pairs of neither touch, and one operation runs more often.
+    """Divide pairs that touch into two families by the size of their messages, or by octets, if the pairs of neither touch.
 
-    Rounds of one operation, such as exchanges with both neighbours, run as often as one another.
+    One operation runs more often, or joins some of the members only, as the ends of pipelines exchange the gradients of tied
+    embeddings. Rounds of one operation, such as exchanges with both neighbours, do not: all members take part in each.
     """
-    ordered = sorted(family, key=lambda one: one.size)
-    jumps = np.diff(np.log([one.size for one in ordered]))
-    largest = int(np.argmax(jumps)) + 1
-    parts = [Family(ordered[:largest]), Family(ordered[largest:])]
-    pairs = all(one.shape == "pair" for one in family) and all(len(components(own, members)) == len(own) for own in parts)
-    fewer, more = sorted(own.rhythm.runs for own in parts)
-    return parts if pairs and more > fewer * np.exp(c.ALIKE_RUNS) and jumps[largest - 1] > c.ONE_CLASS_SIZE else None
+    if any(one.shape != "pair" for one in family):
+        return None
+    for what in ("size", "octets"):
+        ordered = sorted(family, key=lambda one: float(getattr(one, what)))
+        jumps = np.diff(np.log([getattr(one, what) for one in ordered]))
+        largest = int(np.argmax(jumps)) + 1
+        parts = [Family(ordered[:largest]), Family(ordered[largest:])]
+        pairs = all(len(components(own, members)) == len(own) for own in parts)
+        fewer, more = sorted(own.rhythm.runs for own in parts)
+        some = len(parts[0]) != len(parts[1])
+        if pairs and jumps[largest - 1] > c.ONE_CLASS_SIZE and (some or more > fewer * np.exp(c.ALIKE_RUNS)):
+            return parts
+    return None
 
 
 def _apart(one: Family, other: Family, what: str) -> float:

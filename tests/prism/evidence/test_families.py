@@ -134,3 +134,16 @@ def test_pairs_that_touch_are_rounds_of_one_operation_if_they_run_as_often():
     """Exchanges with both neighbours: one block, then two."""
     (one,) = exchanging([(2, 40.0, 4_000_000), (2, 40.0, 8_000_000)])
     assert {member for own in one for member in own} == {0, 1, 2, 3}
+
+
+def test_pairs_that_touch_some_others_exchange_the_gradients_of_tied_embeddings():
+    """Two replicas of four stages reduce their gradients, and the first and the last stage those of their embeddings."""
+    replicas, ends = [(0, 1), (2, 3), (4, 5), (6, 7)], [(0, 6), (1, 7)]
+    wire = Wire([f"h{i}" for i in range(8)])
+    for step in range(20):
+        for pairs, at, octets in ((replicas, 20, 8_000_000), (ends, 60, 3_000_000)):
+            for a, b in pairs:
+                wire.send(a, b, 100 * step + at, octets, long=8.0)
+                wire.send(b, a, 100 * step + at, octets, long=8.0)
+    found = evidence(wire)[3]
+    assert [sorted(tuple(sorted(one.members)) for one in family) for family in found] == [replicas, ends]
