@@ -193,11 +193,13 @@ def test_a_slow_rank_is_told_once_shown_at_once_and_still_known_after_a_kill(fol
             service.expect(r"event=resumed jobs=1 cases=\d")
             until(lambda: service.items("/jobs"))
             (again,) = service.items("/jobs")
-            assert (again["id"], again["state"]) == (job["id"], "running")
+            assert again["id"] == job["id"]
+            assert again["state"] in ("running", "silent")  # nobody sends yet; a slow machine takes long
             assert [(gap["end_ns"], gap["reason"]) for gap in service.items("/gaps")] == [(None, "restart")]
             check_restored(told, Told(service, job["id"]))
             made.port = service.port
             check_gap(service, job["id"], killed)
+            assert [one["state"] for one in service.items("/jobs")] == ["running"]
             at = service.count("prism_board_revision")
             until(lambda: service.count("prism_analysis_records_total") and service.count("prism_board_revision") > at + 3)
             # nobody listened for some seconds: that is no hang, and the slow rank is not over
