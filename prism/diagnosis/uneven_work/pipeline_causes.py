@@ -46,7 +46,7 @@ def _stage_imbalance(view: View, found: Handovers) -> list[JobCause]:
     if not len(inner):
         return []
     heavy = int(inner[np.argmax(whole[inner])])
-    if heavy == 1 and abs(whole[0] / whole[1] - 1) <= c.UNEVEN:  # the first stage waits for the second: its work is unknown
+    if heavy == 1 and abs(whole[0] - whole[1]) <= c.UNEVEN * whole[1]:  # the first stage waits for it: its work is unknown
         whole[0], known = np.nan, inner
     others = known[known != heavy]
     usual = float(np.median(whole[others])) if len(others) else 0.0

@@ -80,13 +80,14 @@ def test_chunks_of_two_stages_whose_order_is_unknown_show_no_heavy_stage():
     assert claimed(job=replace(PIPES, pp=2, dp=4, schedule="interleaved")) == []
 
 
-def test_no_stage_is_compared_with_stages_that_show_no_work(monkeypatch):
+@pytest.mark.parametrize("idle", [(0, 1, 3), (1, 2, 3)])
+def test_no_stage_is_compared_with_stages_that_show_no_work(idle, monkeypatch):
     """Hand-overs that follow one another at once leave no time for the work between them."""
     made = view(job=PIPES)
 
     def none_but_one(found):
         work, ahead = stage_work(found)
-        work[:, [0, 1, 3]] = 0.0
+        work[:, idle] = 0.0
         return work, ahead
 
     monkeypatch.setattr("prism.diagnosis.uneven_work.pipeline_causes.stage_work", none_but_one)
