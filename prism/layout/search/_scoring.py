@@ -77,8 +77,7 @@ class Scored:
         self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
-        mates = self.placing.cut[1] if self._mates else 1
-        self.features |= self.paces(mates)
+        self.features |= self.paces(self.placing.cut[1] if self._mates else 1)
         self.features["in_turn"] = self.problem.in_turn(self.found, self.kinds)
         sub = self._nested(dp)
         if self._so_far() < least:
@@ -286,8 +285,7 @@ class Scored:
 
     def _unforeseen(self) -> float:
         """Sum of the shares of octets of families that no algorithm foretells for their groups; experts exchange at will."""
-        inner = {kind: self._inner(kind) for kind in ("edp", "cp") if kind in self.kinds}
-        out = 0.0
+        inner, out = {kind: self._inner(kind) for kind in ("edp", "cp") if kind in self.kinds}, 0.0
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
