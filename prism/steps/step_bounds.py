@@ -175,13 +175,18 @@ def _segments(clock: Clock, places: Ints, phase: float) -> tuple[Floats, Mask]:
 
 
 def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask:
-    """Select signals that are equally frequent in most steps, the last at one distance from the last payload, and none in half
-    of the step: scalar reductions. Those of a monitor vary; those that a library sends every second come at any place.
+    """Select signals that are equally frequent in most steps from their first to their last, the last of a step at one distance
+    from the last payload, and none in half of the step: scalar reductions. Those of a monitor vary; those that a library sends
+    every second come at any place.
     """
     n = len(times) - 1
     found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
-    usual = np.median(moved, axis=1)
+    begun, over = found[sequences.begins[:-1]], found[sequences.begins[1:] - 1]  # a restarted job opens other connections
+    alive = (np.arange(n) >= begun[:, None]) & (np.arange(n) <= over[:, None])
+    number, whole = alive.sum(1), np.sort(np.where(alive, moved, len(sequences.of)), axis=1)
+    middle = np.stack([(number - 1) // 2, number // 2], axis=1)
+    usual = np.take_along_axis(whole, middle, axis=1).mean(axis=1)
     last = np.full(moved.shape, -1.0)
     np.maximum.at(last, (sequences.of, found), sequences.start)
     turn = np.exp(2j * np.pi * (last - idle[1:, 0]) / np.median(np.diff(times)))
@@ -191,7 +196,8 @@ def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask
     filled = np.unique(sequences.of * parts + (place * parts).astype(np.int64)) // parts
     anywhere = np.bincount(filled, minlength=len(sequences))
     together &= 2 * anywhere <= parts
-    return np.asarray(sequences.signals & together & (usual >= 1) & (10 * (moved == usual[:, None]).sum(1) >= 6 * n))
+    often = (usual >= 1) & (10 * (alive & (moved == usual[:, None])).sum(1) >= 6 * number)
+    return np.asarray(sequences.signals & together & often & (number * c.PARTS_OF_LIFE >= c.LEAST_PARTS * n))
 
 
 def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:

@@ -183,3 +183,20 @@ def test_counts_that_move_most_bounds_to_where_it_rests_as_well_are_used(moved, 
     counted[:moved] = np.stack([ends - 50, ends - 50 + rests], axis=1)[:moved]
     assert _shorter(counted, timed, signalled=False) is shorter
     assert _shorter(counted, timed, signalled=True) is (shorter or moved == 9), "then all may be moved"
+
+
+def test_a_restarted_job_reduces_its_scalars_over_new_connections():
+    """Ranks 2 and 3 have reduced long before the others; all end their steps with the scalars, also before the restart."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(30):
+        at = 100.0 * step + (300 if step >= 9 else 0)
+        for a, b, late in ((0, 1, 40), (1, 0, 40), (2, 3, 20), (3, 2, 20)):
+            wire.send(a, b, at + late, 4_000_000, long=20.0)
+        for turn in range(2):
+            for a in range(4):
+                wire.send(a, (a + 1) % 4, at + 61 + turn, 68, long=0.01, port=2000 + (step >= 9))
+    flows = wire.flows()
+    found = sequences_of(replace(flows, protocol=np.full(len(flows), TCP, np.uint8)), np.arange(len(flows)))
+    for own in rank_steps(found, steps_of(found), 4):
+        ends = (own[:, 1] - ORIGIN) / MS
+        assert all(np.abs(ends - (100.0 * step + 62)).min() < 2 for step in range(8))
