@@ -69,9 +69,10 @@ def _at(ends: Ints, host: Ints) -> Ints:
 def _has_servers(clusters: Sequence[Members], flows: Flows, pairs: Carried, endpoints: int) -> bool:
     """Check whether most octets are in clusters of two sides: endpoints exchange with all of the other side, none of their own.
 
-    Servers are fewer than their clients. As many as clients, or one of three, answer: clients send, and then receive. The root
-    of a tree, and collectives of two groups of ranks, have such sides too, but send and receive at once; four ranks may
-    alternate. No collective has a root with more branches and no others, but the linear ones that move as servers do.
+    Several servers with more clients, and one server with four clients or more, are clear: of collectives only linear ones
+    have such a root, and they move as servers do. One server of three clients, and as many servers as clients, must answer:
+    clients send, and then receive. The root of a tree, and collectives of two groups of ranks, send and receive at once.
+    Of four ranks, two and two may alternate.
     """
     home = cluster_numbers(clusters, endpoints)
     of = np.where(home[pairs.src] == home[pairs.dst], home[pairs.src], -1)

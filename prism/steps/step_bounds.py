@@ -184,6 +184,7 @@ def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask
     moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
     begun, over = found[sequences.begins[:-1]], found[sequences.begins[1:] - 1]  # a restarted job opens other connections
     alive = (np.arange(n) >= begun[:, None]) & (np.arange(n) <= over[:, None])
+    # the median over the steps in which each is there: the others come last in the order
     number, whole = alive.sum(1), np.sort(np.where(alive, moved, len(sequences.of)), axis=1)
     middle = np.stack([(number - 1) // 2, number // 2], axis=1)
     usual = np.take_along_axis(whole, middle, axis=1).mean(axis=1)

@@ -71,7 +71,10 @@ def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
 
 
 def _in_doublings(one: float, other: float) -> bool:
-    """Check whether one number is the other, doubled some times: octets of two rounds of one halving, or doubling."""
+    """Check whether one number is the other, doubled some times: octets of two rounds of one halving, or doubling.
+
+    Within half of `EQUAL_VOLUME`, so one of seven other pairs passes by chance.
+    """
     doublings = np.log2(one / other)
     return bool(abs(doublings - round(doublings)) * np.log(2) < c.EQUAL_VOLUME / 2)
 
