@@ -92,12 +92,15 @@ class Communicator:
 
     @cached_property
     def rounds(self) -> int:
-        """Messages of most pairs per step; 0 if they vary, or if records are bursts. A ring has a multiple of its hops."""
+        """Messages of most pairs per step; 0 if they vary, or if records are bursts. A ring has a multiple of its hops.
+
+        Some pairs may carry a round of another algorithm, too; the mean of two numbers would be that of no ring.
+        """
         moved: dict[Pair, float] = defaultdict(float)
         for s, rhythm in self.moving:
             moved[s.pair] += rhythm.messages if rhythm.sure and not s.bursts else np.nan
-        number = float(np.median(list(moved.values())))
-        return int(number) if number.is_integer() else 0
+        number, often = Counter(moved.values()).most_common(1)[0]
+        return int(number) if float(number).is_integer() and 2 * often > len(moved) else 0
 
     @cached_property
     def doubled(self) -> float:

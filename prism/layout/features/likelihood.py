@@ -127,12 +127,18 @@ def lasts(reducing: Iterable[Family]) -> bool:
 
 
 def rounds_fit(rounds: int, hops: int, members: int) -> float:
-    """Log-likelihood of the `rounds` of a ring with so many `hops` on the wire, of a group with so many members.
+    """Log-odds by its `rounds` that a ring with so many `hops` on the wire goes on through hosts, to so many members.
 
-    A ring of n sends a multiple of n − 1 messages over each hop. Its members are those on the wire, or the whole group if hosts
-    hide the other hops. Fewer messages than hops are sums.
+    A ring of n sends a multiple of n − 1 messages over each hop, which others do by chance. Its members are those on the wire,
+    or the whole group if hosts hide the other hops. Of `hops` below `TRIANGLE` it is known that it goes on. Fewer messages than
+    hops are sums.
     """
-    if rounds < hops - 1 or min(hops, members) < c.TRIANGLE:
+    if rounds < max(hops - 1, 1) or members < c.TRIANGLE:
         return 0.0
-    fits = [(size - 1) * (rounds % (size - 1) == 0) for size in (hops, members)]
-    return float(np.log(1 - c.COUNTED + c.COUNTED * sum(fits) / 2))
+
+    def counted(*sizes: int) -> float:
+        fits = [(size - 1) * (rounds % (size - 1) == 0) for size in sizes]
+        return 1 - c.COUNTED + c.COUNTED * sum(fits) / len(fits)
+
+    seen = (hops,) if hops >= c.TRIANGLE else ()
+    return float(np.log(counted(*seen, members) / (counted(*seen) if seen else 1.0)))

@@ -314,12 +314,9 @@ class Scored:
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""
-        rings = [self.found[i] for i in self._of("dp") if self.found[i][0].form == "one cycle"]
-        if not rings:
-            return 0.0
-        largest = max(rings, key=lambda family: family.octets)[0]
-        rounds, hops = largest.rounds, len(largest.edges)
-        return rounds_fit(rounds, hops, self.division.sized(self.plane)[0]) - rounds_fit(rounds, hops, hops)
+        sizes = {kind: self.division.sized(self.plane if kind == "dp" else self._inner(kind))[0] for kind in ("dp", "edp")}
+        rings = [(self.found[i][0], sizes[self.kinds[i]]) for i in self._of(*sizes)]
+        return sum(rounds_fit(one.rounds, len(one.edges), n) for one, n in rings if one.form == "one cycle" or one.opened)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
