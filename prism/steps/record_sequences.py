@@ -176,10 +176,22 @@ def chosen(sequences: Sequences, of: Mask | None = None) -> Ints:
     each = max(2, c.SEQUENCES // max(len(kinds), 1))
     each = min(each, enough) if sequences.bursts else each
     picked: Sequence[Ints] = [_throughout(sequences, lasting[sequences.kind[lasting] == k]) for k in kinds.tolist()]
-    spread = [own[np.unique(np.linspace(0, len(own) - 1, each).astype(np.int64))] for own in picked]
+    spread = [_spread(sequences, own, each) for own in picked]
     found = np.sort(np.concatenate(spread)) if spread else np.zeros(0, np.int64)
     pair = (sequences.src << 32) + sequences.dst
     return lasting[np.isin(pair[lasting], pair[found])] if sequences.bursts else found
+
+
+def _spread(sequences: Sequences, own: Ints, number: int) -> Ints:
+    """Choose about so many, all those of some senders: at equal distances they might be those to one partner of each rank, which
+    is half of a pipeline's traffic.
+    """
+    if len(own) <= number:
+        return own
+    src, of = np.unique(sequences.src[own], return_inverse=True)
+    each = max(number * len(src) // len(own), 1)
+    some = np.linspace(0, len(src) - 1, each).astype(np.int64)
+    return own[np.isin(of, some)]
 
 
 def _throughout(sequences: Sequences, own: Ints) -> Ints:

@@ -109,3 +109,18 @@ def test_control_messages_after_the_connections_closed_do_not_hide_that_these_cl
         wire.send(rank, (rank + 1) % 4, 5_000_000, last + 2 * MS)
     flows = wire.flows()
     assert not sequences_of(flows, np.arange(len(flows))).closed, "payload after them"
+
+
+def test_both_directions_of_a_pipeline_stand_for_messages_of_one_size():
+    """Each rank of a first stage sends to its neighbour and to the last stage; every second sequence is to the neighbour."""
+    wire = Wire([f"a{i}" for i in range(64)])
+    for step in range(4):
+        for rank in range(32):
+            wire.send(rank, rank + 32, 100 * step, 1_000_000)
+            wire.send(rank + 32, rank, 100 * step + 20, 1_000_000)
+        for rank in range(64):
+            wire.send(rank, rank ^ 1, 100 * step + 50, 1_000_000)
+    found = sequences(wire)
+    apart = (found.dst - found.src)[chosen(found)]
+    assert len(apart) == 64
+    assert {32, -32} < set(apart.tolist())
