@@ -163,7 +163,7 @@ def communicators(
         found += [_of([(s, rhythms[id(s)]) for s in together], levels) for together in by.values()]
     found.sort(key=lambda one: (-len(one.edges), -one.octets))
     merged = [formed(one, steps, hosts) for one in _merged(found, steps)]
-    return _untangled(merged, steps, hosts)
+    return _untangled(_both_ways(merged, steps, hosts), steps, hosts)
 
 
 def _of(moving: Sequence[tuple[Stream, Rhythm]], levels: bool = False) -> Communicator:
@@ -229,6 +229,22 @@ def formed(communicator: Communicator, steps: Steps, hosts: Sequence[int]) -> Co
     if communicator.levels and shape in ("other", "tree", "path"):
         return replace(communicator, way="two", shape="cube")
     return replace(communicator, shape=shape)
+
+
+def _both_ways(found: Sequence[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:
+    """Join one-way bursts that leave a member's traffic unbalanced, although its host hides nothing, with those the other way.
+
+    What a stage hands over, and what it gets back, may take unlike shares of a step, and so be unlike bursts.
+    """
+    sizes = Counter(hosts)
+    alone = {member for member, host in enumerate(hosts) if sizes[host] == 1}
+    is_half = [one.bursts and one.opened and one.members <= alone for one in found]
+    halves = [one for one, is_one in zip(found, is_half, strict=True) if is_one]
+    back = {pair[::-1]: i for i, one in enumerate(halves) for pair in one.edges}
+    part = connected(len(halves), [(i, back[pair]) for i, one in enumerate(halves) for pair in one.edges if pair in back])
+    whole = [[one for one, number in zip(halves, part.tolist(), strict=True) if number == own] for own in np.unique(part)]
+    others = [one for one, is_one in zip(found, is_half, strict=True) if not is_one]
+    return others + [joined(own, steps, hosts) if len(own) > 1 else own[0] for own in whole]
 
 
 def _untangled(found: list[Communicator], steps: Steps, hosts: Sequence[int]) -> list[Communicator]:

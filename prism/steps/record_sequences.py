@@ -183,8 +183,8 @@ def chosen(sequences: Sequences, of: Mask | None = None) -> Ints:
 
 
 def _spread(sequences: Sequences, own: Ints, number: int) -> Ints:
-    """Choose about so many, all those of some senders: at equal distances they might be those to one partner of each rank, which
-    is half of a pipeline's traffic.
+    """Choose about so many, all those of some senders. At equal distances they might be those to one partner of each rank: half
+    of a pipeline's traffic.
     """
     if len(own) <= number:
         return own

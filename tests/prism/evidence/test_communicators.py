@@ -108,3 +108,16 @@ def test_gradients_of_tied_embeddings_are_apart_from_the_hand_overs_of_the_same_
         wire.send(0, 1, step * 400 + 350, 20_000_000, long=5)
         wire.send(1, 0, step * 400 + 350, 20_000_000, long=5)
     assert sorted(one.size for one in evidence(wire)[2]) == [2_000_000, 20_000_000]
+
+
+def test_what_stages_hand_over_and_get_back_is_one_pipeline_although_their_bursts_are_unlike():
+    """By TCP: activations of four micro-batches at once, gradients one by one."""
+    wire = Wire([f"a{i}" for i in range(4)])
+    for step in range(10):
+        for micro in range(4):
+            for stage in range(3):
+                wire.send(stage, stage + 1, 400 * step + 10 * stage + 2 * micro, 2_000_000, port=1 + stage)
+                back = 400 * step + 100 + 40 * micro + 10 * (3 - stage)
+                wire.send(stage + 1, stage, back, 2_000_000, port=11 + stage)
+    assert [one.form for one in evidence(wire)[2]] == ["two path"]
+    assert [one.form for one in evidence(wire, [0, 0, 1, 1])[2]] != ["two path"]  # hosts of two may hide a ring
