@@ -112,6 +112,11 @@ class Comparison:
         """The candidates that are replayed: one of them explains most, because a replay never lowers a share."""
         return list(np.argsort(-shares, kind="stable")[: c.EXAMINED].tolist())
 
+    def explains_most(self, one: Candidate) -> Mask:
+        """Steps of whose delays no other candidate explains clearly more; bool[steps]."""
+        own = explained_shares(tables_of([one], len(self.gone.moved)), self.gone)[0]
+        return np.asarray(own >= self.scattered.max(axis=0, initial=0.0) - c.DOUBT)
+
     def replayed(self, shares: Floats, during: Mask) -> Floats:
         """Raise the `shares` of the best candidates by what the steps `during` save without them; see `explained`."""
         out = shares.copy()

@@ -91,8 +91,11 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
 
 
 def _steps_cost(view: View, one: Verdict) -> bool:
-    """Whether slow work costs something that counts, in several steps without a pause: a span may join a step to pauses."""
-    slow = view.comparable & (one.comparison.delays.more >= c.WORTH * one.comparison.delays.took)
+    """Whether slow work costs something that counts, in several steps that nothing else explains better: a span may join a step
+    to pauses, or to a slow step of another rank.
+    """
+    delays, own = one.comparison.delays, one.comparison.explains_most(one.candidate)
+    slow = view.comparable & own & (delays.more >= c.WORTH * delays.took)
     return one.slowdown >= 1 + c.WORTH and int(np.count_nonzero(slow[one.start : one.stop])) >= g.FEW
 
 

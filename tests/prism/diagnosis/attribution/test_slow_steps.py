@@ -74,18 +74,22 @@ def test_lanes_at_a_lower_rate_are_no_cause_where_that_costs_little_of_what_work
 
 
 @pytest.mark.parametrize(
-    ("more", "paused", "costs"),
+    ("more", "paused", "others", "costs"),
     [
-        ([1, 20, 20, 20], [], True),
-        ([1, 1, 20, 20], [], True),
-        ([1, 1, 50, 300], [3], False),
-        ([1, 300, 300, 20], [1, 2], False),
+        ([1, 20, 20, 20], [], [], True),
+        ([1, 1, 20, 20], [], [], True),
+        ([1, 1, 50, 300], [3], [], False),
+        ([1, 300, 300, 20], [1, 2], [], False),
+        ([1, 20, 20, 20], [], [1], True),
+        ([1, 20, 1, 20], [], [3], False),
     ],
 )
-def test_a_slow_step_beside_pauses_makes_no_slow_span(more, paused, costs):
-    view = Fake(comparable=~np.isin(np.arange(4), paused))
+def test_a_slow_step_beside_pauses_or_one_of_another_rank_makes_no_slow_span(more, paused, others, costs):
+    at = np.arange(4)
     delays = Fake(more=np.array(more, float), took=200.0)
-    assert _steps_cost(view, Fake(start=1, stop=4, slowdown=1.12, comparison=Fake(delays=delays))) == costs
+    comparison = Fake(delays=delays, explains_most=lambda _: ~np.isin(at, others))
+    found = Fake(candidate=None, start=1, stop=4, slowdown=1.12, comparison=comparison)
+    assert _steps_cost(Fake(comparable=~np.isin(at, paused)), found) == costs
 
 
 @pytest.mark.parametrize("name", ["nothing", "evaluation", "slower all"])
