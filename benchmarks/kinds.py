@@ -129,7 +129,7 @@ class Examples(NamedTuple):
         if len(large) == 2:
             sizes = [max(len(one.members) for one in family) for family in large]
             both = ((0, 1), (1, 0))
-            found = any(shards([large[i]], [large[k]], (sizes[i], sizes[k])) for i, k in both)
+            found = any(shards([large[i]], [large[k]], (sizes[i], sizes[k]), problem.hosts) for i, k in both)
             self.pairs[is_sharded(case.job)].append(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import chain, combinations, product
+from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
@@ -30,11 +30,12 @@ def several_sizes(reducing: Sequence[Family]) -> list[list[Stream]]:
     return [own for own, volume in zip(classes.values(), moved, strict=True) if volume > c.FEW_OCTETS * sum(moved)]
 
 
-def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[int]], int]) -> float:
+def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[int]], int], hosts: Sequence[int]) -> float:
     """Return how clearly some of the families move shards, and the others reduce replicas of each; 0 if there is one group.
 
     Below 0 if families of crossing groups are neither that nor rounds of one reduction: who reduces the same gradients over
     two kinds of groups has a reason. `members`: of all replicas of a model. `size`: members of the groups that some join.
+    `hosts`: the number of each member's.
     """
     every, out = range(len(families)), 0.0
     for last in chain.from_iterable(combinations(every, number) for number in range(1, len(families))):
@@ -44,9 +45,9 @@ def sharded(families: Sequence[Family], members: int, size: Callable[[Sequence[i
         if odd or hidden == 0 or r == 1:
             continue
         if s > 1:
-            out = max(out, shards(moving, reducing, (s, r), hidden))
+            out = max(out, shards(moving, reducing, (s, r), hosts, hidden))
         if hidden > 1 and all(one.shape in ("pair", "path", "cycle") for family in moving for one in family):
-            out = max(out, shards(moving, reducing, (s * hidden, r)))  # a ring goes on through hosts
+            out = max(out, shards(moving, reducing, (s * hidden, r), hosts))  # a ring goes on through hosts
     return out or c.NO_SHARDS * crossing(families, size)
 
 
@@ -54,6 +55,19 @@ def crossing(families: Sequence[Family], size: Callable[[Sequence[int]], int]) -
     """Check whether groups of some families cross that are not rounds of one collective; `size`: as in `sharded`."""
     apart = [(i, j) for i, j in combinations(range(len(families)), 2) if not are_rounds(families[i], families[j])]
     return any(size((i, j)) > max(size((i,)), size((j,))) for i, j in apart)
+
+
+def parted(families: Sequence[Family], size: Callable[[Sequence[int]], int]) -> bool:
+    """Check whether a family reduces within parts of the groups of another, as only gradients of experts do.
+
+    It does so in rings or cliques, or in pairs beside a ring; other pairs may be levels of halving. `size`: as in `sharded`.
+    """
+    for i, j in permutations(range(len(families)), 2):
+        part, whole = families[i], families[j]
+        closed = part[0].form in ("one cycle", "two clique") or (part[0].form, whole[0].form) == ("two pair", "one cycle")
+        if closed and not part.opened and size((i,)) < size((j,)) == size((i, j)):
+            return True
+    return False
 
 
 def are_rounds(one: Family, other: Family, *, branches: bool = False) -> bool:
@@ -79,7 +93,9 @@ def _in_doublings(one: float, other: float) -> bool:
     return bool(abs(doublings - round(doublings)) * np.log(2) < c.EQUAL_VOLUME / 2)
 
 
-def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[int, int], hidden: int = 1) -> float:
+def shards(
+    moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[int, int], hosts: Sequence[int], hidden: int = 1
+) -> float:
     """Return how clearly families move shards of a model, and others reduce each among its replicas; 0 if not at all.
 
     Per step, shards are gathered once or twice (again for the backward pass), and scattered once as gradients; each replica
@@ -91,7 +107,7 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
     host, of which the wire shows the outer rounds only, nothing else counts.
     """
     (s, r), (one, other) = sizes, (max(own, key=lambda family: family.octets) for own in (moving, reducing))
-    a, b = _sent_by_rank(moving, s), _sent_by_rank(reducing, r)
+    a, b = _sent_by_rank(moving, s, hosts), _sent_by_rank(reducing, r, hosts)
     runs = [max(family.rhythm.runs for family in own) for own in (moving, reducing)]
     doubling = np.log2(s) * s / (s - 1) - 2 if any(family[0].form in c.ROUNDS for family in moving) else 0.0
     most, out = c.SHARD_MOVES[1] + max(doubling, float(one[0].bursts)), 0.0
@@ -104,13 +120,14 @@ def shards(moving: Sequence[Family], reducing: Sequence[Family], sizes: tuple[in
     return out
 
 
-def _sent_by_rank(families: Sequence[Family], members: int) -> float:
-    """Octets that each rank sends in groups of so many members. Where hosts hide some, what crosses between two is what each
-    sends, both ways: rings that gather may turn one way, and rings that scatter the other.
+def _sent_by_rank(families: Sequence[Family], members: int, hosts: Sequence[int]) -> float:
+    """Octets that each rank sends in groups of so many members. Where hosts hide some, what all channels carry between two
+    hosts is what each sends, both ways: rings that gather may turn one way, and rings that scatter the other.
     """
 
     def ranks(one: Communicator) -> int:
-        return len(one.members) if len(one.members) >= members else len(undirected(one.edges))
+        hops = min(len(undirected(one.edges)), max(len({hosts[member] for member in one.members}), 2))
+        return len(one.members) if len(one.members) >= members else hops
 
     return sum(family.octets / sum(map(ranks, family)) for family in families)
 

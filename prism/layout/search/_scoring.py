@@ -16,7 +16,7 @@ from prism.evidence.member_graphs import connected, unjoined
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.likelihood import USED, lasts, lockstep_fit, rounds_fit, together_fit, usual
-from prism.layout.features.size_ratios import crossing, may_halve, several_sizes, sharded
+from prism.layout.features.size_ratios import crossing, may_halve, parted, several_sizes, sharded
 from prism.layout.search._member_groups import Division, Groups, Parts
 from prism.layout.search.complete_layout import Hypothesis, no_replicas
 from prism.layout.search.placement import Placing
@@ -296,17 +296,20 @@ class Scored:
         return out
 
     def _sharded(self) -> float:
-        """How clearly families move and reduce shards of the plane; below 0 if not, or if tensor-parallel groups cross."""
+        """How clearly families move and reduce shards of the plane; below 0 if not, or if groups of one kind cross or nest."""
 
         def size(own: tuple[int, ...], some: Sequence[int]) -> int:
-            return self.division.sized(self._parts(tuple(own[i] for i in some), 0))[0]
+            places = tuple(own[i] for i in some)
+            return self.division.sized(self._parts(places, self.inside * any(self.found[i].opened for i in places)))[0]
 
         own, tensor, whole = self._of("dp"), self._of("tp"), self.division.sized(self.plane)[0]
         cross = partial(crossing, [self.found[i] for i in tensor], partial(size, tensor))
-        out = c.NO_SHARDS * self.division.known(cross, "crossing", tensor)
+        part = partial(parted, self._reducing, partial(size, own))
+        out = c.NO_SHARDS * (self.division.known(cross, "crossing", tensor) + self.division.known(part, "parted", own))
         if {"cp", "ep", "edp"} & set(self.kinds):
             return out
-        return out + self.division.known(partial(sharded, self._reducing, whole, partial(size, own)), "sharded", own, whole)
+        found = partial(sharded, self._reducing, whole, partial(size, own), self.problem.hosts)
+        return out + self.division.known(found, "sharded", own, whole)
 
     def _left(self, own: tuple[int, ...], parts: Sequence[Parts], reduce: bool) -> float:
         exchanged = self.problem.exchanged([self.found[i] for i in own], self._reduced)

@@ -2,7 +2,9 @@ from functools import partial
 
 import pytest
 
-from prism.layout.features.size_ratios import are_rounds, crossing, may_halve, several_sizes, sharded, shards
+from prism.evidence.communicators import joined
+from prism.evidence.families import Family
+from prism.layout.features.size_ratios import are_rounds, crossing, may_halve, parted, several_sizes, sharded, shards
 from tests.prism.evidence.made import Wire, evidence
 
 
@@ -47,7 +49,7 @@ def gathered(gathers, reduced):
 
 def clear(moving, reducing, hidden=1):
     sizes = tuple(max(len(one.members) for one in family) for family in (moving, reducing))
-    return shards([moving], [reducing], sizes, hidden)
+    return shards([moving], [reducing], sizes, range(8), hidden)
 
 
 def test_replicas_reduce_the_shards_that_others_gather():
@@ -92,8 +94,8 @@ def test_gathers_and_scatters_of_one_group_are_one_side():
     def size(some):
         return max(len(one.members) for i in some for one in families[i])
 
-    assert sharded(families, 8, size) > 0
-    assert sharded(families, 12, size) == 0.0
+    assert sharded(families, 8, size, range(8)) > 0
+    assert sharded(families, 12, size, range(8)) == 0.0
 
 
 def pairs_and(kind, times, octets, each=4_000_000):
@@ -119,7 +121,7 @@ def largest(families, some):
 
 
 def how_sharded(families):
-    return sharded(families, 8, partial(largest, families))
+    return sharded(families, 8, partial(largest, families), range(8))
 
 
 def components(pairs, n):
@@ -196,4 +198,54 @@ def test_shards_may_be_gathered_by_rings_through_hosts():
             return max(len(m) for m in components([pair for i in some for one in families[i] for pair in one.edges], 32))
 
         assert sorted(len(one.members) for family in families for one in family) == [2] * 4 + [4] * 8
-        assert (sharded(families, 32, size) > 0) == is_sharded
+        assert (sharded(families, 32, size, range(32)) > 0) == is_sharded
+
+
+def in_channels(channels, replicas=2):
+    """Rings of eight ranks on two hosts of four gather shards twice and scatter gradients; rails reduce each among replicas.
+
+    Each channel leaves a host at another rank.
+    """
+    ranks, hosts = 8 * replicas, [rank // 4 for rank in range(8 * replicas)]
+    wire = Wire([f"a{i}" for i in range(ranks)])
+    for step in range(8):
+        for first in range(0, ranks, 8):
+            for channel in range(channels):
+                turned = [first + 4 * half + (channel + k) % 4 for half in (0, 1) for k in range(4)]
+                for part in range(3):
+                    octets = 4_000_000 // channels
+                    wire.ring(turned, step * 200 + 30 * part + channel / 10, octets, rounds=7, hosts=hosts)
+        for rank in range(8):
+            wire.ring(list(range(rank, ranks, 8)), step * 200 + 120, 4_000_000 // replicas)
+    _, steps, found, families = evidence(wire, hosts)
+    opened = [[one for one in found if one.opened and min(one.members) // 8 == replica] for replica in range(replicas)]
+    whole = Family(joined(own, steps, hosts) for own in opened)  # as placed: hosts join their ranks
+    return [whole], [one for one in families if not one.opened], hosts
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_shards_of_two_hosts_move_in_rings_of_several_channels(channels):
+    moving, reducing, hosts = in_channels(channels)
+    assert shards(moving, reducing, (8, 2), hosts) > 1
+
+
+@pytest.mark.parametrize(
+    ("within", "around", "is_part"), [("ring", "ring", True), ("pairs", "ring", True), ("pairs", "all", False)]
+)
+def test_gradients_of_experts_are_reduced_within_parts_of_a_group(within, around, is_part):
+    """All eight ranks reduce in a ring, or each with all; then four and four in rings, or two and two."""
+    wire = Wire([f"a{i}" for i in range(8)])
+    for step in range(8):
+        if around == "ring":
+            wire.ring(list(range(8)), step * 100, 1_000_000)
+        for a in range(8):
+            for b in range(8):
+                if around == "all" and a != b:
+                    wire.send(a, b, step * 100 + (b - a) % 8, 1_000_000)
+            if within == "pairs":
+                wire.send(a, (a + 4) % 8, step * 100 + 50, 7_000_000, long=3)
+        for first in (0, 1):
+            if within == "ring":
+                wire.ring(list(range(first, 8, 2)), step * 100 + 50, 3_000_000)
+    families = evidence(wire)[3]
+    assert parted(families, partial(largest, families)) == is_part
