@@ -317,9 +317,9 @@ class Scored:
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""
-        sizes = {kind: self.division.sized(self.plane if kind == "dp" else self._inner(kind))[0] for kind in ("dp", "edp")}
-        rings = [(self.found[i][0], sizes[self.kinds[i]]) for i in self._of(*sizes)]
-        return sum(rounds_fit(one.rounds, len(one.edges), n) for one, n in rings if one.form == "one cycle" or one.opened)
+        parts = [(self.found[i][0], self.plane if self.kinds[i] == "dp" else self._inner("edp")) for i in self._of("dp", "edp")]
+        rings = [(one, self.division.sized(own)[0]) for one, own in parts if one.form == "one cycle" or one.opened]
+        return sum(rounds_fit(one.rounds, len(one.edges), size) for one, size in rings)
 
     def _ways_needed(self) -> float:
         """Parallel ways of a reduction through each host where one would do: one reduction per rail."""
