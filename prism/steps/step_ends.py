@@ -186,7 +186,9 @@ def end_of(mean: Mean) -> tuple[float, bool]:
                 after_signal = signal is not None and min((at - signal[0]) % phases, (signal[0] - at) % phases) <= 2 * close
                 return (at + 0.5) / phases, after_signal
     if signal is not None:
-        return ((signal[0] + more) % phases + 0.5) / phases, not more
+        ends = [((signal[0] + later) % phases + 0.5) / phases for later in (0, more)]
+        more *= mean.may_begin_after(ends[1]) or not mean.may_begin_after(ends[0])  # else steps begin with the gather
+        return ends[more > 0], not more
     if mean.last >= 0 and not mean.others.any():  # a job that closes its connections ends with a step
         rests = [mean.spent[(at + np.arange(-close, close + 1)) % phases] for at in (mean.last, mean.first)]
         if rests[0].max() > max(1 / phases, rests[1].max()):  # else it began with one, and may have crashed

@@ -156,3 +156,14 @@ def test_a_job_that_began_beside_a_longer_idle_time_than_its_last_may_have_crash
     idle = {4: 0.25, 12: 0.2, 28: 0.6}
     assert int(end_of(reductions_only(idle, last=12, first=5))[0] * 32) == 12
     assert int(end_of(reductions_only(idle, last=12, first=4))[0] * 32) == 28
+
+
+def test_what_a_recording_begins_with_does_not_end_a_step_though_it_is_gathered_after_the_scalar():
+    """ZeRO-3 gathers for the forward pass at once, which looks like ZeRO-1's gather after the optimizer."""
+    gathered, sent, reduced = [1, 2, 3, 4], [*range(5, 20)], [*range(24, 28)]
+    step = made({4: 0.1, 20: 0.3, 22: 0.3}, [*gathered, *reduced], sent)
+    moved = np.concatenate([step.moved, np.zeros((1, 32))])
+    moved[2, 31] = 1.0
+    mean = replace(step, moved=moved, kind=np.arange(3), small=np.arange(3) == 2, signals=np.arange(3) == 2)
+    assert end_of(mean) == (4.5 / 32, False)
+    assert end_of(replace(mean, begins=0)) == (31.5 / 32, True)
