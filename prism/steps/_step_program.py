@@ -42,13 +42,14 @@ def period_of(clock: Clock) -> Period | None:
 
 def _without_pauses(clock: Clock, power: Floats, exponent: float, found: Period | None) -> Period | None:
     """Return the shorter period that repeats nearly as well if pauses are not longer than what rests in each step; else the one
-    that was `found`. Evaluations after equal numbers of steps are such pauses.
+    that was `found`. Evaluations after equal numbers of steps are such pauses; forward passes after equal buckets are none.
     """
     if found is None or not clock.has_pauses:
         return found
     other = _with_pace(clock, power, clock.pace(exponent, pauses=False))
-    shorter = other is not None and other.bins < found.bins and other.regular >= c.NEAR_BEST * found.regular
-    return other if shorter else found
+    if other is None or other.regular < c.NEAR_BEST * found.regular:
+        return found
+    return other if whole_step(clock, other).bins < (1 - c.STRETCH) * found.bins else found
 
 
 def whole_step(clock: Clock, period: Period) -> Period:
