@@ -36,3 +36,4 @@ def test_an_incident_is_made_of_logs_and_has_one_page(tmp_path, opened):
             page.get_by_role("link", name="What the flows show").click()
             expect(page.locator(".notices")).to_contain_text("not what runs now")
             assert re.search("replay=[0-9a-f]{16}", page.url)
+            page.close()  # before the server stops: it would ask on
