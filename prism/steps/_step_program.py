@@ -31,25 +31,13 @@ def period_of(clock: Clock) -> Period | None:
     """
     power, found, best = _power(clock.density), list[Period](), 0.0
     for exponent in c.POWERS if clock.bursts else c.POWERS[:1]:
-        one = _without_pauses(clock, power, exponent, _with_pace(clock, power, clock.pace(exponent)))
+        one = _with_pace(clock, power, clock.pace(exponent))
         if one is not None:
             found.append(one)
             best = max(best, one.regular)
         if best >= c.NEAR_BEST:  # no other power shows a much better repetition: 1 is the maximum
             break
     return next((one for one in found if one.regular >= c.NEAR_BEST * best), None)
-
-
-def _without_pauses(clock: Clock, power: Floats, exponent: float, found: Period | None) -> Period | None:
-    """Return the shorter period that repeats nearly as well if pauses are not longer than what rests in each step; else the one
-    that was `found`. Evaluations after equal numbers of steps are such pauses; forward passes after equal buckets are none.
-    """
-    if found is None or not clock.has_pauses:
-        return found
-    other = _with_pace(clock, power, clock.pace(exponent, pauses=False))
-    if other is None or other.regular < c.NEAR_BEST * found.regular:
-        return found
-    return other if whole_step(clock, other).bins < (1 - c.STRETCH) * found.bins else found
 
 
 def whole_step(clock: Clock, period: Period) -> Period:

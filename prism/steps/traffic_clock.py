@@ -48,29 +48,13 @@ class Clock:
         """Duration of each part of the traffic, ns."""
         return np.diff(self.edges)
 
-    def pace(self, power: float, *, pauses: bool = True) -> Floats:
+    def pace(self, power: float) -> Floats:
         """Logarithm of the duration of each part relative to the mean, to a power, which emphasizes idle times.
 
-        Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others; without
-        `pauses`, to the longest of those that are at least twice as many as all longer ones.
+        Idle times are limited to that of the `LONGEST`-longest part, so that a hang or two do not hide the others.
         """
-        most = np.partition(self.spent, -c.LONGEST)[-c.LONGEST] if pauses else self._resting
-        spent = np.minimum(self.spent, most)
+        spent = np.minimum(self.spent, np.partition(self.spent, -c.LONGEST)[-c.LONGEST])
         return np.asarray(np.log1p(spent / max(float(spent.mean()), 1.0)) ** power)
-
-    @property
-    def has_pauses(self) -> bool:
-        """Whether more idle times than a hang or two are far longer than most."""
-        return bool(self._resting < self.spent.max())
-
-    @cached_property
-    def _resting(self) -> float:
-        """The longest idle time that is no pause, or of all if there are no pauses, which last far longer, and are seldom."""
-        falling = np.sort(self.spent)[::-1]
-        longer = np.flatnonzero(falling[:-1] > c.FAR_LONGER * np.maximum(falling[1:], 1.0)) + 1
-        alike = np.searchsorted(-falling, -falling[longer] / c.FAR_LONGER, "right") - longer
-        pauses = longer[(longer > c.LONGEST) & (alike >= 2 * longer)]
-        return float(falling[pauses[0] if len(pauses) else 0])
 
     def after(self, share: float) -> Clock:
         """Return the clock without the first share of its parts."""

@@ -154,13 +154,3 @@ def test_buckets_of_a_step_are_found_though_the_recording_begins_with_a_copy_of_
     usual = np.array([200, 200, 200, 740])
     clock = idle(np.concatenate([np.ones(copied), np.multiply(slow, usual) if slow else [], np.tile(usual, 20)]))
     assert whole_step(clock, Period(64, 1.0, clock.pace(2.0))).bins == pytest.approx(4 * 64, rel=0.01)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_more_pauses_than_a_hang_or_two_do_not_hide_what_rests_in_each_step(seed):
-    """Evaluations after each fifth step of 27 take seven times as long as what rests in a step of eight uneven buckets."""
-    rng = np.random.default_rng(seed)
-    times = rng.uniform(1, 50, (27, 8))
-    times[:, -1] = rng.uniform(200, 230, 27)
-    times[4::5, -1] = 1500
-    assert period_of(idle(times.ravel())).bins == pytest.approx(8 * 64, rel=0.01)
