@@ -161,7 +161,8 @@ ALONG_AXES = 0.9  # share of the octets that move along one axis of an ordered p
 SHARD_MOVES = 2, 3  # times that sharded parameters move per step: gathered, gathered again if freed, and gradients scattered
 CLEAR_SHARDS = 3.0  # the evidence where they move whole times, in messages that are whole parts: of 70 other pairs none does so
 # The evidence where they are neither that nor rounds: 2 of 24 right hypotheses with such groups are, and 212 of 297 others;
-# logarithm of the ratio, over the weight.
+# logarithm of the ratio, over the weight. A reduction in rings or cliques within parts of a group counts as much:
+# all nine such families of true jobs, of four origins, reduce gradients of experts; ln(9.5 / 0.5) = 2.9, the weight gives 2.2.
 NO_SHARDS = -1.0
 AS_OFTEN = 2**0.5  # ratio of two numbers of messages that is nearer to 1 than to 2
 # Part of the penalty of jobs without replicas that remains with context: of 66 such jobs 11 have none, of 330 others 16.

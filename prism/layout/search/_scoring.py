@@ -298,17 +298,17 @@ class Scored:
     def _sharded(self) -> float:
         """How clearly families move and reduce shards of the plane; below 0 if not, or if groups of one kind cross or nest."""
 
-        def size(own: tuple[int, ...], some: Sequence[int]) -> int:
+        def size(own: tuple[int, ...], axis: int, some: Sequence[int]) -> int:
             places = tuple(own[i] for i in some)
-            return self.division.sized(self._parts(places, self.inside * any(self.found[i].opened for i in places)))[0]
+            return self.division.sized(self._parts(places, axis * any(self.found[i].opened for i in places)))[0]
 
         own, tensor, whole = self._of("dp"), self._of("tp"), self.division.sized(self.plane)[0]
-        cross = partial(crossing, [self.found[i] for i in tensor], partial(size, tensor))
-        part = partial(parted, self._reducing, partial(size, own))
+        cross = partial(crossing, [self.found[i] for i in tensor], partial(size, tensor, 0))
+        part = partial(parted, self._reducing, partial(size, own, self.inside))
         out = c.NO_SHARDS * (self.division.known(cross, "crossing", tensor) + self.division.known(part, "parted", own))
         if {"cp", "ep", "edp"} & set(self.kinds):
             return out
-        found = partial(sharded, self._reducing, whole, partial(size, own), self.problem.hosts)
+        found = partial(sharded, self._reducing, whole, partial(size, own, self.inside), self.problem.hosts)
         return out + self.division.known(found, "sharded", own, whole)
 
     def _left(self, own: tuple[int, ...], parts: Sequence[Parts], reduce: bool) -> float:
