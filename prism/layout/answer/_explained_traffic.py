@@ -18,7 +18,8 @@ from prism.evidence.member_graphs import connected
 from prism.evidence.streams import Stream as Traffic
 from prism.evidence.turn_taking import lead
 from prism.layout.constants import Kind
-from prism.layout.search.complete_layout import Hypothesis, Members
+from prism.layout.search.complete_layout import Hypothesis
+from prism.layout.search.placement import Members
 from prism.layout.search.problem import Problem
 from prism.loops.arrays.group_sums import counted, numbered_pairs
 from prism.model import Group, GroupKind, Layout, Pair, PairKind, Parallelism, Stream

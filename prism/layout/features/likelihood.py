@@ -5,6 +5,7 @@ constant.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import log
 from statistics import median
 
 import numpy as np
@@ -15,6 +16,7 @@ from prism.evidence.host_lockstep import Lockstep
 from prism.layout import constants as c
 from prism.layout.constants import KINDS, Kind
 
+Floats = NDArray[np.float64]
 USED: frozenset[Kind] = frozenset((*c.INNER, "edp"))
 
 
@@ -29,7 +31,8 @@ def fit(family: Family, share: float, handed: float = 0.0) -> dict[Kind, float]:
     `handed`: runs per step of what other families hand over; 0 if none does.
     """
     seen = traits(family, share, handed)
-    scores = sum((np.array(row) * seen.get(name, 0.0) for name, row in c.KIND_SCORES.items()), np.zeros(len(c.SCORED)))
+    values = np.array([seen.get(name, 0.0) for name in c.KIND_SCORES])
+    scores = (np.array(list(c.KIND_SCORES.values())) * values[:, None]).sum(axis=0)
     if family[0].form != "two pair":  # only first and last stages exchange the gradients of tied embeddings
         scores[c.SCORED.index("tied")] = c.NEVER
     scores -= np.log(np.exp(scores - scores.max()).sum()) + scores.max()
@@ -89,14 +92,9 @@ def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float)
     ratio = np.maximum(jitter - offset, c.STEADIEST)
     even = np.log10(c.FINEST) ** -2
     varies = seen.jitter > c.FINEST  # less is an error of the clock, and tells nothing
-    known = np.array(
-        [
-            _normal(offset, a, b) * np.where(varies, _normal(ratio, d, e), -1 / np.log10(c.FINEST))
-            for a, b, d, e in c.OFFSETS.values()
-        ]
-    )
-    likely = np.vstack([np.full(len(relation), even), known])
-    apart = np.log((1 - c.OFFSET_ELSE) * likely[relation, np.arange(len(relation))] + c.OFFSET_ELSE * even)
+    a, b, d, e = np.array([(0.0, 1.0, 0.0, 1.0), *c.OFFSETS.values()])[relation].T
+    known = _normal(offset, a, b) * np.where(varies, _normal(ratio, d, e), -1 / np.log10(c.FINEST))
+    apart = np.log((1 - c.OFFSET_ELSE) * np.where(relation > 0, known, even) + c.OFFSET_ELSE * even)
     return dimensions * float(np.where(seen.together < c.TOGETHER, apart, 0.0).mean())
 
 
@@ -107,17 +105,18 @@ def together_fit(relation: NDArray[np.int64], seen: Lockstep, uneven: bool, dime
     `relation`: as in `lockstep_fit`, and 6 of replicas whose exchanges both sides begin at one instant. If steps are not
     `uneven`, all members may start together, only stages do not.
     """
-    bound, total = seen.together >= c.TOGETHER, 0.0
-    none, every = (np.where(bound, np.log(share), np.log(1 - share)) for share in (c.NONE_BOUND, c.ALL_BOUND))
-    for own in np.unique(relation):
-        known = c.BOUND.get(int(own), c.BOUND[c.STAGE])
-        of, jobs = relation == own, known if uneven or own in (0, c.STAGE) else c.BOUND_EVEN
-        loose, tight = (dimensions * float(each[of].sum()) / len(relation) for each in (none, every))
-        total += np.logaddexp(np.log(1 - jobs) + loose, np.log(jobs) + tight)
-    return float(total)
+    number, total = np.bincount(relation), 0.0
+    bound = np.bincount(relation[seen.together >= c.TOGETHER], minlength=len(number))
+    for own, (every, some) in enumerate(zip(number.tolist(), bound.tolist(), strict=True)):
+        if every:
+            jobs = c.BOUND.get(own, c.BOUND[c.STAGE]) if uneven or own in (0, c.STAGE) else c.BOUND_EVEN
+            loose, tight = (some * log(share) + (every - some) * log(1 - share) for share in (c.NONE_BOUND, c.ALL_BOUND))
+            part = dimensions / len(relation)
+            total += float(np.logaddexp(log(1 - jobs) + part * loose, log(jobs) + part * tight))
+    return total
 
 
-def _normal(x: NDArray[np.float64], middle: float, sigma: float) -> NDArray[np.float64]:
+def _normal(x: Floats, middle: Floats, sigma: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * ((x - middle) / sigma) ** 2) / (sigma * np.sqrt(2 * np.pi)))
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from prism.evidence.families import Family
 from prism.layout.constants import Kind
-from prism.layout.search.complete_layout import Members
-from prism.layout.search.placement import Placing
+from prism.layout.search.placement import Members, Placing
 from prism.loops.arrays.group_sums import counted, distinct
 
 Value = TypeVar("Value")
@@ -22,17 +21,31 @@ Groups = tuple[tuple[Kind, Members], ...]
 
 
 @dataclass(frozen=True, eq=False)
+class Kept:
+    """What is known of parts in all placings of a job. Equal parts are one array, so their identity is a key."""
+
+    parts: dict[bytes, Parts] = field(default_factory=dict)
+    known: dict[tuple[object, ...], object] = field(default_factory=dict)
+
+    def one(self, parts: Parts) -> Parts:
+        """Return the array that stands for all that are equal to `parts`."""
+        return self.parts.setdefault(parts.tobytes(), parts)
+
+
+@dataclass(frozen=True, eq=False)
 class Division:
-    """Groups of the members. Parts are arrays that `known` keeps, so their identity is a key."""
+    """Groups of the members; `kept`: those of all placings, which holds all parts."""
 
     placing: Placing
+    kept: Kept = field(default_factory=Kept)
 
     def known(self, find: Callable[[], Value], *key: object) -> Value:
         """Cache a value that does not depend on the kinds: compute it once per placing, whose families never change."""
-        known = self.placing.known
-        if key not in known:
-            known[key] = find()
-        return cast(Value, known[key])
+        return _known(self.placing.known, find, key)
+
+    def always(self, find: Callable[[], Value], *key: object) -> Value:
+        """Cache a value that depends on parts alone, whatever the placing."""
+        return _known(self.kept.known, find, key)
 
     def sized(self, parts: Parts) -> tuple[int, float]:
         """Return the size of most members' groups, and the share of members in groups of another size."""
@@ -43,7 +56,7 @@ class Division:
             size = int(np.argmax(held))
             return size, 1 - float(held[size]) / len(parts)
 
-        return self.known(find, "sized", id(parts))
+        return self.always(find, "sized", id(parts))
 
     def shared(self, one: Parts, other: Parts) -> float:
         """Share of the members in two groups, one of each division, that share another member."""
@@ -52,7 +65,7 @@ class Division:
             cells = np.unique(one * len(one) + other, return_counts=True)[1]
             return float(cells[cells > 1].sum()) / len(one)
 
-        return self.known(find, "shared", id(one), id(other))
+        return self.always(find, "shared", id(one), id(other))
 
     def strided(self, plane: Parts, parts: Parts) -> float:
         """Share of the members whose group goes on in other hosts, but lacks members of their plane in their host."""
@@ -67,18 +80,48 @@ class Division:
 
     def nested(self, one: Parts, other: Parts) -> bool:
         """Check whether each group of one division is part of a group of the other."""
-        cells, *groups = (len(distinct(parts)) for parts in (one * len(one) + other, one, other))
-        return cells == max(groups)
+
+        def find() -> bool:
+            cells, *groups = (len(distinct(parts)) for parts in (one * len(one) + other, one, other))
+            return cells == max(groups)
+
+        return self.always(find, "nested", id(one), id(other))
+
+    def between(self, family: Family, axes: tuple[int, ...]) -> float:
+        """Octets of a family between members that differ in at least one of the coordinates."""
+
+        def find() -> float:
+            at = self.placing.at[:, axes]
+            return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
+
+        return self.known(find, "between", family, axes)
+
+    def ways(self, family: Family) -> float:
+        """Edges of a family per edge between places of hosts, whatever their data-parallel ranks."""
+
+        def find() -> float:
+            place = self.placing.alike((0, 1, 3))
+            return len(family.ends) / len(distinct(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]]))
+
+        return self.known(find, "ways", family)
 
     def sets(self, kind: Kind, parts: Parts) -> Groups:
         """Groups of two members or more, of one kind, in order of their first members."""
 
         def find() -> Groups:
-            members, begins, ends = self._sorted(parts)
-            cuts = zip(begins.tolist(), ends.tolist(), strict=True)
-            return tuple((kind, frozenset(members[low:high].tolist())) for low, high in cuts)
+            return tuple((kind, own) for own in self.members(parts))
 
-        return self.known(find, "sets", kind, id(parts))
+        return self.always(find, "sets", kind, id(parts))
+
+    def members(self, parts: Parts) -> tuple[Members, ...]:
+        """Members of each group of two or more, in order of their first members."""
+
+        def find() -> tuple[Members, ...]:
+            members, begins, ends = self._sorted(parts)
+            every = members.tolist()
+            return tuple(frozenset(every[low:high]) for low, high in zip(begins.tolist(), ends.tolist(), strict=True))
+
+        return self.always(find, "members", id(parts))
 
     def ranked(self, parts: Parts) -> Parts:
         """Members of the groups of `sets` in order, int64[groups, members]; empty if sizes differ."""
@@ -88,7 +131,7 @@ class Division:
             size = int(ends[0] - begins[0]) if len(set((ends - begins).tolist())) == 1 else 0
             return members.take(begins[:, None] + np.arange(size)).reshape(-1, max(size, 1))
 
-        return self.known(find, "ranked", id(parts))
+        return self.always(find, "ranked", id(parts))
 
     def _sorted(self, parts: Parts) -> tuple[Parts, Parts, Parts]:
         """Members group by group; begin and end of each group of two members or more, in order of their first members."""
@@ -99,7 +142,12 @@ class Division:
 
     def neighbours(self, plane: Parts, size: int) -> tuple[Parts, Parts]:
         """Groups of `size` neighbours of one data-parallel plane in one host: number and place of each member."""
-        return self.known(partial(self.placing.neighbours, plane, size), "neighbours", id(plane), size)
+
+        def find() -> tuple[Parts, Parts]:
+            number, place = self.placing.neighbours(plane, size)
+            return self.kept.one(number), place
+
+        return self.known(find, "neighbours", id(plane), size)
 
     def within(self, plane: Parts, parts: Parts) -> Groups:
         """Groups that lie within one data-parallel plane."""
@@ -107,7 +155,7 @@ class Division:
         def find() -> Groups:
             return tuple(("dp", own) for inner in self._by_plane(plane, parts).values() for own in inner)
 
-        return self.known(find, "within", id(plane), id(parts))
+        return self.always(find, "within", id(plane), id(parts))
 
     def replicas(self, plane: Parts, experts: Parts) -> Groups:
         """Groups of ranks that hold the same experts: one rank of each group of experts of a plane."""
@@ -125,7 +173,7 @@ class Division:
         first, last = np.full(len(parts), len(parts)), np.full(len(parts), -1)  # planes in which each group has members
         np.minimum.at(first, parts, plane)
         np.maximum.at(last, parts, plane)
-        for _, own in self.sets("dp", parts):
+        for own in self.members(parts):
             part = parts[next(iter(own))]
             if first[part] == last[part]:
                 by[int(first[part])].append(own)
@@ -135,3 +183,10 @@ class Division:
         """Order members by their coordinates."""
         members = np.array(sorted(own))
         return list(members[np.lexsort(self.placing.at[members][:, [1, 2, 3, 0]].T)].tolist())
+
+
+def _known(known: dict[tuple[object, ...], object], find: Callable[[], Value], key: tuple[object, ...]) -> Value:
+    value = known.get(key)
+    if value is None:
+        value = known[key] = find()
+    return cast(Value, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import chain, combinations
 
 import numpy as np
@@ -32,7 +32,7 @@ class Scored:
     ) -> None:
         self.within = within  # whether inner dimensions of the plane continue inside hosts
         self.problem, self.placing, self.found, self.kinds = problem, placing, found, kinds
-        self.division = Division(placing)
+        self.division, self._of = Division(placing, problem.kept), partial(_places, kinds)
         self.n = len(placing.hosts)
         self.inside = 2 if placing.cut[1] > 1 else 0  # axis of hosts with data-parallel ranks
         self.scattered = self.division.known(lambda: len(np.unique(placing.hosts)) > len(set(problem.hosts)), "scattered")
@@ -42,16 +42,12 @@ class Scored:
             self.tp, self.pp = self._parts(self._of("tp"), 1), self._parts(self._of("pp"), 3)
         else:  # coordinates are those of the whole job: they define the groups
             self.plane, self.tp, self.pp = groups = self.division.known(
-                lambda: tuple(placing.alike(axes) for axes in ((1, 3), (2, 3), (1, 2))), "groups"
+                lambda: tuple(problem.kept.one(placing.alike(axes)) for axes in ((1, 3), (2, 3), (1, 2))), "groups"
             )
             self.apart = self.division.known(
                 lambda: sum(unjoined(own, problem.pairs, placing.hosts) for own in groups), "apart"
             )
         self.features: dict[str, float] = defaultdict(float, fit=fits)
-
-    def _of(self, *kinds: Kind) -> tuple[int, ...]:
-        """Indices of the families of some kinds."""
-        return tuple(i for i, kind in enumerate(self.kinds) if kind in kinds)
 
     def _parts(self, places: tuple[int, ...], axis: int, apart: int = 1) -> Parts:
         """Join members by some families, and by steps of `apart` along a host's axis if it is above 0."""
@@ -59,7 +55,7 @@ class Scored:
         def find() -> Parts:
             pairs = [self.found[i].joins for i in places]
             inside = [self.division.known(partial(self.placing.links, axis, apart), "links", axis, apart)] if axis else []
-            return connected(self.n, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside]))
+            return self.problem.kept.one(connected(self.n, np.concatenate([np.zeros((0, 2), np.int64), *pairs, *inside])))
 
         return self.division.known(find, "parts", places, axis, apart)
 
@@ -122,16 +118,10 @@ class Scored:
         apart = 0.0
         piped, twins = ((1, 2), (3,)) if self.placing.regular else ((1, 2), (2, 3))
         own = {"pp": piped, "tied": piped, "tp": twins}
-        for i, (family, kind) in enumerate(zip(self.found, self.kinds, strict=True)):
+        for family, kind in zip(self.found, self.kinds, strict=True):
             if kind != "none":
-                axes = own.get(kind, (1, 3))
-                apart += self.division.known(partial(self._between, family, axes), "between", i, axes)
+                apart += self.division.between(family, own.get(kind, (1, 3)))
         return apart / sum(family.octets for family in self.found)
-
-    def _between(self, family: Family, axes: tuple[int, ...]) -> float:
-        """Octets between members that differ in at least one of the coordinates."""
-        at = self.placing.at[:, axes]
-        return float(family.weights[np.any(at[family.ends[:, 0]] != at[family.ends[:, 1]], axis=1)].sum())
 
     @cached_property
     def _hosts_of_plane(self) -> int:
@@ -158,10 +148,11 @@ class Scored:
 
         `bound`: so many hand over like tensor twins, as experts return tokens last. After context is gathered each works alone.
         """
-        place = (self._of("dp", "edp", "ep", "cp"), *((self._of("tp"), self._of("pp")) if self.scattered else ()), bound)
+        own = (self.tp, self.plane, self.pp) if self.scattered else (self._parts(self._of("dp", "edp", "ep", "cp"), 0),)
+        place = bound, *map(id, own)
         out = {
             "lockstep": self.division.known(partial(self._lockstep, bound), "lockstep", *place),
-            "together": self.division.known(partial(self._together, bound), "together", self._of("dp"), *place),
+            "together": self.division.known(partial(self._together, bound), "together", self._reduced, *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
             at = self.placing.at // np.array([1, 1, bound, 1])
@@ -170,33 +161,39 @@ class Scored:
 
     def _lockstep(self, bound: int) -> float:
         """Score the offsets inside hosts: tensor twins move together, stages are apart by part of the step."""
-        handed = self.problem.handed
-        every = (
-            (self._relation(self.problem.lockstep), self.problem.lockstep),
-            (self._relation(handed, bound, c.HANDED), handed),
-        )
+        seen = self.problem.lockstep
+        every = (self._relation(seen), seen), self._handed(bound)
         return sum(lockstep_fit(*own, self.problem.dimensions) for own in every if len(own[0]))
 
     def _together(self, bound: int) -> float:
         """Score which members of one host start to reduce gradients at one instant, and which start to hand over."""
-        reduced, handed = self._reduced, self.problem.handed
+        reduced = self._reduced
         seen = self.problem.compared([reduced] if reduced else [], self.problem.hosts)
         relation = self._relation(seen)
         if reduced is not None and self.problem.at_once(reduced):
-            relation[np.isin(relation, (c.REPLICAS, c.RAILS))] = c.WAITING
-        every = (relation, seen), (self._relation(handed, bound, c.HANDED), handed)
+            relation[(relation == c.REPLICAS) | (relation == c.RAILS)] = c.WAITING
+        every = (relation, seen), self._handed(bound)
         return sum(together_fit(*own, self.problem.uneven, self.problem.dimensions) for own in every)
 
-    def _relation(self, seen: Lockstep, bound: int = 1, named: Sequence[int] = range(len(c.HANDED))) -> Parts:
-        """Relation of each pair of members of one host, as in `lockstep_fit`, `named` by its number; `bound` act like twins."""
+    def _handed(self, bound: int) -> tuple[Parts, Lockstep]:
+        """Relation of each pair that hands over, and the pairs."""
+        return np.array(c.HANDED)[self._relation(self.problem.handed, bound)], self.problem.handed
+
+    def _relation(self, seen: Lockstep, bound: int = 1) -> Parts:
+        """Relation of each pair of members of one host, as in `lockstep_fit`; so many as `bound` act like twins."""
         if self.scattered:
-            alike = [part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp)]
-            return np.take(named, np.select(alike, [1, c.REPLICAS, c.STAGE], 0))
+            tensor, data, stage = (part[seen.first] == part[seen.second] for part in (self.tp, self.plane, self.pp))
+            return np.where(tensor, 1, np.where(data, c.REPLICAS, c.STAGE * stage))
+        relation = self.division.known(partial(self._placed, seen, bound), "placed", id(seen), bound)
+        reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
+        apart = reducing[seen.first] != reducing[seen.second]
+        return np.where((relation == c.REPLICAS) & apart, c.RAILS, relation)
+
+    def _placed(self, seen: Lockstep, bound: int) -> Parts:
+        """Relation of each pair by its places in the host."""
         at = self.placing.at // np.array([1, 1, bound, 1])
         tensor, data, stage = (at[seen.first] != at[seen.second]).T[1:]
-        reducing = self._parts(self._of("dp", "edp", "ep", "cp"), 0)
-        rails = data & (reducing[seen.first] != reducing[seen.second])
-        return np.take(named, np.select([stage, data & tensor, rails, data], [c.STAGE, 4, c.RAILS, c.REPLICAS], 1))
+        return np.where(stage, c.STAGE, np.where(data, np.where(tensor, 4, c.REPLICAS), 1))
 
     def _nested(self, dp: int) -> dict[Kind, int]:
         """Compute the sizes of the dimensions inside the data-parallel plane, and score how they fit into it."""
@@ -256,11 +253,10 @@ class Scored:
         """The axis of hosts along which an inner dimension, or what members relay, continues inside hosts; 0 if it does not."""
         if any(self.found[i].opened for i in self._of(kind)):
             return self.inside
-        return self.inside * (self.within and kind in ("cp", "ep") and not any(self._off_rail(i) for i in self._of(kind)))
-
-    def _off_rail(self, i: int) -> bool:
-        """Check whether some members of a family exchange with members at another place of other hosts."""
-        return self.division.known(partial(self._between, self.found[i], (2,)), "off rail", i) > 0
+        if not self.within or kind not in ("cp", "ep"):
+            return 0
+        off_rail = any(self.division.between(self.found[i], (2,)) for i in self._of(kind))  # at another place of other hosts
+        return self.inside * (not off_rail)
 
     def _habits(self, dp: int, tp: int, pp: int) -> Iterator[tuple[str, float]]:
         """Yield features of unusual layouts, independent of the traffic's likelihood."""
@@ -326,11 +322,7 @@ class Scored:
         reduced = [i for i in self._of("dp") if not may_halve(self.found[i], self._hosts_of_plane)]
         if any(own[0].form == "two clique" and len(own[0].members) > self._hosts_of_plane for own in self._reducing):
             return 1.0  # all exchange with all
-        return max([1.0, *(self.division.known(partial(self._ways, self.found[i]), "ways", i) for i in reduced)])
-
-    def _ways(self, family: Family) -> float:
-        place = self.placing.alike((0, 1, 3))
-        return len(family.ends) / len(distinct(place[family.ends[:, 0]] * len(place) + place[family.ends[:, 1]]))
+        return max([1.0, *(self.division.ways(self.found[i]) for i in reduced)])
 
     def _groups(self, sub: Mapping[Kind, int], apart: bool) -> Iterator[Groups]:
         """Yield the groups of each dimension; members that share a group are in order."""
@@ -348,3 +340,9 @@ class Scored:
                 yield self.division.within(self.plane, self._inner("edp"))
             else:
                 yield self.division.replicas(self.plane, experts)
+
+
+@lru_cache
+def _places(every: tuple[Kind, ...], *kinds: Kind) -> tuple[int, ...]:
+    """Indices of the families of some kinds."""
+    return tuple(i for i, kind in enumerate(every) if kind in kinds)

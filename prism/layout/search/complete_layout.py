@@ -10,10 +10,8 @@ from prism.evidence.families import Family
 from prism.layout import constants as c
 from prism.layout.constants import Kind
 from prism.layout.features.foretold_edges import ranked
-from prism.layout.search.placement import Cut, Placing
+from prism.layout.search.placement import Cut, Members, Placing
 from prism.layout.search.problem import Problem
-
-Members = frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)

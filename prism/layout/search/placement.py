@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from prism.loops.arrays.group_sums import distinct
 
 Cut = tuple[int, int, int]
+Members = frozenset[int]
 
 
 def cuts(endpoints: int) -> Iterator[Cut]:

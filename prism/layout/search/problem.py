@@ -26,6 +26,7 @@ from prism.layout.features.handover_paces import forward, other_data, twins_clos
 from prism.layout.features.likelihood import fit
 from prism.layout.features.message_times import at_once, turns
 from prism.layout.features.size_ratios import are_rounds
+from prism.layout.search._member_groups import Kept
 from prism.layout.search.placement import Placing
 from prism.steps.constants import PARTS_OF_LIFE
 from prism.steps.record_sequences import recurs
@@ -43,6 +44,7 @@ class Problem:
     steps: Steps
     rhythms: Rhythms
     found: Sequence[Communicator]
+    kept: Kept = field(default_factory=Kept)
     _fits: dict[Family, dict[Kind, float]] = field(default_factory=dict)
     _compared: dict[tuple[object, ...], Lockstep] = field(default_factory=dict)  # by families and parts
     _times: dict[tuple[object, ...], float] = field(default_factory=dict)  # by families
