@@ -16,6 +16,7 @@ from prism.evidence.communicators import Communicator
 from prism.evidence.families import Family
 from prism.evidence.member_graphs import connected
 from prism.layout import constants as c
+from prism.loops.arrays.group_sums import distinct, on_end
 
 Ints = NDArray[np.int64]
 ANY_ORDER = ("cycle", "tree")  # shapes that are the same in any order of the members
@@ -36,6 +37,7 @@ class Exchanged:
         runs = np.log([max(family.rhythm.runs, c.LEAST_RUNS) for family in found])
         moved = np.log([family.octets / len(family.edges) for family in found])
         near = np.abs(runs[:, None] - runs) < c.LIKE_MESSAGES, np.abs(moved[:, None] - moved) < c.EQUAL_VOLUME
+        self.used = self.shares > 0
         self.alike = near[0] | near[1]  # whether families may be parts of one collective
         self.passing = [self._passed(i, one) for i, family in enumerate(found) for one in family if one.shape in ANY_ORDER]
         self.ways = [(i, family[0].way == "one", family.ends.T) for i, family in enumerate(found)]
@@ -52,9 +54,12 @@ class Exchanged:
         for order in (each for own in orders for each in (own, *self._across_hosts(own))):
             key = order.shape[1], reduce, order.tobytes()
             if key not in self.known:
+                group = np.full(len(self.hosts), -1)  # of each member
+                group[order] = np.arange(len(order))[:, None]
                 self.known[key] = self._foretold(order)
+                self._in_any_order(order, group, self.known[key])
                 if reduce:
-                    self._through_hosts(order, self.known[key])
+                    self._through_hosts(len(order), group, self.known[key])
             known |= self.known[key]
         return float(self.shares[~known].sum())
 
@@ -70,19 +75,23 @@ class Exchanged:
     def _foretold(self, order: Ints) -> NDArray[np.bool_]:
         """Mark the pairs of each family that one partition foretells; bool[families, pairs]."""
         known = np.zeros_like(self.shares, np.bool_)
-        every = [_every(order.shape[1])] if (order.shape[1] - 1) * order.size <= 2 * self.most else []
-        near = np.bincount(self.hosts[order[:1]].ravel(), minlength=1).max() if order.size else 1  # of a group in one host
-        for one, other in (*pairings(order.shape[1], int(near), self.in_shards), *every):
-            at = self._exchanged(order[:1], one, other)
-            at = at if at is None else self._exchanged(order, one, other)
-            if at is not None:
-                used = self.shares[:, at] > 0
+        if not order.size:
+            return known
+        near = int(np.bincount(self.hosts[order[0]]).max())  # of a group in one host
+        every = (order.shape[1] - 1) * order.size <= 2 * self.most
+        one, other, begins = _tried(order.shape[1], near, self.in_shards, every)
+        seen = self._exchanged(order[:1], one, other)[0]
+        missing = np.append(0, np.cumsum(~seen))[begins]
+        for i in np.flatnonzero(missing[1:] == missing[:-1]).tolist():
+            own = slice(begins[i], begins[i + 1])
+            seen, at = self._exchanged(order, one[own], other[own])
+            if seen.all():
+                used = self.used[:, at]
                 whole = used.all(axis=1)
                 known[np.ix_(whole, at)] = True
                 for alike in self.alike[~whole] & ~whole:
                     if used[alike].any(axis=0).all():
                         known[np.ix_(alike, at)] = True
-        self._in_any_order(order, known)
         return known
 
     def _passed(self, family: int, one: Communicator) -> tuple[int, Ints, set[int], Ints]:
@@ -90,43 +99,41 @@ class Exchanged:
         members, (a, b) = np.fromiter(one.members, np.int64), np.sort(np.array(list(one.edges), np.int64), axis=1).T
         return family, members, set(self.hosts[members].tolist()), np.searchsorted(self.codes, a * len(self.hosts) + b)
 
-    def _in_any_order(self, order: Ints, known: NDArray[np.bool_]) -> None:
+    def _in_any_order(self, order: Ints, group: Ints, known: NDArray[np.bool_]) -> None:
         """Mark as known the pairs of rings and trees that pass all hosts of a group: jobs number their hosts as they like."""
-        group = np.full(len(self.hosts), -1)
-        group[order] = np.arange(len(order))[:, None]
         for family, members, hosts, at in self.passing:
             own = group[members]
             if own[0] >= 0 and (own == own[0]).all() and hosts == set(self.hosts[order[own[0]]].tolist()):
                 known[family, at] = True
 
-    def _through_hosts(self, order: Ints, known: NDArray[np.bool_]) -> None:
+    def _through_hosts(self, groups: int, group: Ints, known: NDArray[np.bool_]) -> None:
         """Mark as known the pairs of families that join the hosts of each group in a one-way ring, or in two binary trees. They
         may leave a host by any NIC, and enter the next by any other.
         """
-        group, width = np.full(len(self.hosts), -1), int(self.hosts.max()) + 1
-        group[order] = np.arange(len(order))[:, None]
+        width = int(self.hosts.max()) + 1
         nodes, node = np.unique(np.where(group >= 0, group * width + self.hosts, -1), return_inverse=True)
         of = nodes // width  # the group of each host in it; -1 for members of none
-        first, several = np.searchsorted(of, np.arange(len(order))), np.bincount(of[of >= 0], minlength=len(order))
+        first, several = np.searchsorted(of, np.arange(groups)), np.bincount(of[of >= 0], minlength=groups)
+        many = groups > 0 and several[0] > c.SQUARE  # of few hosts, such trees join nearly all
         for family, one_way, (a, b) in self.ways:
-            if known[family][self.shares[family] > 0].all():
+            if not (one_way or many) or (known[family] >= self.used[family]).all():
                 continue
             inside = (group[a] == group[b]) & (group[a] >= 0) & (node[a] != node[b])
-            pairs = np.unique(np.stack([node[a[inside]], node[b[inside]]], axis=1), axis=0)
-            if not len(pairs) or len(np.unique(connected(len(nodes), pairs)[of >= 0])) > len(order):
+            a, b = a[inside], b[inside]
+            pairs = np.stack(np.divmod(distinct(node[a] * len(nodes) + node[b]), len(nodes)), axis=1)
+            ring = one_way and len(pairs) == len(distinct(pairs[:, 0])) == len(distinct(pairs[:, 1]))
+            if not len(pairs) or ring != one_way:
                 continue
-            ring = one_way and np.bincount(pairs[:, 0]).max() == 1 == np.bincount(pairs[:, 1]).max()
-            many = several[0] > c.SQUARE and not one_way  # of few hosts, such trees join nearly all
-            if ring or (many and _in_binary_trees(pairs - first[of[pairs[:, :1]]], int(several[0]))):
-                codes = np.minimum(a[inside], b[inside]) * len(self.hosts) + np.maximum(a[inside], b[inside])
-                known[family, np.searchsorted(self.codes, codes)] = True
+            joined = len(distinct(connected(len(nodes), pairs)[of >= 0])) == groups
+            if joined and (ring or _in_binary_trees(pairs - first[of[pairs[:, :1]]], int(several[0]))):
+                known[family, np.searchsorted(self.codes, np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))] = True
 
-    def _exchanged(self, order: Ints, one: Ints, other: Ints) -> Ints | None:
-        """Numbers of the pairs between hosts of two places in each group; None if not all of them exchange messages."""
+    def _exchanged(self, order: Ints, one: Ints, other: Ints) -> tuple[NDArray[np.bool_], Ints]:
+        """Whether members at two places in each group exchange messages, or are in one host; numbers of the pairs of others."""
         a, b = order[:, one].ravel(), order[:, other].ravel()
-        pairs = (np.minimum(a, b) * len(self.hosts) + np.maximum(a, b))[self.hosts[a] != self.hosts[b]]
+        pairs, apart = np.minimum(a, b) * len(self.hosts) + np.maximum(a, b), self.hosts[a] != self.hosts[b]
         at = np.minimum(np.searchsorted(self.codes, pairs), len(self.codes) - 1)
-        return at if np.array_equal(self.codes[at], pairs) else None
+        return ~apart | (self.codes[at] == pairs), at[apart]
 
 
 def ranked(groups: Sequence[Sequence[int]]) -> Ints:
@@ -200,8 +207,11 @@ def _multiplied(places: Ints, radix: int) -> tuple[Ints, Ints]:
 
 
 @lru_cache
-def _every(members: int) -> tuple[Ints, Ints]:
-    return np.triu_indices(members, 1)
+def _tried(members: int, near: int, in_shards: bool, every: bool) -> tuple[Ints, Ints, list[int]]:
+    """Pairs of places of all `pairings`, on end, and of all places if `every`; also where each begins and the last ends."""
+    found = [*pairings(members, near, in_shards), *([np.triu_indices(members, 1)] if every else [])]
+    one, begins = on_end([one for one, _ in found])
+    return one, on_end([other for _, other in found])[0], begins.tolist()
 
 
 def _cube(goes_on: Ints, one: Ints, other: Ints) -> tuple[Ints, Ints]:

@@ -287,8 +287,7 @@ class Scored:
                 parts += [inner[kind] for kind in kinds if kind in inner]
                 axes = sorted({0, self.inside}) if "dp" in kinds and self._sharded() > 0 else []
                 parts += [self._parts((i,), axis) for i in own for axis in axes]
-                left = partial(self._left, own, parts, kinds[0] != "cp")
-                out += self.division.known(left, "left", own, self._of("dp"), *map(id, parts))
+                out += self._left(own, parts, kinds[0] != "cp")
         return out
 
     def _sharded(self) -> float:
@@ -309,7 +308,9 @@ class Scored:
 
     def _left(self, own: tuple[int, ...], parts: Sequence[Parts], reduce: bool) -> float:
         exchanged = self.problem.exchanged([self.found[i] for i in own], self._reduced)
-        return exchanged.unforeseen(map(self.division.ranked, parts), reduce)
+        orders = {id(one): one for one in map(self.division.ranked, parts)}
+        left = partial(exchanged.unforeseen, list(orders.values()), reduce)
+        return self.division.always(left, "left", id(exchanged), reduce, frozenset(orders))
 
     def _rounds(self) -> float:
         """Log-odds by the number of their messages that rings which reduce gradients go on through hosts."""
