@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from prism.evidence import constants as c
 from prism.evidence.shapes import closes_rings
-from prism.evidence.stream_periods import Rhythms, resolved_spread
+from prism.evidence.stream_periods import Rhythms
 from prism.evidence.streams import Stream
+from prism.loops.arrays.group_sums import counted
 
-T = TypeVar("T")
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Stream]]:
@@ -23,44 +25,56 @@ def stream_classes(streams: Sequence[Stream], rhythms: Rhythms) -> list[list[Str
     A slow NIC changes the bursts of some hops of a ring. So bursts that are left are one class if they are equal in octets and
     close rings.
     """
-    bursts = any(s.bursts for s in streams)
-    out: list[list[Stream]] = []
-    for own in _chained((s for s in streams if s.equal), lambda s: s.size, c.ONE_CLASS_SIZE):
-        for alike in _chained(own, lambda s: s.volume, c.EQUAL_VOLUME):
-            for same in _chained(alike, lambda s: max(rhythms[id(s)].octets, 1.0), c.SENT_AGAIN):
-                out += _chained(same, lambda s: resolved_spread(rhythms[id(s)]), c.MAGNITUDE)
-    loose = sorted((s for s in streams if not s.equal), key=lambda s: s.volume)
-    if not bursts:
-        sized = _chained(loose, lambda s: s.size, c.LOOSE_SIZE)
-        return out + [own for one in sized for own in _chained(one, lambda s: max(rhythms[id(s)].octets, 1.0), c.MAGNITUDE)]
-    parts: list[list[Stream]] = []
-    for own in _chained(loose, lambda s: rhythms[id(s)].octets, c.SENT_AGAIN):
-        for alike in _chained(own, lambda s: s.size, c.LOOSE_SIZE):
-            parts += _chained(alike, lambda s: rhythms[id(s)].spread, c.LIKE_TIMES)
-    parts = _with_rings(parts, lambda s: rhythms[id(s)].octets)
-    parts = _with_rings(parts, lambda s: s.volume)
-    return out + _with_rings(parts, lambda s: s.volume, by_pair=True)
+    own = [rhythms[id(s)] for s in streams]
+    size, volume = (np.array([getattr(s, name) for s in streams]) for name in ("size", "volume"))
+    octets, spread = (np.array([getattr(rhythm, name) for rhythm in own]) for name in ("octets", "spread"))
+    equal, once = np.array([s.equal for s in streams], np.bool_), np.maximum(octets, 1.0)
+    resolved = spread + 1 / c.BINS_OF_SPREAD
+    alike = [(size, c.ONE_CLASS_SIZE), (volume, c.EQUAL_VOLUME), (once, c.SENT_AGAIN), (resolved, c.MAGNITUDE)]
+    out = _chained([np.flatnonzero(equal)], *alike)
+    loose = np.flatnonzero(~equal)
+    loose = loose[volume[loose].argsort(kind="stable")]
+    if any(s.bursts for s in streams):
+        parts = _chained([loose], (octets, c.SENT_AGAIN), (size, c.LOOSE_SIZE), (spread, c.LIKE_TIMES))
+        parts = _with_rings(streams, parts, octets)
+        parts = _with_rings(streams, parts, volume)
+        out += _with_rings(streams, parts, volume, by_pair=True)
+    else:
+        out += _chained([loose], (size, c.LOOSE_SIZE), (once, c.MAGNITUDE))
+    return [[streams[i] for i in part.tolist()] for part in out]
 
 
-def _with_rings(parts: list[list[Stream]], octets: Callable[[Stream], float], *, by_pair: bool = False) -> list[list[Stream]]:
+def _with_rings(streams: Sequence[Stream], parts: list[Ints], octets: Floats, *, by_pair: bool = False) -> list[Ints]:
     """Take streams of equal octets that close rings out of parts that do not.
 
     `by_pair`: all streams of a pair are one. Cut or merged bursts may divide the operations of some pairs and not of others.
     """
-    units = defaultdict[object, list[Stream]](list)
-    for s in (s for part in parts if not closes_rings(part) for s in part):
-        units[s.pair if by_pair else id(s)].append(s)
-    alike = _chained(units.values(), lambda unit: sum(map(octets, unit)), c.SENT_AGAIN)
-    rings = [[s for unit in own for s in unit] for own in alike if closes_rings([unit[0] for unit in own])]
-    taken = {id(s) for ring in rings for s in ring}
-    left = [[s for s in part if id(s) not in taken] for part in parts]
-    return rings + [part for part in left if part]
+    loose = [i for part in parts if not _closes(streams, part) for i in part.tolist()]
+    number = {key: i for i, key in enumerate(dict.fromkeys(streams[i].pair if by_pair else i for i in loose))}
+    unit = np.array([number[streams[i].pair if by_pair else i] for i in loose], np.int64)
+    order, begins = counted(unit, len(number), np.arange(len(loose)))
+    grouped = np.array(loose, np.int64)[order]  # unit by unit
+    moved = np.bincount(unit, octets[loose]).astype(np.float64)
+    closed = [
+        own for own in _chained([np.arange(len(number))], (moved, c.SENT_AGAIN)) if _closes(streams, grouped[begins[own]])
+    ]
+    rings = [np.concatenate([grouped[begins[i] : begins[i + 1]] for i in own.tolist()]) for own in closed]
+    left = np.ones(len(streams), np.bool_)
+    left[np.concatenate([grouped[:0], *rings])] = False
+    return rings + [part[left[part]] for part in parts if left[part].any()]
 
 
-def _chained(streams: Iterable[T], value: Callable[[T], float], max_jump: float) -> list[list[T]]:
-    """Group streams, or lists of streams, in order of a value, separated where its logarithm jumps by more than `max_jump`."""
-    every = list(streams)
-    values = np.array([value(s) for s in every])
-    order = values.argsort(kind="stable")
-    jumps = np.flatnonzero(np.diff(np.log(values[order])) > max_jump) + 1
-    return [[every[i] for i in own.tolist()] for own in np.split(order, jumps)] if every else []
+def _closes(streams: Sequence[Stream], part: Ints) -> bool:
+    return len(part) > 2 and closes_rings([streams[i] for i in part.tolist()])
+
+
+def _chained(parts: Sequence[Ints], *alike: tuple[Floats, float]) -> list[Ints]:
+    """Divide each part in order of each of some values, where the logarithm of the value jumps by more than a limit."""
+    out = [part for part in parts if len(part)]
+    for values, most in alike:
+        every, out = out, []
+        for part in every:
+            ordered = part[values[part].argsort(kind="stable")]
+            jumps = np.flatnonzero(np.diff(np.log(values[ordered])) > most) + 1
+            out += [ordered[low:high] for low, high in pairwise([0, *jumps.tolist(), len(part)])]
+    return out

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from statistics import median
 
 import numpy as np
@@ -31,14 +32,17 @@ from prism.loops.arrays.intervals import weighted_median
 class Communicator:
     """Streams with equal messages.
 
-    `edges`: octets by directed pair. `way`: "two" if both directions of its pairs carry similar octets; then `overlap` is the
+    `by_pair`: streams by sender and receiver; `edges`: octets of each such pair; `pairs`: those that exchange in either
+    direction, the lower member first. `way`: "two" if both directions of its pairs carry similar octets; then `overlap` is the
     share that moves at the same time, `lead` how far one direction leads in the step, and `behind` by how many runs. `levels`:
     its streams are rounds of several sizes.
     """
 
     streams: tuple[Stream, ...]
     rhythms: tuple[Rhythm, ...]  # one per stream
+    by_pair: Mapping[Pair, list[Stream]]
     edges: Mapping[Pair, float]
+    pairs: set[Pair]
     members: frozenset[int]
     rhythm: Rhythm
     way: Way = "one"
@@ -52,19 +56,6 @@ class Communicator:
     def moving(self) -> Iterator[tuple[Stream, Rhythm]]:
         """Its streams, each with its rhythm."""
         return zip(self.streams, self.rhythms, strict=True)
-
-    @cached_property
-    def by_pair(self) -> Mapping[Pair, list[Stream]]:
-        """Its streams by sender and receiver."""
-        by: dict[Pair, list[Stream]] = defaultdict(list)
-        for s in self.streams:
-            by[s.pair].append(s)
-        return by
-
-    @cached_property
-    def pairs(self) -> set[Pair]:
-        """Pairs of members that exchange in either direction, the lower member first."""
-        return undirected(self.edges)
 
     @cached_property
     def octets(self) -> float:
@@ -167,12 +158,14 @@ def communicators(
 
 
 def _of(moving: Sequence[tuple[Stream, Rhythm]], levels: bool = False) -> Communicator:
-    edges: dict[Pair, float] = defaultdict(float)
+    by: dict[Pair, list[Stream]] = defaultdict(list)
     streams, rhythms = zip(*moving, strict=True)
     for s in streams:
-        edges[s.pair] += s.volume
+        by[s.pair].append(s)
+    edges = {pair: sum([s.volume for s in own]) for pair, own in by.items()}
+    members = frozenset(chain.from_iterable(edges))
     rhythm = Rhythm(*weighted_medians(np.array(rhythms), [s.volume for s in streams])) if len(rhythms) > 1 else rhythms[0]
-    return Communicator(streams, rhythms, edges, frozenset(end for pair in edges for end in pair), rhythm, levels=levels)
+    return Communicator(streams, rhythms, by, edges, undirected(edges), members, rhythm, levels=levels)
 
 
 def _merged(found: list[Communicator], steps: Steps) -> list[Communicator]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,12 @@ class Family(tuple[Communicator, ...]):
     def rhythm(self) -> Rhythm:
         """Median of each property of the rhythms of its communicators."""
         return Rhythm(*np.median([one.rhythm for one in self], axis=0).tolist())
+
+    @cached_property
+    def usual(self) -> dict[str, float]:
+        """Median of each property by which its communicators are told apart."""
+        names = ("overlap", "lead", "behind", "sizes", "doubled")
+        return {name: float(median([getattr(one, name) for one in self])) for name in names}
 
     @cached_property
     def opened(self) -> bool:

@@ -16,9 +16,9 @@ Ints = NDArray[np.int64]
 
 def connected(members: int, pairs: Sequence[Pair] | Ints) -> Ints:
     """Number the component of each member of a graph of `pairs` by its lowest member; int64[members]."""
-    order, begins = connected_parts.connected(np.array(pairs, np.int64).reshape(-1, 2), np.arange(members), members)
+    order, begins = connected_parts.connected(np.asarray(pairs, np.int64).reshape(-1, 2), np.arange(members), members)
     out = np.empty(members, np.int64)
-    out[order] = np.repeat(order[begins[:-1]], np.diff(begins))
+    out[order] = order[begins[:-1]].repeat(begins[1:] - begins[:-1])
     return out
 
 

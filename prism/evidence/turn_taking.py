@@ -45,7 +45,8 @@ def apart(forth: Sequence[Stream], back: Sequence[Stream], steps: Steps) -> floa
     a, b = (np.sort(_joined(own, "start")) for own in (forth, back))
     start = np.sort(np.concatenate([a, b]))
     longest = (start[1:] - start[:-1]).argsort()[-max(round(steps.count), 1) :]
-    a, b = _paired(a, b, start[1 + np.sort(longest)])
+    longest.sort()
+    a, b = _paired(a, b, start[1 + longest])
     return _median(np.abs(b - a)) / steps.period if len(a) else 0.0
 
 
@@ -82,20 +83,26 @@ def _runs(own: Sequence[Stream]) -> Floats:
     """Starts of runs of messages: before each, nothing moves for `RUN_PAUSE` times the duration of a message."""
     start, end, _ = _in_time(own)
     pause = c.RUN_PAUSE * _median(end - start)
-    return np.asarray(start[np.concatenate([[True], start[1:] - np.maximum.accumulate(end)[:-1] > pause])])
+    begins = np.ones(len(start), np.bool_)
+    begins[1:] = start[1:] - np.maximum.accumulate(end)[:-1] > pause
+    return start[begins]
 
 
 def _paired(a: Floats, b: Floats, begins: Floats) -> tuple[Floats, Floats]:
     """Select the times in parts with the same number of both; `begins`: of the parts but the first."""
-    one, other = (np.concatenate([[0], own.searchsorted(begins), [len(own)]]) for own in (a, b))
+    one, other = a.searchsorted(begins), b.searchsorted(begins)
+    if len(a) == len(b) and (one == other).all():
+        return a, b
+    one, other = (np.concatenate([[0], places, [len(own)]]) for places, own in ((one, a), (other, b)))
     one, other = one[1:] - one[:-1], other[1:] - other[:-1]
     alike = one == other
-    return (a, b) if alike.all() else (a[alike.repeat(one)], b[alike.repeat(other)])
+    return a[alike.repeat(one)], b[alike.repeat(other)]
 
 
 def _median(values: Floats) -> float:
     """Median of at least one value; for few values much faster than NumPy's."""
-    ordered = np.sort(values)
+    ordered = values.copy()
+    ordered.sort()
     return float(ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import log
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,9 +45,10 @@ def traits(family: Family, share: float, handed: float = 0.0) -> dict[str, float
     runs = float(np.log(max(family.rhythm.runs, c.LEAST_RUNS)))
     messages = float(np.log(max(family.rhythm.messages, c.LEAST_RUNS)))
     spread = family.rhythm.spread
-    overlap = _median(family, "overlap")
-    leads = 1 / (1 + (c.AHEAD_LEAST / max(_median(family, "lead"), c.FINEST)) ** c.AHEAD_SHARP)
-    leads = 1.0 if _median(family, "behind") > c.BEHIND else leads
+    own = family.usual
+    overlap = own["overlap"]
+    leads = 1 / (1 + (c.AHEAD_LEAST / max(own["lead"], c.FINEST)) ** c.AHEAD_SHARP)
+    leads = 1.0 if own["behind"] > c.BEHIND else leads
     both, members, few = one.way == "two", float(np.log(len(one.members))), float(np.log(c.FEW_MEMBERS))
     chain = one.form in ("two pair", "two path")  # as between the stages of a pipeline
     return {
@@ -63,8 +63,8 @@ def traits(family: Family, share: float, handed: float = 0.0) -> dict[str, float
         "chain members": chain * members,
         "chain leads members": chain * leads * members,
         "equal clique": float(one.equal and not one.bursts and one.form == "two clique"),
-        "sizes": float(np.log(max(_median(family, "sizes"), 1.0))),
-        "doubled": _median(family, "doubled"),
+        "sizes": float(np.log(max(own["sizes"], 1.0))),
+        "doubled": own["doubled"],
         "bursts": float(one.bursts),
         "share": float(np.log(share)),
         "little": float(share < c.LITTLE),
@@ -75,10 +75,6 @@ def traits(family: Family, share: float, handed: float = 0.0) -> dict[str, float
         "runs per hand-over": float(np.log(np.clip(np.exp(runs) / handed, *c.PER_HANDED))) if handed else 0.0,
         "always": 1.0,
     }
-
-
-def _median(family: Family, name: str) -> float:
-    return float(median(getattr(one, name) for one in family))
 
 
 def lockstep_fit(relation: NDArray[np.int64], seen: Lockstep, dimensions: float) -> float:
