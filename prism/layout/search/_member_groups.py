@@ -62,8 +62,9 @@ class Division:
         """Share of the members in two groups, one of each division, that share another member."""
 
         def find() -> float:
-            cells = np.unique(one * len(one) + other, return_counts=True)[1]
-            return float(cells[cells > 1].sum()) / len(one)
+            cells = np.sort(one * len(one) + other)
+            apart = np.concatenate([[True], cells[1:] != cells[:-1], [True]])  # from the one before each
+            return (len(one) - int(np.count_nonzero(apart[1:] & apart[:-1]))) / len(one)
 
         return self.always(find, "shared", id(one), id(other))
 
@@ -71,12 +72,20 @@ class Division:
         """Share of the members whose group goes on in other hosts, but lacks members of their plane in their host."""
 
         def find() -> float:
-            hosts, n = self.placing.hosts, len(parts)
-            own, every = (np.unique(part * n + hosts, return_inverse=True, return_counts=True) for part in (parts, plane))
-            spread = np.bincount(own[0] // n)[parts] > 1
-            return float(np.mean(spread & (own[2][own[1]] < every[2][every[1]])))
+            (mates, hosts), (every, _) = self._in_hosts(parts), self._in_hosts(plane)
+            return float(np.mean((hosts > 1) & (mates < every)))
 
         return self.known(find, "strided", id(plane), id(parts))
+
+    def _in_hosts(self, parts: Parts) -> tuple[Parts, Parts]:
+        """Members of each member's group in its host, and hosts of its group."""
+
+        def find() -> tuple[Parts, Parts]:
+            n = len(parts)
+            cells, own, mates = np.unique(parts * n + self.placing.hosts, return_inverse=True, return_counts=True)
+            return mates[own], np.bincount(cells // n)[parts]
+
+        return self.known(find, "in hosts", id(parts))
 
     def nested(self, one: Parts, other: Parts) -> bool:
         """Check whether each group of one division is part of a group of the other."""

@@ -68,8 +68,10 @@ class Scored:
         if self._so_far() < least:
             return None
         (dp, a), (tp, b), (pp, d) = self.division.sized(self.plane), self.division.sized(self.tp), self.division.sized(self.pp)
-        self.features["uneven"] = a + b + d
-        self._grid(dp, tp, pp)
+        self.features["uneven"], self.features["product"] = a + b + d, abs(float(np.log(dp * tp * pp / self.n)))
+        if self._so_far() < least:
+            return None
+        self._grid(tp, pp)
         self.features["misplaced"] = self._misplaced()
         if self._so_far() < least:
             return None
@@ -90,13 +92,11 @@ class Scored:
     def _so_far(self) -> float:
         return sum(c.WEIGHTS[name] * value for name, value in self.features.items()) + usual(self.kinds)
 
-    def _grid(self, dp: int, tp: int, pp: int) -> None:
-        """Score the grid: dimensions multiply to the members, and groups of two dimensions share at most one member."""
-        whole = dp * tp * pp
-        self.features["product"] += abs(float(np.log(whole / self.n)))
+    def _grid(self, tp: int, pp: int) -> None:
+        """Score the grid: groups of two dimensions share at most one member, and stages form chains."""
         for one, other in combinations((self.plane, self.tp, self.pp), 2):
             self.features["uneven"] += self.division.shared(one, other)
-        if own := self._of("pp"):  # stages form chains; one kind of traffic that joins them all may close them to rings
+        if own := self._of("pp"):  # one kind of traffic that joins them all may close them to rings
             pairs, ends = self.division.known(partial(self._piped, own), "piped", own)
             joined = self._parts((max(own, key=lambda i: self.found[i].octets),), 3)
             pipelines = len(np.unique(self.pp[ends]))
@@ -276,7 +276,7 @@ class Scored:
             yield "part_of_host", tensor > 1 and data > 1 and not self._mates
         yield "odd_tensor", tp & (tp - 1) > 0
         yield "unforeseen", self._unforeseen()
-        yield "sharded", self._sharded()
+        yield "sharded", self._sharded
         yield "no_replicas", no_replicas(dp, self.n, "cp" in self.kinds)
 
     def _unforeseen(self) -> float:
@@ -285,11 +285,12 @@ class Scored:
         for kinds, parts in ((("dp", "edp"), [self.plane]), (("tp",), [self.tp]), (("cp",), [])):
             if own := self._of(*kinds):
                 parts += [inner[kind] for kind in kinds if kind in inner]
-                axes = sorted({0, self.inside}) if "dp" in kinds and self._sharded() > 0 else []
+                axes = sorted({0, self.inside}) if "dp" in kinds and self._sharded > 0 else []
                 parts += [self._parts((i,), axis) for i in own for axis in axes]
                 out += self._left(own, parts, kinds[0] != "cp")
         return out
 
+    @cached_property
     def _sharded(self) -> float:
         """How clearly families move and reduce shards of the plane; below 0 if not, or if groups of one kind cross or nest."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log2
 
 from prism.evidence.families import Family
@@ -76,7 +77,7 @@ class Hypothesis:
         layout, groups = {**self.layout, **sizes}, (*self.groups, *more)
         return replace(self, layout=layout, groups=groups, features={**self.features, **features})
 
-    @property
+    @cached_property
     def score(self) -> float:
         """Log-likelihood, up to a constant of the job."""
         return sum(self.terms.values())

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,9 +182,9 @@ class Problem:
         inner, out = [i for i in weighty if kinds[i] in ("pp", *c.INNER)], 0.0
         for sign, own in ((1, c.INNER), (-1, ("dp", "edp"))):
             often = [(self._turns(found, i, tuple(k for k in inner if k != i)), i) for i in weighty if kinds[i] in own]
-            if known := [(float(np.log2(number)), found[i].octets) for number, i in often if number]:
-                turns, octets = np.transpose(known)
-                out += sign * float(np.average(np.clip(turns, -c.MOST_TURNS, 1) + c.EVEN_TURNS, weights=octets))
+            if known := [(min(max(log2(number), -c.MOST_TURNS), 1), found[i].octets) for number, i in often if number]:
+                octets = sum(moved for _, moved in known)
+                out += sign * sum((turns + c.EVEN_TURNS) * moved for turns, moved in known) / octets
         return out
 
     def _turns(self, found: Sequence[Family], one: int, others: tuple[int, ...]) -> float:
