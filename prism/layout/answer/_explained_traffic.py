@@ -70,22 +70,23 @@ def labelled_pairs(flows: Flows, of: NDArray[np.int32], kind_of_stream: Sequence
 def explained(problem: Problem, one: Hypothesis, confidence: float, flows: Flows) -> Explained:
     """Convert a hypothesis to groups, stages and streams of the records from which the problem was built."""
     served = [(SERVES[kind], c) for family, kind in zip(one.families, one.kinds, strict=True) if kind != "none" for c in family]
-    component_of: dict[GroupKind, NDArray[np.int64]] = {
-        kind: connected(len(problem.members), np.concatenate([c.joins for k, c in served if k == kind]))
+    component_of: dict[GroupKind, list[int]] = {
+        kind: connected(len(problem.members), np.concatenate([c.joins for k, c in served if k == kind])).tolist()
         for kind in {kind for kind, _ in served}
     }
     every = [(SERVES[kind], members) for kind, members in one.groups]
     dimensions = {SERVES[kind] for kind in one.kinds if kind not in ("tied", "none")}
     for kind in dimensions - {kind for kind, _ in every}:  # experts among the same ranks as the gradients
-        part = component_of[kind]
-        every += [(kind, frozenset(np.flatnonzero(part == n).tolist())) for n in np.flatnonzero(np.bincount(part) > 1)]
+        by: dict[int, list[int]] = defaultdict(list)
+        for member, part in enumerate(component_of[kind]):  # a part has the number of its first member
+            by[part].append(member)
+        every += [(kind, frozenset(own)) for own in by.values() if len(own) > 1]
     every.sort(key=lambda group: ORDER.index(group[0]))
     groups = tuple(_group(problem, kind, members, component_of, confidence) for kind, members in every)
     of = np.full(len(flows), -1, np.int32)
     streams: list[tuple[GroupKind, tuple[str, ...]]] = []
     for kind, members, own in _streams(one, served):
-        for stream in own:
-            of[stream.rows] = len(streams)
+        of[np.concatenate([stream.rows for stream in own])] = len(streams)
         streams.append((kind, tuple(problem.members[m] for m in members)))
     _complete(of, flows)
     layout = Layout(**one.layout, confidence=round(confidence, 3))
@@ -106,10 +107,10 @@ def _complete(of: NDArray[np.int32], flows: Flows) -> None:
 
 
 def _group(
-    problem: Problem, kind: GroupKind, members: Members, component_of: dict[GroupKind, NDArray[np.int64]], confidence: float
+    problem: Problem, kind: GroupKind, members: Members, component_of: dict[GroupKind, list[int]], confidence: float
 ) -> Group:
     own = sorted(members)
-    seen = kind in component_of and len(np.unique(component_of[kind][own])) < len(own)
+    seen = kind in component_of and len({component_of[kind][member] for member in own}) < len(own)
     return Group(kind, tuple(problem.members[m] for m in own), "traffic" if seen else "placement", round(confidence, 3))
 
 

@@ -155,7 +155,7 @@ class Scored:
             "together": self.division.known(partial(self._together, bound), "together", self._reduced, *place),
         }
         if not self.scattered and max(self.placing.cut[:2]) > 1:
-            at = self.placing.at // np.array([1, 1, bound, 1])
+            at = self.division.known(lambda: self.placing.at // np.array([1, 1, bound, 1]), "at", bound)
             out |= self.division.known(partial(self.problem.twins_closer, self.found, at), "closer", bound)
         return out
 

@@ -195,8 +195,11 @@ class Problem:
 
     def _joined_before(self, family: Family | None) -> bool:
         """Whether most members of a host that send the same of a family start at one instant: an operation joined them."""
-        together = self.compared([family] if family else [], self.hosts).together
-        return bool(2 * np.count_nonzero(together >= c.TOGETHER) > len(together))
+        key = ("joined before", family)
+        if key not in self._times:
+            together = self.compared([family] if family else [], self.hosts).together
+            self._times[key] = bool(2 * np.count_nonzero(together >= c.TOGETHER) > len(together))
+        return bool(self._times[key])
 
     def at_once(self, family: Family) -> bool:
         """Whether both directions of a family's exchanges start at one instant (`message_times`)."""
