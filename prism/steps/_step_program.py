@@ -66,7 +66,8 @@ def _whole_step(clock: Clock, period: Period, most: float = np.inf) -> Period | 
     lags, repeats = found[:2, (found[0] > low) & (found[0] <= high) & (found[1] >= least)]
     limited, typical = most < np.inf, float(np.expm1(np.median(longest)))
     if not len(lags):
-        return None if limited else _whole_step(clock, period, c.FAR_LONGER * typical)
+        far_longer = c.FAR_LONGER * typical
+        return None if limited or longest.max() <= np.log1p(far_longer) else _whole_step(clock, period, far_longer)
     often = lags <= clock.parts / c.GROUPS if lags.min() <= clock.parts / c.GROUPS else np.ones(len(lags), np.bool_)
     lags, repeats = lags[often], repeats[often]
     lag = _sharpened(np.tile(spectrum, (2, 1)), float(lags[repeats >= c.NEAR_BEST * repeats.max()].min()), 0.5)
@@ -136,7 +137,7 @@ def _power(channels: Floats) -> Floats:
     """Power spectra of channels, padded so that ends do not meet; 6 digits are enough."""
     even = (channels - channels.mean(-1, keepdims=True)).astype(np.float32)
     spectra = fft.rfft(even, 2 * channels.shape[-1])
-    return np.asarray(spectra.real**2 + spectra.imag**2, np.float64)
+    return np.asarray(spectra.real**2 + spectra.imag**2)
 
 
 def _with_pace(clock: Clock, power: Floats, pace: Floats) -> Period | None:
@@ -183,17 +184,18 @@ def _lags(spectra: Floats, scale: int, clock: Clock, above: float = 0.0, most: f
     varied = 2 * smooth.sum(1) - smooth[:, 0]
     if varied.max() <= 0:
         return np.zeros((4, 0))
-    weight = float(np.clip(varied[0] / (varied[0] + varied[-1]), c.LEAST_WEIGHT, c.MOST_WEIGHT))
+    weight = min(max(float(varied[0] / (varied[0] + varied[-1])), c.LEAST_WEIGHT), c.MOST_WEIGHT)
     first = max(int(low) // every - 1, 0)
     lags = np.arange(first, min(int(high) // every + 2, parts // every // 2)) * every
     # The power is real, so its inverse transform is a cosine transform, which is several times as fast.
     repeats = fft.dct(smooth, 1)[:, first : first + len(lags)] / (1 - lags / parts)
     repeats /= np.where(varied > 0, varied, 1.0)[:, None]  # equal numbers of messages in all bins neither vary nor repeat
-    sequences, rests = repeats[[0, -1]]
+    sequences, rests = repeats[0], repeats[-1]
     common = weight * sequences + (1 - weight) * rests
-    at = np.flatnonzero((common[1:-1] > common[:-2]) & (common[1:-1] >= common[2:])) + 1
+    rises = common[1:] > common[:-1]
+    at = np.flatnonzero(rises[:-1] & ~rises[1:]) + 1
     at = at[(lags[at] >= low) & (lags[at] < high)]
-    return np.stack([lags[at].astype(np.float64), sequences[at], rests[at], np.full(len(at), weight)])
+    return np.array([lags[at], sequences[at], rests[at], np.full(len(at), weight)], np.float64)
 
 
 def _sharpened(power: Floats, lag: float, weight: float) -> float:
@@ -204,7 +206,7 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
     """
     parts = power.shape[1] - 1
     passed = power * _passed(parts, parts, max(1.0, lag / 48))
-    common = passed / np.maximum(passed.sum(1, keepdims=True), 1e-300)
+    common = passed / np.maximum(passed.sum(1, keepdims=True), np.finfo(np.float32).tiny)
     autocorrelation = fft.dct(weight * common[:-1].mean(0) + (1 - weight) * common[-1], 1)[:parts]
     autocorrelation /= 1 - np.arange(parts) / parts
     times, near = 1, max(2, round(lag / 6))
@@ -223,4 +225,4 @@ def _sharpened(power: Floats, lag: float, weight: float) -> float:
 def _passed(count: int, parts: int, scale: float) -> Floats:
     """Filter of the lowest frequencies of the power: smoothing, and removal of trends over `TREND` times the scale, in bins."""
     turn = 2 * np.pi * np.arange(count + 1) / (2 * parts) * scale
-    return np.asarray(np.exp(-(turn**2)) * (1 - np.exp(-0.5 * (turn * c.TREND) ** 2)) ** 2)
+    return np.asarray(np.exp(-(turn**2)) * (1 - np.exp(-0.5 * (turn * c.TREND) ** 2)) ** 2, np.float32)

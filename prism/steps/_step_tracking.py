@@ -30,7 +30,7 @@ def tracked(clock: Clock, period: Period) -> Ints:
     pattern -= pattern.mean(1, keepdims=True)
     size = fft.next_fast_len(2 * parts, real=True)
     spectrum = fft.rfft(channels, size) * np.conj(fft.rfft(pattern, size))
-    similarity = fft.irfft(spectrum.sum(0), size) / (np.square(pattern).sum() + 1e-300)
+    similarity = fft.irfft(spectrum.sum(0), size).astype(np.float64) / (float(np.square(pattern).sum()) + 1e-300)
     return _best_path(np.roll(similarity, half)[:parts], bins) * each + each // 2
 
 
@@ -64,9 +64,9 @@ def _channels(clock: Clock, period: Period, each: int) -> Floats:
     pace = np.minimum(period.pace, _of_most_steps(period.pace, period.bins))
     raw = np.concatenate([clock.density, pace[None]])
     raw = np.add.reduceat(raw[:, : parts * each], np.arange(0, parts * each, each), axis=1) / each
-    raw -= raw.mean(1, keepdims=True)
+    raw = (raw - raw.mean(1, keepdims=True)).astype(np.float32)  # 6 digits are enough
     size = fft.next_fast_len(2 * parts, real=True)
-    turn = 2 * np.pi * np.arange(size // 2 + 1) / size * max(1.0, period.bins / 64 / each)
+    turn = (2 * np.pi * np.arange(size // 2 + 1) / size * max(1.0, period.bins / 64 / each)).astype(np.float32)
     out = fft.irfft(fft.rfft(raw, size) * np.exp(-0.5 * turn**2), size)[:, :parts]
     out /= np.maximum(out.std(1, keepdims=True), 1e-12)
     lag = min(round(period.bins / each), parts // 2)
