@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from prism.loops.arrays.group_sums import ranges
 from prism.steps import constants as c
-from prism.steps.record_sequences import Floats, Mask, Sequences
+from prism.steps.record_sequences import Floats, Ints, Mask, Sequences
 from prism.steps.traffic_clock import Clock
 
 
@@ -21,30 +23,36 @@ def shorter_than(sequences: Sequences, clock: Clock, bins: float) -> Mask:
     return within
 
 
-def idle_intervals(
-    at: Floats,
-    clock: Clock,
-    sequences: Sequences,
-    near: float,
-    selected: Mask,
-    small: Mask | None,
-    inside: Floats | None = None,
-) -> Floats:
-    """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
+class Rests(NamedTuple):
+    """Records in order of time, ns: start, the latest end until then, and the rest between that and the next start."""
 
-    An idle time longer than usual, because of a hang, counts as a usual one. If steps end with `small` sequences, the interval
-    follows one of these. Without idle time, both ends are the time of the bound. If the interval in which a bound lies is known
-    (`inside`, ns, float64[bounds - 2, 2]), it overlaps that.
-    """
+    start: Ints
+    until: Ints
+    rest: Ints
+
+
+def rests_of(sequences: Sequences, selected: Mask, small: Mask | None) -> Rests:
+    """Find the rests between the `selected` records. If steps end with `small` sequences, rests after others hardly count."""
     order = sequences.in_time[selected.take(sequences.in_time)]
     start, end = sequences.start.take(order), sequences.end.take(order)
     until = np.maximum.accumulate(end)
-    rest = np.append(start[1:] - until[:-1], 0)
+    rest = np.append(start[1:] - until[:-1], 0) if len(order) else start
     if small is not None:
         latest = np.maximum.accumulate(np.where(end == until, np.arange(len(until)), 0))
         rest[~small[sequences.of[order]][latest]] //= 1 << 20
+    return Rests(start, until, rest)
+
+
+def idle_intervals(at: Floats, clock: Clock, rests: Rests, near: float, life: int, inside: Floats | None = None) -> Floats:
+    """Find the idle interval of each bound, ns: the longest within `near` bins; float64[bounds, 2].
+
+    An idle time longer than usual, because of a hang, counts as a usual one. Without idle time, both ends are the time of the
+    bound. If the interval in which a bound lies is known (`inside`, ns, float64[bounds - 2, 2]), it overlaps that. `life`: end
+    of the traffic, ns.
+    """
+    start, until, rest = rests
     out = np.tile(clock.times(at), (2, 1)).T
-    if not selected.any():
+    if not len(start):
         return out
     low = clock.times(at - near)
     high = clock.times(at + near)
@@ -68,5 +76,5 @@ def idle_intervals(
             i = since + int(np.argmax(np.append(rest[since:i] >= usual / c.LONGER, True)))
         if fit.max() > 0 and rest[i] > 0:
             out[k] = until[i], start[i + 1]
-    out[0], out[-1] = -1.0, float(sequences.life) + 1
+    out[0], out[-1] = -1.0, float(life) + 1
     return np.maximum.accumulate(out)

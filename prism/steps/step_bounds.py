@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from collectors.columns.record import SMALL
 from prism.steps import constants as c
-from prism.steps._idle_intervals import idle_intervals, shorter_than
+from prism.steps._idle_intervals import idle_intervals, rests_of, shorter_than
 from prism.steps._joined_repetitions import joined
 from prism.steps.counted_steps import counted_steps
 from prism.steps.examined_traffic import Examined, repetition_of
@@ -56,10 +56,11 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
     near = max(1.0, c.NEAR * usual)
     little = sequences.small & sequences.lasting
     small, selected = little if signalled and little.any() else None, lasting.take(sequences.of) & within
+    rests = rests_of(sequences, selected, small)
     counts &= bool(whole[1:-1].all()) and mean.may_begin_after(phase)
 
     def idle_of(places: Floats, inside: Floats | None = None) -> Floats:
-        return idle_intervals(places, clock, sequences, near, selected, small, inside)
+        return idle_intervals(places, clock, rests, near, sequences.life, inside)
 
     counted = counted_steps(sequences, clock.times(places)) if counts else None
     by_count = None if counted is None else _counted_idle(counted.bounds, at, clock, idle_of, signalled=signalled)
@@ -73,7 +74,7 @@ def steps_of(sequences: Sequences, examined: Examined | None = None, *, counts: 
         steady = _periodic_signals(sequences, times, idle) & _final_signals(sequences, idle, cut=cut)
         lasting |= steady
         if signalled and small is None and steady.any():  # the scalars are control messages, which are known only now
-            small, selected = sequences.small & lasting, lasting.take(sequences.of) & within
+            rests = rests_of(sequences, lasting.take(sequences.of) & within, sequences.small & lasting)
             idle = idle_of(at, inside)
         times = _after_signals(idle, np.sort(sequences.end[steady[sequences.of]]))
     rest = at[-1] - at[-2] if inside is None and len(times) > c.LEAST_PLACES else usual
@@ -180,25 +181,30 @@ def _periodic_signals(sequences: Sequences, times: Floats, idle: Floats) -> Mask
     every second come at any place.
     """
     n = len(times) - 1
-    found = np.clip(np.searchsorted(times, sequences.start, "right") - 1, 0, n - 1)
-    moved = np.bincount(sequences.of * n + found, minlength=len(sequences) * n).reshape(-1, n)
-    begun, over = found[sequences.begins[:-1]], found[sequences.begins[1:] - 1]  # a restarted job opens other connections
+    signals = np.flatnonzero(sequences.signals)
+    own = np.flatnonzero(sequences.signals.take(sequences.of))
+    start, of = sequences.start.take(own), np.searchsorted(signals, sequences.of.take(own))
+    found = np.clip(np.searchsorted(times, start, "right") - 1, 0, n - 1)
+    moved = np.bincount(of * n + found, minlength=len(signals) * n).reshape(-1, n)
+    first = np.flatnonzero(np.diff(of, prepend=-1))  # a restarted job opens other connections
+    begun, over = found[first], found[np.append(first[1:], len(of)) - 1]
     alive = (np.arange(n) >= begun[:, None]) & (np.arange(n) <= over[:, None])
     # the median over the steps in which each is there: the others come last in the order
     number, whole = alive.sum(1), np.sort(np.where(alive, moved, len(sequences.of)), axis=1)
     middle = np.stack([(number - 1) // 2, number // 2], axis=1)
     usual = np.take_along_axis(whole, middle, axis=1).mean(axis=1)
     last = np.full(moved.shape, -1.0)
-    np.maximum.at(last, (sequences.of, found), sequences.start)
+    last[of, found] = start  # ascending in each cell
     turn = np.exp(2j * np.pi * (last - idle[1:, 0]) / np.median(np.diff(times)))
     together = np.abs(np.where(last >= 0, turn, 0).sum(1)) > c.AT_ONE_PLACE * (last >= 0).sum(1)
     parts = round(1 / c.BRIEF)
-    place = (sequences.start - idle[found + 1, 0]) / np.median(np.diff(times)) % 1
-    filled = np.unique(sequences.of * parts + (place * parts).astype(np.int64)) // parts
-    anywhere = np.bincount(filled, minlength=len(sequences))
-    together &= 2 * anywhere <= parts
+    place = (start - idle[found + 1, 0]) / np.median(np.diff(times)) % 1
+    filled = np.unique(of * parts + (place * parts).astype(np.int64)) // parts
+    together &= 2 * np.bincount(filled, minlength=len(signals)) <= parts
     often = (usual >= 1) & (10 * (alive & (moved == usual[:, None])).sum(1) >= 6 * number)
-    return np.asarray(sequences.signals & together & often & (number * c.PARTS_OF_LIFE >= c.LEAST_PARTS * n))
+    out = np.zeros(len(sequences), np.bool_)
+    out[signals] = together & often & (number * c.PARTS_OF_LIFE >= c.LEAST_PARTS * n)
+    return out
 
 
 def _final_signals(sequences: Sequences, idle: Floats, *, cut: bool) -> Mask:

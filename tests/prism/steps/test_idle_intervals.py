@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from collectors.columns.record import TCP
-from prism.steps._idle_intervals import idle_intervals, shorter_than
+from prism.steps._idle_intervals import idle_intervals, rests_of, shorter_than
 from prism.steps.examined_traffic import repetition_of
 from prism.steps.record_sequences import sequences_of
 from tests.prism.steps.made import MS, buckets, sequences
+
+
+def rests_of_all(found):
+    return rests_of(found, np.ones(len(found.of), np.bool_), None)
 
 
 def ends_found(near):
@@ -16,8 +20,7 @@ def ends_found(near):
     found = sequences(wire)
     examined, ends = repetition_of(found), ends - found.origin
     at = np.concatenate([[0.0], examined.clock.places(ends[:-1]), [examined.clock.parts]])
-    selected = np.ones(len(found.of), np.bool_)
-    return idle_intervals(at, examined.clock, found, near * examined.step, selected, None), ends
+    return idle_intervals(at, examined.clock, rests_of_all(found), near * examined.step, found.life), ends
 
 
 @pytest.mark.parametrize("near", [0.01, 0.025])
@@ -35,8 +38,7 @@ def test_an_interval_that_is_known_to_hold_the_bound_is_kept():
     examined, ends = repetition_of(found), ends - found.origin
     at = np.concatenate([[0.0], examined.clock.places(ends[:-1]), [examined.clock.parts]])
     inside = np.stack([ends[:-1] - 20 * MS, ends[:-1] - 10 * MS], axis=1).astype(np.float64)
-    selected = np.ones(len(found.of), np.bool_)
-    early = idle_intervals(at, examined.clock, found, 0.5 * examined.step, selected, None, inside)
+    early = idle_intervals(at, examined.clock, rests_of_all(found), 0.5 * examined.step, found.life, inside)
     assert (early[1:-1, 0] < ends[:-1] - 5 * MS).all()
 
 
