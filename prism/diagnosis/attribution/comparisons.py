@@ -37,7 +37,7 @@ class Comparison:
     delays: Delays
     view: View
     always: bool
-    replays: dict[tuple[bytes, bytes], Floats] = field(default_factory=dict)
+    replays: dict[tuple[str, bytes, bytes], Floats] = field(default_factory=dict)
     typicals: dict[bytes, Lost] = field(default_factory=dict)
 
     @cached_property
@@ -128,7 +128,7 @@ class Comparison:
             if self.always:
                 out[k] = max(out[k], self._not_awaited(one, during) if one.cause == "work" else 0.0)
             else:
-                saved = float(self.saved(one.gone(self.delays, during), during).sum()) / max(more, 1.0)
+                saved = float(self.without(one, during).sum()) / max(more, 1.0)
                 out[k] = max(out[k], (out[k] + min(saved, 1.0) - c.FEWER * one.larger) / 2)
         return out
 
@@ -151,11 +151,11 @@ class Comparison:
             self.typicals[key] = self.gone.typical(during, self.delays.transfers.lanes)
         return self.typicals[key]
 
-    def saved(self, gone: Mask, during: Mask) -> Floats:
-        """How much shorter each of the steps `during` is in a replay without the new delays in `gone`, ns."""
-        key = (np.packbits(gone).tobytes(), during.tobytes())
+    def without(self, one: Candidate, during: Mask) -> Floats:
+        """How much shorter each of the steps `during` is in a replay without the new delays of a candidate, ns."""
+        key = (one.cause, one.lanes.tobytes(), during.tobytes())
         if key not in self.replays:
-            self.replays[key] = self.delays.saved(gone, during)[during]
+            self.replays[key] = self.delays.saved(one.gone(self.delays, during), during)[during]
         return self.replays[key]
 
     def cost(self, one: Candidate, during: Mask) -> float:
@@ -175,15 +175,15 @@ class Comparison:
         more = np.maximum(self.delays.more[during], 0.0)
         if not work:
             return float(np.median(more) * len(more))
-        saved = self.saved(one.gone(self.delays, during), during)
+        saved = self.without(one, during)
         saved = np.maximum(saved, np.minimum(self.gone.before[inside].max(axis=0, initial=0.0), more))
         seen = np.tile(during[self.delays.transfers.step], (2, 1))
         seen[0] &= self.gone.each[0] >= c.MIN_EXPLAINED * self.delays.own
-        return float(more.sum() * np.clip(saved.sum() / max(self.saved(seen, during).sum(), 1.0), 0.0, 1.0))
+        return float(more.sum() * np.clip(saved.sum() / max(self.delays.saved(seen, during)[during].sum(), 1.0), 0.0, 1.0))
 
     def saved_by_all(self, during: Mask) -> Floats:
         """How much shorter each of the steps `during` is in a replay without any new delay, ns."""
-        return self.saved(np.tile(during[self.delays.transfers.step], (2, 1)), during)
+        return self.delays.saved(np.tile(during[self.delays.transfers.step], (2, 1)), during)[during]
 
     def _longer(self, one: Candidate, during: Mask) -> float:
         """Extra busy time of the candidate's slowest lane compared with its peers, ns; overlapping transfers count once."""

@@ -81,10 +81,15 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     """
     out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
     for _ in range(c.PASSES):
+        tried = set[tuple[int, int]]()  # several rows have the same span; without a cause `among` these steps
         for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
-            if among[one.start : one.stop].all() and (found := _cause_of(view, comparison, one, among)) is not None:
+            if (one.start, one.stop) in tried or not among[one.start : one.stop].all():
+                continue
+            tried.add((one.start, one.stop))
+            if (found := _cause_of(view, comparison, one, among)) is not None:
                 out.append(found)
                 among[one.start : one.stop] = False
+                tried.clear()
         if among.all():
             break
     return [one for one in out if one.candidate.cause == "network" or (one.stop > g.SPAN and _steps_cost(view, one))]
