@@ -126,6 +126,14 @@ def transfers_of(view: Steps) -> Transfers:
     )  # fmt: skip
 
 
+def largest(values: Floats, of: NDArray[np.integer[Any]], n: int) -> Floats:
+    """Largest values of the lanes of each rank or host (`of`, of `n`), at least 0; float64[n, steps]."""
+    out, order = np.zeros((n, values.shape[1])), np.argsort(of, kind="stable")
+    first = np.flatnonzero(np.diff(of[order], prepend=-2))
+    out[of[order[first]]] = np.maximum.reduceat(values[order], first) if len(of) else 0.0
+    return np.maximum(out, 0.0)
+
+
 def passed_hosts(view: Steps, lanes: NDArray[np.integer[Any]]) -> set[str]:
     """Return the hosts inside which a collective passes several ranks unseen: any of them may delay all of them."""
     names = [view.host(address) for address in view.job.endpoints]

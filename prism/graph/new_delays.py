@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers, passed_hosts
-from prism.graph.transfer_events import Events, events_of
+from prism.graph.transfer_events import Events
 from prism.loops.arrays.group_sums import counted, numbered
 from prism.loops.arrays.intervals import Ints
 from prism.loops.detection.transfer_delays import Codes, Floats
-from prism.loops.detection.usual_times import usual
+from prism.loops.detection.usual_times import Turns
 
 Mask = NDArray[np.bool_]
 
@@ -29,19 +29,28 @@ class Delays:
     """Transfers with their delays against usual (`late`), and the `new` part of each, ns.
 
     float64[2, transfers] both: delay of the begin; growth while the transfer lasts. `more` is the excess duration of each step.
-    `model` lists the steps that define what is usual. `rested` is the usual time for which the sender and the receiver had
-    ended no transfer at the begin, ns: an upper bound of own work. `slower` is the excess busy time of each transfer, ns.
-    `called` is the time from the receiver's last control message to the sender (readiness, a credit) to the begin of each, ns;
-    NaN between ranks without such messages.
+    `model` lists the steps that define what is usual. `compared` are the transfers at `places`, sorted as they are compared.
+    `slower` is the excess busy time of each transfer, ns.
     """
 
     transfers: Transfers
     late: Floats
     more: Floats
     model: Ints
-    rested: Floats
+    compared: Turns
+    places: NDArray[np.intp]
     slower: Floats
     events: Events
+
+    @cached_property
+    def rested(self) -> Floats:
+        """Usual time for which sender and receiver had ended no transfer at the begin of each, ns: an upper bound of own work.
+
+        float64[2, transfers].
+        """
+        out = np.zeros((2, len(self.transfers.rows)))
+        out[:, self.places] = self.compared.rested(self.events.idle_for.take(self.places, axis=1))
+        return out
 
     @cached_property
     def new(self) -> Floats:
@@ -141,16 +150,16 @@ class Delays:
 
     @property
     def called(self) -> Floats:
-        """Time from the receiver's last control message to the begin of each transfer, ns."""
+        """Time from the receiver's last control message to the sender (readiness, a credit) to the begin of each transfer, ns;
+        NaN between ranks without such messages.
+        """
         return self.events.called
 
     @cached_property
     def took(self) -> float:
         """Median duration of the steps that define what is usual, ns."""
-        begins = self.at[0] - self.transfers.start
-        first = np.full(self.transfers.steps, np.inf)
-        np.minimum.at(first, self.transfers.step, begins)
-        known = np.diff(first[np.isfinite(first)])
+        seen = np.diff(self.transfers.begin).reshape(-1, self.transfers.steps).any(axis=0)
+        known = np.diff(self.events.begins[seen])
         return float(np.median(known)) if len(known) else 0.0
 
     @cached_property
@@ -200,9 +209,9 @@ def against_steps(view: Steps, transfers: Transfers, events: Events | None = Non
     if found is None:
         return None
     model, more = found
-    events = events_of(view, t) if events is None else events
-    late, rested = usual(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), events.idle_for, c.NEAR)
-    return Delays(t, late, more, model, rested, slower(t, model, np.arange(len(t.lanes))), events)
+    compared, events = Turns(t.begin, t.steps, model, (t.low, t.high), (t.start, t.end), c.NEAR), events or Events(view, t)
+    excess = slower(t, model, np.arange(len(t.lanes)))
+    return Delays(t, compared.late(), more, model, compared, np.arange(len(t.rows)), excess, events)
 
 
 def _cut_off(view: Steps) -> NDArray[np.bool_]:
@@ -266,11 +275,10 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
     order = inside[by]
     shares, times = (t.low.take(order), t.high.take(order)), (t.start.take(order), t.end.take(order))
-    events = events_of(view, t) if events is None else events
-    late, rested = np.full((2, len(t.rows)), np.nan), np.zeros((2, len(t.rows)))
-    own = events.idle_for.take(order, axis=1)
-    late[:, order], rested[:, order] = usual(begin, most, np.arange(most), shares, times, own, c.NEAR)
-    return Delays(t, late, np.zeros(t.steps), steps, rested, slower(t, steps, alike, slack=c.UNLIKE), events)
+    compared, late = Turns(begin, most, np.arange(most), shares, times, c.NEAR), np.full((2, len(t.rows)), np.nan)
+    late[:, order] = compared.late()
+    excess, events = slower(t, steps, alike, slack=c.UNLIKE), events or Events(view, t)
+    return Delays(t, late, np.zeros(t.steps), steps, compared, order, excess, events)
 
 
 def _alike(view: Steps, t: Transfers) -> Codes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,30 +33,66 @@ class Dependencies(NamedTuple):
     soon: tuple[float, float]
 
 
-class Events(NamedTuple):
-    """Begins and ends of transfers in order of time, the same for all comparisons of a job.
+@dataclass(frozen=True, eq=False)
+class Events:
+    """Begins and ends of the transfers of a job in order of time, the same for all of its comparisons."""
 
-    `by`: transfers in order of their begins. `order`: events of transfers that are numbered in this order (`in_time`), so that
-    a loop over events finds its data side by side. `at`: begin and end of each, ns; float64[2, transfers]; `begun`: the same
-    in this order. `idle_for`: time since the sender and the receiver of each ended a transfer, at its begin. `called`: see
-    `Delays`.
-    """
+    view: Steps
+    transfers: Transfers
 
-    by: NDArray[np.intp]
-    order: Ints
-    ends: tuple[Codes, Codes]
-    lane: Codes
-    turn: Codes
-    begun: Floats
-    at: Floats
-    idle_for: Floats
-    called: Floats
-    dependencies: Dependencies
+    @cached_property
+    def begins(self) -> Floats:
+        """Begin of each step, ns."""
+        return np.asarray(self.view.begins - self.view.begins[0], np.float64)
+
+    @cached_property
+    def at(self) -> Floats:
+        """Begin and end of each transfer, ns; float64[2, transfers]."""
+        return self.transfers.at(self.begins)
+
+    @cached_property
+    def _in_time(self) -> tuple[NDArray[np.intp], Ints]:
+        return in_time(*self.at.astype(np.int64))
+
+    @property
+    def by(self) -> NDArray[np.intp]:
+        """Transfers in order of their begins."""
+        return self._in_time[0]
+
+    @cached_property
+    def turn(self) -> Codes:
+        """Step of each transfer, in order of begins."""
+        return self.transfers.step.take(self.by)
+
+    @cached_property
+    def _ordered(self) -> tuple[Ints, Floats, tuple[Codes, Codes], Codes, Codes]:
+        """Events of transfers that are numbered in order of begins (`in_time`), so that a loop finds its data side by side.
+
+        Also begin and end of each transfer, ns, its ranks, lane and step, in this order.
+        """
+        by, t = self.by, self.transfers
+        return self._in_time[1], self.at.take(by, axis=1), (t.src.take(by), t.dst.take(by)), t.lane.take(by), self.turn
+
+    @cached_property
+    def idle_for(self) -> Floats:
+        """Time since the sender and the receiver of each transfer ended one, at its begin; float64[2, transfers]."""
+        out = np.empty_like(self.at)
+        out[:, self.by] = idle(*self._ordered[:3], len(self.view.job.endpoints))
+        return out
+
+    @cached_property
+    def called(self) -> Floats:
+        """Time from the receiver's last control message to the begin of each transfer, ns (`Delays`)."""
+        return _called(self.view, self.transfers, self.at[0], self.idle_for[0])
+
+    @cached_property
+    def dependencies(self) -> Dependencies:
+        """Host mates, and for each lane the smallest collective that contains both of its ends."""
+        return Dependencies(host_mates(self.view), self.transfers.circle, (c.SOON * self.view.period, c.WHOLE))
 
     def delays(self, late: Floats, more: Floats, gone: Mask, new: Floats, until: int) -> Floats:
         """Compute new delays, or those that remain (`transfer_delays.inherited_delays`), of transfers in order of begins."""
-        events = self.order, self.begun, self.ends, self.lane, self.turn
-        return inherited_delays(*events, late, more, *self.dependencies, gone, new, until)
+        return inherited_delays(*self._ordered, late, more, *self.dependencies, gone, new, until)
 
     def receivers(self, period: float) -> float:
         """Estimate how much senders wait for late receivers, `WAITS` … 1 (always); `period`: duration of a step, ns.
@@ -77,17 +115,6 @@ class Events(NamedTuple):
         return out
 
 
-def events_of(view: Steps, t: Transfers) -> Events:
-    """Order the events of a job's transfers."""
-    at = t.at((view.begins - view.begins[0]).astype(np.float64))
-    by, order = in_time(*at.astype(np.int64))
-    begun, ends, lane, turn = at.take(by, axis=1), (t.src.take(by), t.dst.take(by)), t.lane.take(by), t.step.take(by)
-    idle_for = np.empty_like(at)
-    idle_for[:, by] = idle(order, begun, ends, len(view.job.endpoints))
-    called, dependencies = _called(view, t, at[0], idle_for[0]), dependencies_of(view, t)
-    return Events(by, order, ends, lane, turn, begun, at, idle_for, called, dependencies)
-
-
 def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
     """Order of transfers by their begins, and their events in order of time; of simultaneous events of two transfers, ends come
     first.
@@ -103,11 +130,6 @@ def in_time(begins: Ints, ends: Ints) -> tuple[NDArray[np.intp], Ints]:
     is_begin[place] = False
     order[place], order[is_begin] = number.take(last) + n, np.arange(n)
     return by, order
-
-
-def dependencies_of(view: Steps, t: Transfers) -> Dependencies:
-    """Find further dependencies: host mates, and for each lane the smallest collective that contains both of its ends."""
-    return Dependencies(host_mates(view), t.circle, (c.SOON * view.period, c.WHOLE))
 
 
 def _called(view: Steps, t: Transfers, begins: Floats, sends: Floats) -> Floats:

@@ -1,7 +1,9 @@
 """One job of twelve ranks over three leaves with one thing wrong, for every thing that the diagnosis looks for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from prism.diagnosis.assessment.confidence import completeness
 from prism.diagnosis.attribution.comparisons import Case
@@ -9,6 +11,7 @@ from prism.diagnosis.attribution.verdicts import combine_findings
 from prism.diagnosis.stops.crash import crash
 from prism.diagnosis.stops.hang import hang
 from prism.graph.job_view import View
+from prism.graph.transfer_events import Events
 from prism.model import Finding, Severity
 from tests.prism.traffic import Wire, closed, placed, seen, training
 
@@ -67,3 +70,10 @@ def found_in(view: View) -> list[Finding]:
 def claims_of(view: View) -> list[Finding]:
     """Findings of a job that claim a fault."""
     return [finding for finding in found_in(view) if finding.severity is not Severity.INFO]
+
+
+def with_parts(events: Events, **parts: Any) -> Events:
+    """Give events other parts than the computed ones."""
+    one = replace(events)
+    vars(one).update(vars(events) | parts)
+    return one

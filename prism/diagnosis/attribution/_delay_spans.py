@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.explained_delay import Lost
 from prism.graph import constants as g
+from prism.graph.job_transfers import largest
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import held, shifts, spread, standing_out, unbroken
@@ -37,12 +38,9 @@ def slow_spans(view: View, delays: Delays, gone: Lost, among: NDArray[np.bool_])
 
 def _by_rank(view: View, delays: Delays, gone: Lost, usual: float) -> tuple[Floats, Floats]:
     """Longest delays of each rank in each step that its work, or its NIC, may have caused, as shares of a usual step."""
-    lanes, n = delays.transfers.lanes, len(view.job.endpoints)
-    work, network = np.zeros((2, n, delays.transfers.steps))
-    for side, own in ((0, gone.sender), (1, gone.receiver)):
-        np.maximum.at(work, lanes[:, side], own / usual)
-        np.maximum.at(network, lanes[:, side], gone.within / usual)
-    return work, network
+    ends, n = delays.transfers.lanes.T, len(view.job.endpoints)
+    works = (largest(own / usual, end, n) for end, own in zip(ends, (gone.sender, gone.receiver), strict=True))
+    return np.maximum(*works), np.maximum(*(largest(gone.within / usual, end, n) for end in ends))
 
 
 def _lasting(rows: Floats, least: int) -> list[SlowSpan]:

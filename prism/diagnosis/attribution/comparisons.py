@@ -19,7 +19,7 @@ from prism.graph import constants as g
 from prism.graph.job_transfers import Transfers, transfers_of
 from prism.graph.job_view import View
 from prism.graph.new_delays import Delays, against_peers, against_steps, usual_steps
-from prism.graph.transfer_events import Events, events_of
+from prism.graph.transfer_events import Events
 from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints, union
 from prism.loops.detection.transfer_delays import Floats
@@ -241,4 +241,4 @@ class Case:
 
     @cached_property
     def _events(self) -> Events | None:
-        return None if self.transfers is None else events_of(self.view, self.transfers)
+        return None if self.transfers is None else Events(self.view, self.transfers)

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.candidates import Candidate
+from prism.graph.job_transfers import largest
 from prism.graph.new_delays import Delays
 from prism.loops.arrays.change_points import middle
 from prism.loops.arrays.intervals import Ints
@@ -49,8 +50,7 @@ class Lost:
         """
         parts = (self.late, self.before, self.sender, self.receiver, self.within, self.moved, self.more)
         late, before, sender, receiver, within, moved, more = (middle(each[..., during], axis=-1) for each in parts)
-        own = np.zeros((int(lanes.max(initial=-1)) + 1, 1))
-        np.maximum.at(own, lanes[:, 0], sender)
+        own = largest(sender, lanes[:, 0], int(lanes.max(initial=-1)) + 1)
         receiver = np.maximum(receiver, np.minimum(before, own[lanes[:, 1]]))
         return Lost(late, before, sender, receiver, within, moved, self.usual, more, self.each)
 

@@ -11,6 +11,7 @@ import numpy as np
 from prism.diagnosis import constants as c
 from prism.diagnosis.attribution.comparisons import Comparison, Mask
 from prism.graph import constants as g
+from prism.graph.job_transfers import largest
 from prism.graph.job_view import View
 from prism.loops.arrays.change_points import middle, spread
 from prism.loops.arrays.intervals import Ints, union
@@ -88,9 +89,7 @@ def may_be_slower(view: View, comparison: Comparison, during: Mask) -> bool:
     place, whole = view.hosts[t.lanes] if view.parallelism.unseen else t.lanes, float(np.nansum(view.durations[during]))
     for part in ("late", "new"):  # a new delay is part of a delay: where these cost too little, it is not computed
         late = t.by_step(np.maximum(np.nan_to_num(getattr(delays, part)[0]), 0.0))[:, during]
-        longest = np.zeros((int(place.max()) + 2, late.shape[1]))  # the last row is that of unknown hosts
-        for side in place.T:
-            np.maximum.at(longest, side, late)
+        longest = np.maximum(*(largest(late, side, int(place.max()) + 2) for side in place.T))  # the last row: unknown hosts
         if whole < (1 + 2 * c.WORTH) * max(whole - float(longest.sum(axis=1).max()), 1.0):
             return False
     return True

@@ -79,17 +79,15 @@ def _slower_than_usual(view: View, comparison: Comparison) -> list[Verdict]:
     Then those of spans among the other steps: a fault is less clear beside a larger one. The first steps of a job take longer
     because programs are compiled: work that is slow in no others shows nothing.
     """
-    out, among = list[Verdict](), np.ones(len(view.ends), np.bool_)
+    out, among, tried = list[Verdict](), np.ones(len(view.ends), np.bool_), set[tuple[int, int, bytes]]()
     for _ in range(c.PASSES):
-        tried = set[tuple[int, int]]()  # several rows have the same span; without a cause `among` these steps
         for one in slow_spans(view, comparison.delays, comparison.gone, among)[: c.EXAMINED]:
-            if (one.start, one.stop) in tried or not among[one.start : one.stop].all():
-                continue
-            tried.add((one.start, one.stop))
-            if (found := _cause_of(view, comparison, one, among)) is not None:
-                out.append(found)
-                among[one.start : one.stop] = False
-                tried.clear()
+            key = (one.start, one.stop, among.tobytes())  # several rows have the same span
+            if key not in tried and among[one.start : one.stop].all():
+                tried.add(key)
+                if (found := _cause_of(view, comparison, one, among)) is not None:
+                    out.append(found)
+                    among[one.start : one.stop] = False
         if among.all():
             break
     return [one for one in out if one.candidate.cause == "network" or (one.stop > g.SPAN and _steps_cost(view, one))]

@@ -16,7 +16,7 @@ from prism.diagnosis import constants as c
 from prism.graph import constants as g
 from prism.graph.job_transfers import transfers_of
 from prism.graph.job_view import Floats, View
-from prism.graph.transfer_events import events_of
+from prism.graph.transfer_events import Events
 from prism.loops.arrays.edges import Edge
 from prism.loops.arrays.intervals import Ints
 from prism.loops.constants import EQUAL, PART
@@ -86,7 +86,7 @@ def due_operations(view: View, stop: Stop, like: Ints, *, slack: float = c.SLACK
         ready = _ready(view, edges[k], _reached(edges[k], own[k], float(share[k]), slack)[1], stop.start)
         alive[i] |= [ready is False or inside[a, b], ready is True or inside.get((b, a), False)]
     # nobody can send to a rank that left; who stopped has seldom asked for all that follows
-    receivers = 1.0 if stop.gone else max(events_of(view, transfers_of(view)).receivers(view.period), c.TIED_PROBABILITY)
+    receivers = 1.0 if stop.gone else max(Events(view, transfers_of(view)).receivers(view.period), c.TIED_PROBABILITY)
     begun = _began(view, stop) if stop.over and not stop.gone else np.zeros(0, np.int64)
     return Due(
         np.concatenate([lanes[known], np.stack([begun, begun], axis=1)]),

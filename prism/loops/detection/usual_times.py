@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from collectors.columns.record import Ints
@@ -9,31 +11,42 @@ from collectors.compilation.primitives import compiled, part
 from prism.loops.detection.transfer_delays import Floats
 
 
-def usual(
-    begin: Ints,
-    turns: int,
-    model: Ints,
-    share: tuple[Floats, Floats],
-    time: tuple[Floats, Floats],
-    idle_for: Floats,
-    near: float,
-) -> tuple[Floats, Floats]:
-    """Compute how much later than usual each transfer begins and ends, and how long its ends are usually idle before it.
+class Turns(NamedTuple):
+    """Transfers sorted by lane and turn (step), and the turns `model` that define what is usual.
 
-    Two float64[2, transfers]; if nothing can be compared, NaN in the first and 0 in the second. Transfers are sorted by lane
-    and turn (step): those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's
-    octets of the turn (from, to; 0 … 1). `time` is its begin and end since the begin of the turn. `idle_for`: time since its
-    sender and its receiver ended a transfer. Usual is the median, over the turns `model` except the turn itself, of the time
-    at which the lane was at that position. A transfer's begin is compared at the share `near` of its octets, its end as far
-    before the end: records may be cut differently. If most turns have the same number of transfers, the k-th is compared with
-    the k-th, whatever their sizes. Else a small transfer at the border of a large one has no counterpart: a barrier, say, that
-    only some lanes have; and where usually a transfer is underway, its ends are not idle. They rest before the first transfer
-    of a turn as before those of other turns.
+    Those of lane l in turn t start at `begin[l · turns + t]`. `share` is the position of each in its lane's octets of the turn
+    (from, to; 0 … 1). `time` is its begin and end since the begin of the turn.
+
+    Usual is the median, over the turns `model` except the turn itself, at the same position of the lane. A transfer's begin is
+    compared at the share `near` of its octets, its end as far before the end: records may be cut differently. If most turns
+    have the same number of transfers, the k-th is compared with the k-th, whatever their sizes. Else a small transfer at the
+    border of a large one has no counterpart: a barrier, say, that only some lanes have; and where usually a transfer is
+    underway, its ends are not idle. They rest before the first transfer of a turn as before those of other turns.
     """
-    late, rested = np.full((2, len(share[0])), np.nan), np.zeros((2, len(share[0])))
-    known, of = np.empty((4, len(model))), np.empty((4, len(model)), np.int64)
-    compare(begin, turns, model, share, time, idle_for, (near, 1 - near), known, of, late, rested)
-    return late, rested
+
+    begin: Ints
+    turns: int
+    model: Ints
+    share: tuple[Floats, Floats]
+    time: tuple[Floats, Floats]
+    near: float
+
+    def late(self) -> Floats:
+        """How much later than usual each transfer begins and ends; float64[2, transfers]; NaN if nothing can be compared."""
+        return self._compared(np.zeros((2, 0)), np.full((2, len(self.time[0])), np.nan), np.zeros((2, 0)))[0]
+
+    def rested(self, idle_for: Floats) -> Floats:
+        """How long the ends of each transfer are usually idle before it; float64[2, transfers]; 0 if nothing can be compared.
+
+        `idle_for`: time since its sender and its receiver ended a transfer.
+        """
+        return self._compared(idle_for, np.zeros((2, 0)), np.zeros((2, len(self.time[0]))))[1]
+
+    def _compared(self, idle_for: Floats, late: Floats, rested: Floats) -> tuple[Floats, Floats]:
+        begin, turns, model, share, time, near = self
+        known, of = np.empty((4, len(model))), np.empty((4, len(model)), np.int64)
+        compare(begin, turns, model, share, time, idle_for, (near, 1 - near), known, of, late, rested)
+        return late, rested
 
 
 @compiled
@@ -41,7 +54,10 @@ def compare(
     begin: Ints, turns: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], idle_for: Floats,
     parts: tuple[float, float], known: Floats, of: Ints, late: Floats, rested: Floats,
 ) -> None:  # fmt: skip
-    """Compute `usual` into `late` and `rested`; `known` and `of` are memory for four values of each turn of `model`."""
+    """Compute what is `late` and `rested` (`Turns`), unless it has no columns.
+
+    `known` and `of` are memory for four values of each turn of `model`.
+    """
     for lane in range((len(begin) - 1) // turns):
         own = begin[lane * turns : (lane + 1) * turns + 1]
         many = compare_alike(own, model, time, idle_for, parts, known, of, late, rested)
@@ -55,17 +71,19 @@ def compare_by_place(
     begin: Ints, turn: int, model: Ints, share: tuple[Floats, Floats], time: tuple[Floats, Floats], idle_for: Floats,
     parts: tuple[float, float], known: Floats, at: Ints, late: Floats, rested: Floats,
 ) -> None:  # fmt: skip
-    """Compute `usual` for one turn of one lane, from transfers at the same places of the octets of the turns `model`."""
+    """Compare one turn of one lane, from transfers at the same places of the octets of the turns `model`."""
     base, (start, end) = begin[turn], time
     many = begin[turn + 1] - base
     for i in range(len(model)):
         at[0, i] = at[1, i] = begin[model[i]]
     same_number = numbers_alike(begin, turn, model)
     for k in range(base, base + many):
-        for side in range(2):
+        for side in range(2 if late.shape[1] else 1):
             n = at_place(begin, turn, model, share, time, (k, many * same_number), (side, parts[side]), known, at)
-            if n:
+            if n and late.shape[1]:
                 late[side, k] = start[k] + parts[side] * (end[k] - start[k]) - middle(known[0], n)
+        if not rested.shape[1]:
+            continue
         n = rests_at_place(begin, turn, model, share, idle_for, (k, many * same_number), parts[0], known, at)
         for side in range(2):
             rested[side, k] = middle(known[side], n) if n else 0.0
@@ -122,29 +140,31 @@ def compare_alike(
     begin: Ints, model: Ints, time: tuple[Floats, Floats], idle_for: Floats, parts: tuple[float, float], known: Floats,
     of: Ints, late: Floats, rested: Floats,
 ) -> int:  # fmt: skip
-    """Compute `usual` for the turns of one lane with as many transfers as all of the turns `model` that have any.
+    """Compare the turns of one lane that have as many transfers as all of the turns `model` that have any.
 
     Each turn is compared with the same others but itself, so these are sorted once. Returns the number; 0 if the others differ.
     """
     start, end = time
-    many = number_of_all(begin, model)
+    many, sides = number_of_all(begin, model), range(0 if late.shape[1] else 2, 4 if rested.shape[1] else 2)
     for k in range(many):
         n = 0
         for other in model:
             same = begin[other] + k
             if begin[other + 1] > begin[other]:
-                for side in range(2):
-                    insert(known[side], of[side], n, start[same] + parts[side] * (end[same] - start[same]), other)
-                    insert(known[2 + side], of[2 + side], n, idle_for[side, same], other)
+                for side in sides:
+                    value = start[same] + parts[side] * (end[same] - start[same]) if side < 2 else idle_for[side - 2, same]
+                    insert(known[side], of[side], n, value, other)
                 n += 1
         for turn in range(len(begin) - 1):
             one = begin[turn] + k
-            if begin[turn + 1] - begin[turn] == many:
-                for side in range(2):
-                    compared, usually = middle_of_others(known[side], of[side], n, turn)
-                    if compared:
-                        late[side, one] = start[one] + parts[side] * (end[one] - start[one]) - usually
-                    rested[side, one] = middle_of_others(known[2 + side], of[2 + side], n, turn)[1]
+            if begin[turn + 1] - begin[turn] != many:
+                continue
+            for side in sides:
+                compared, usually = middle_of_others(known[side], of[side], n, turn)
+                if side >= 2:
+                    rested[side - 2, one] = usually
+                elif compared:
+                    late[side, one] = start[one] + parts[side] * (end[one] - start[one]) - usually
     return int(many)
 
 

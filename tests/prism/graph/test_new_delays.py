@@ -8,7 +8,7 @@ import pytest
 from prism.graph.job_transfers import passed_hosts, transfers_of
 from prism.graph.new_delays import _alike, _groups, _quick, _relayed, against_peers, against_steps
 from prism.model import Group
-from tests.prism.faults import BAD, NIC, RANK, RANKS, case
+from tests.prism.faults import BAD, NIC, RANK, RANKS, case, with_parts
 from tests.prism.traffic import placed, seen, training
 
 
@@ -73,7 +73,7 @@ def test_members_that_go_on_together_waited_for_the_one_that_has_moved_least():
     other = np.flatnonzero((t.step == 5) & (t.low > 0.5) & mates)[0]
     late, at = np.zeros_like(delays.late), delays.at.copy()
     late[0, least], late[0, other], at[0, other] = 9e6, 10e6, at[0, least]
-    stood = with_new(replace(delays, late=late, events=delays.events._replace(at=at)), late)
+    stood = with_new(replace(delays, late=late, events=with_parts(delays.events, at=at)), late)
     assert stood.awaited[[least, other]].tolist() == [least, least]
     assert stood.own[[least, other]].tolist() == [9e6, 1e6]
 
@@ -89,11 +89,13 @@ def test_collectives_that_a_barrier_released_inherited_their_delay_from_the_othe
     late[0, [one, other, alone]], new[0, [one, other, alone]] = 9e6, (1e6, 9e6, 9e6)
     at[0, [one, other]], at[0, alone] = at[0, one], at[0, one] + 50e6
     dependencies = delays.events.dependencies._replace(circle=circle)
-    stood = with_new(replace(delays, late=late, events=delays.events._replace(at=at, dependencies=dependencies)), new)
+    stood = with_new(replace(delays, late=late, events=with_parts(delays.events, at=at, dependencies=dependencies)), new)
     assert stood.own[[one, other, alone]].tolist() == [1e6, 0.0, 9e6]
     assert stood.released.tolist() == [other]
     twins = dependencies._replace(circle=np.where(circle == 1, 0, circle))
-    assert not len(with_new(replace(stood, events=stood.events._replace(dependencies=twins)), new).released), "one collective"
+    assert not len(with_new(replace(stood, events=with_parts(stood.events, dependencies=twins)), new).released), (
+        "one collective"
+    )
 
 
 def test_what_lasts_waits_for_the_member_that_begins_latest_meanwhile():

@@ -6,8 +6,8 @@ import numpy as np
 
 from prism.graph import constants as c
 from prism.graph.job_transfers import transfers_of
-from prism.graph.transfer_events import events_of, host_mates, in_time
-from tests.prism.faults import case
+from prism.graph.transfer_events import Events, host_mates, in_time
+from tests.prism.faults import case, with_parts
 from tests.prism.traffic import placed, seen, training
 
 
@@ -32,14 +32,14 @@ def test_ranks_of_a_group_in_one_host_wait_for_one_another_unseen():
 
 def test_receivers_that_announce_themselves_are_waited_for():
     told, untold = (case("nothing", tcp=tcp) for tcp in (True, False))
-    waits = [events_of(view, transfers_of(view)).receivers(view.period) for view in (told, untold)]
+    waits = [Events(view, transfers_of(view)).receivers(view.period) for view in (told, untold)]
     assert waits[0] > waits[1]
 
 
 def test_who_only_works_before_it_receives_shows_nothing_of_who_waits():
     """Senders that had just ended a transfer are no sign that they do not wait: then as likely as not."""
     view = case("nothing", tcp=False)
-    events = events_of(view, transfers_of(view))
+    events = Events(view, transfers_of(view))
     sends = np.zeros_like(events.idle_for[0])
-    assert events._replace(idle_for=np.stack([sends, sends + view.period])).receivers(view.period) == c.WAITS
-    assert events._replace(idle_for=np.stack([sends + view.period, sends])).receivers(view.period) == 1.0
+    assert with_parts(events, idle_for=np.stack([sends, sends + view.period])).receivers(view.period) == c.WAITS
+    assert with_parts(events, idle_for=np.stack([sends + view.period, sends])).receivers(view.period) == 1.0

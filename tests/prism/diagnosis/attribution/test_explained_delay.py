@@ -8,7 +8,7 @@ import pytest
 
 from prism.diagnosis.attribution.comparisons import Case
 from prism.diagnosis.attribution.explained_delay import Lost, lost, weights
-from tests.prism.faults import BAD, NIC, RANK, case
+from tests.prism.faults import BAD, NIC, RANK, case, with_parts
 from tests.prism.traffic import address
 
 
@@ -44,7 +44,7 @@ def test_a_receiver_that_took_part_just_before_a_delay_did_not_work_meanwhile():
     for before in (np.inf, 0.0):
         idle = delays.events.idle_for.copy()
         idle[1, late] = delays.own[late] + before
-        one = replace(delays, events=delays.events._replace(idle_for=idle))
+        one = replace(delays, events=with_parts(delays.events, idle_for=idle))
         seen.append(float(lost(one, 1.0, np.arange(16), usual=True)[0].each[2, late[0]]))
     assert seen[1] < seen[0] / 2
 

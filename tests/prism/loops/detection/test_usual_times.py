@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism.loops.detection.usual_times import compare_alike, insert, middle, middle_of_others, usual
+from prism.loops.detection.usual_times import Turns, compare_alike, insert, middle, middle_of_others
 
 
 def laid(lanes):
@@ -22,6 +22,12 @@ def laid(lanes):
             begin.append(len(start))
     arrays = [np.array(each, float) for each in (low, high, start, end)]
     return np.array(begin), (arrays[0], arrays[1]), (arrays[2], arrays[3])
+
+
+def usual(begin, turns, model, share, time, idle_for, near):
+    """How much later than usual transfers are, and how long their ends usually rest before."""
+    one = Turns(begin, turns, model, share, time, near)
+    return one.late(), one.rested(idle_for)
 
 
 def test_the_kth_of_as_many_is_compared_with_the_kth_whatever_it_moves():
