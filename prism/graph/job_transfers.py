@@ -149,6 +149,8 @@ def _weights(flows: Flows, rows: Rows, lane: Ints, octets: Floats, uneven: NDArr
     Experts exchange other octets in each step, but as many messages. Pauses between these are longer than the share `NEAR` of a
     record.
     """
+    if not uneven.any():
+        return octets
     start, end = flows.start_ns.take(rows), flows.end_ns.take(rows)
     first = np.diff(lane, prepend=-1) > 0
     first[1:] |= start[1:] - end[:-1] > c.NEAR * (end - start)[1:]
@@ -194,14 +196,17 @@ def _waits(call: Codes, inside: NDArray[np.bool_], start: Floats, end: Floats) -
     Records that begin far apart and end together begin with calls. A call that also waits for members `inside` hosts may be a
     wait as a whole.
     """
-    n = int(call.max(initial=-1)) + 1
-    first, ready, ended, last = (np.full(n, limit) for limit in (np.inf, -np.inf, np.inf, -np.inf))
-    for at, least, most in ((start, first, ready), (end, ended, last)):
-        np.minimum.at(least, call, at)
-        np.maximum.at(most, call, at)
+    waits = np.zeros(len(call))
+    some, begin = counted(call, len(many := np.bincount(call)), np.flatnonzero(many[call] > 1))
+    begin = begin[:-1][many > 1]
+    (first, ready), (ended, last) = (
+        (np.minimum.reduceat(at, begin), np.maximum.reduceat(at, begin)) if len(some) else (at, at)
+        for at in (start.take(some), end.take(some))
+    )
     called = (ready < ended) & (ready - first > c.CALLED * (last - ended))
-    waits = np.where(called, ready, -np.inf).take(call).clip(start) - start
-    return np.where(inside & called.take(call), end - start, waits)
+    own, size = some[np.repeat(called, many[many > 1])], many[many > 1][called]
+    waits[own] = np.where(inside[own], end[own] - start[own], np.repeat(ready[called], size) - start[own])
+    return waits
 
 
 def _kinds(view: Steps) -> NDArray[np.int8]:
@@ -249,11 +254,14 @@ def _steps(lane: Ints, octets: Floats, step: Codes, lanes: int, steps: int) -> C
     moved, many = (np.bincount(cell, each, lanes * (steps + 1)).reshape(lanes, steps + 1) for each in (octets, None))
     each = np.sort(moved[:, :steps], axis=1)[:, (steps - 1) // 2] if steps else np.zeros(lanes)
     even = (each > 0) & (np.abs(moved.sum(axis=1) - steps * each) <= c.WHOLE * each)
+    even &= (many[:, :steps] != many[:, :1]).any(axis=1)
+    if not even.any():
+        return step
     begins = np.searchsorted(lane, np.arange(lanes))
     gone = np.cumsum(octets)
     gone -= np.concatenate([[0.0], gone])[begins].take(lane)
     unit = np.maximum(each, 1.0).take(lane)
     across = ((gone - c.NEAR * octets) / unit).astype(np.int64) > ((gone - (1 - c.NEAR) * octets) / unit).astype(np.int64)
-    even &= (2 * np.bincount(lane, across, lanes) <= steps) & (many[:, :steps] != many[:, :1]).any(axis=1)
+    even &= 2 * np.bincount(lane, across, lanes) <= steps
     turn = np.minimum((gone - octets / 2) / unit, steps - 1).astype(np.int32)
     return np.where(even.take(lane), turn, step)

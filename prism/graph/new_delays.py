@@ -16,8 +16,9 @@ from prism.graph import constants as c
 from prism.graph.job_steps import Steps
 from prism.graph.job_transfers import Transfers, passed_hosts
 from prism.graph.transfer_events import Events
-from prism.loops.arrays.group_sums import counted, numbered
+from prism.loops.arrays.group_sums import by_group, counted, numbered
 from prism.loops.arrays.intervals import Ints
+from prism.loops.arrays.orders import in_order
 from prism.loops.detection.transfer_delays import Codes, Floats
 from prism.loops.detection.usual_times import Turns
 
@@ -69,12 +70,13 @@ class Delays:
         if not len(late):
             return out
         group, at, whole = (circle * t.steps + t.step)[late], self.at[0, late], t.moved[t.lane[late], t.step[late]]
-        order = np.lexsort((at, group))
+        order, _ = by_group(group, int(group.max()) + 1, at.astype(np.int64))
         late, group, at, whole = late[order], group[order], at[order], whole[order]
         part = np.cumsum((np.diff(group, prepend=group[0]) > 0) | (np.diff(at, prepend=at[0]) > soon))
-        by = np.lexsort((t.low[late], part))
-        first = by[np.flatnonzero(np.diff(part[by], prepend=-1))][part]
-        behind = t.low[late] > t.low[late[first]] + c.TRIFLE
+        low = t.low[late]
+        least = np.flatnonzero(low == np.minimum.reduceat(low, np.flatnonzero(np.diff(part, prepend=-1)))[part])
+        first = least[np.flatnonzero(np.diff(part[least], prepend=-1))][part]
+        behind = low > low[first] + c.TRIFLE
         behind &= np.abs(np.log(whole / whole[first])) <= c.ALIKE
         out[late[behind]] = late[first][behind]
         return out
@@ -101,17 +103,17 @@ class Delays:
         """
         soon, circle = self.events.dependencies.soon[0], self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
         rows = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
-        part = np.zeros(len(rows), np.int64)
-        for each in (self.at[0], self.late[0]):  # those that begin at once; of these, those that are as late
-            order = np.lexsort((each[rows], part))
-            rows, part = rows[order], part[order]
-            part = np.cumsum((np.diff(part, prepend=-1) > 0) | (np.diff(each[rows], prepend=0.0) > soon)) - 1
+        rows, late = rows[in_order(self.at[0, rows].astype(np.int64))], self.late[0]
+        part = np.cumsum(np.diff(self.at[0, rows], prepend=self.at[0, rows[:1]]) > soon)  # those that begin at once
+        order, _ = counted(part, int(part.max(initial=-1)) + 1, np.argsort(late[rows], kind="stable"))
+        rows, part = rows[order], part[order]  # and of these, those that are as late
+        part = np.cumsum((np.diff(part, prepend=part[:1]) > 0) | (np.diff(late[rows], prepend=late[rows[:1]]) > soon))
         of, whole = numbered(part, circle[rows])
         most = np.zeros(len(whole))
         np.maximum.at(most, of, np.nan_to_num(self.new[0])[rows])
         least = np.full(int(part.max(initial=-1)) + 1, np.inf)
         np.minimum.at(least, part, most[of])
-        return rows[most[of] > least[part] + soon]
+        return np.asarray(rows[most[of] > least[part] + soon], np.int64)
 
     @cached_property
     def holder(self) -> Ints:
@@ -163,10 +165,14 @@ class Delays:
         return float(np.median(known)) if len(known) else 0.0
 
     @cached_property
-    def _by_begin(self) -> tuple[Floats, Floats, Floats]:
-        """Delays, new delays and ends since the begin of the step, of transfers in order of begins."""
-        by = self.events.by
-        return self.late.take(by, axis=1), self.new.take(by, axis=1), self.transfers.end[by]
+    def _ordered(self) -> tuple[Floats, Floats, Ints, Ints, Floats, Floats]:
+        """Delays and new delays of transfers in order of begins; these by step, and where each step begins that has some;
+        their ends since the begin of the step, NaN if delays are unknown, and the same without the delays.
+        """
+        by, turn = self.events.by, self.events.turn
+        late, (order, begins) = self.late.take(by, axis=1), counted(turn, self.transfers.steps, np.arange(len(turn)))
+        ends = np.where(np.isnan(late[0] + late[1]), np.nan, self.transfers.end[by]).take(order)
+        return late, self.new.take(by, axis=1), order, begins[:-1][np.diff(begins) > 0], ends, ends - late[1, order]
 
     def saved(self, gone: Mask, steps: Mask) -> Floats:
         """Compute how much shorter some steps would have been without the new delays in `gone`, ns; float64[steps].
@@ -177,16 +183,13 @@ class Delays:
         if not steps.any() or not gone.any():
             return whole
         since, until = np.flatnonzero(steps)[[0, -1]].tolist()
-        (late, new, ends), events = self._by_begin, self.events
-        gone = gone.take(events.by, axis=1)
-        then = events.delays(late, self.more, gone, new, until)
-        since = min(since, int(events.turn[gone.any(axis=0)].min()))
-        seen = np.flatnonzero((events.turn >= since) & (events.turn <= until) & ~np.isnan(late[0] + late[1]))
-        last = np.full((2, len(whole)), -np.inf)
-        np.maximum.at(last[0], events.turn[seen], ends[seen])
-        np.maximum.at(last[1], events.turn[seen], ends[seen] - late[1, seen] + then[1, seen])
-        known = np.isfinite(last).all(axis=0)
-        whole[known] = last[0, known] - last[1, known]
+        (late, new, order, begins, ends, usual), events, step = self._ordered, self.events, self.transfers.step
+        then = events.delays(late, self.more, gone.take(events.by, axis=1), new, until)
+        since = min(since, int(step[gone[0] | gone[1]].min()))
+        last = np.fmax.reduceat(ends, begins) - np.fmax.reduceat(usual + then[1, order], begins)
+        turn = events.turn[order[begins]]
+        known = np.isfinite(last) & (turn >= since) & (turn <= until)
+        whole[turn[known]] = last[known]
         return np.where(steps, np.diff(whole, prepend=0.0), 0.0)
 
 
@@ -267,11 +270,14 @@ def against_peers(view: Steps, transfers: Transfers, events: Events | None = Non
     group, place = _groups(alike)
     count = np.bincount(group)
     peers = even & (count[group] > 1) & ~_relayed(t.lanes, group, count)
-    inside = np.flatnonzero(np.isin(t.step, steps) & peers.take(t.lane))
+    known = np.full(t.steps, -1)
+    known[steps] = np.arange(len(steps))
+    turn = known.take(t.step)
+    inside = np.flatnonzero((turn >= 0) & peers.take(t.lane))
     if not len(inside):
         return None
     lane, most = t.lane[inside], int(count.max())
-    cell = (group.take(lane) * len(steps) + np.searchsorted(steps, t.step.take(inside))) * most + place.take(lane)
+    cell = (group.take(lane) * len(steps) + turn.take(inside)) * most + place.take(lane)
     by, begin = counted(cell, len(count) * len(steps) * most, np.arange(len(cell)))
     order = inside[by]
     shares, times = (t.low.take(order), t.high.take(order)), (t.start.take(order), t.end.take(order))

@@ -134,7 +134,7 @@ def _waiting(gaps: Gaps, line_records: LineRecords, stage: Ints, units: Mapping[
     out = np.zeros(len(gaps.begin), np.bool_)
     final = np.full(len(on.begin), NOTHING, np.int64)
     speaks = np.flatnonzero(gaps.speaks)
-    np.maximum.at(final, gaps.slot.take(speaks), gaps.end.take(speaks))
+    final[gaps.slot.take(speaks)] = gaps.end.take(speaks)  # the last one of a slot stays
     silent = np.flatnonzero(~gaps.speaks)
     slot, begin, end = (column.take(silent) for column in (gaps.slot, gaps.begin, gaps.end))
     final[stage.take(on.rank) >= 0] = NOTHING  # in a pipeline a rank waits whenever it is owed octets
