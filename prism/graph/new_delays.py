@@ -66,7 +66,7 @@ class Delays:
         """
         t, circle = self.transfers, self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
         out, soon = np.arange(len(t.rows)), self.events.dependencies.soon[0]
-        late = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        late = np.flatnonzero((circle >= 0) & (self.late[0] > soon))
         if not len(late):
             return out
         group, at, whole = (circle * t.steps + t.step)[late], self.at[0, late], t.moved[t.lane[late], t.step[late]]
@@ -102,7 +102,7 @@ class Delays:
         All waited for one event that those delayed: a barrier, or a scalar that all ranks reduce.
         """
         soon, circle = self.events.dependencies.soon[0], self.events.dependencies.circle[self.transfers.lane].astype(np.int64)
-        rows = np.flatnonzero((circle >= 0) & (np.nan_to_num(self.late[0]) > soon))
+        rows = np.flatnonzero((circle >= 0) & (self.late[0] > soon))
         rows, late = rows[in_order(self.at[0, rows].astype(np.int64))], self.late[0]
         part = np.cumsum(np.diff(self.at[0, rows], prepend=self.at[0, rows[:1]]) > soon)  # those that begin at once
         order, _ = counted(part, int(part.max(initial=-1)) + 1, np.argsort(late[rows], kind="stable"))
@@ -110,7 +110,7 @@ class Delays:
         part = np.cumsum((np.diff(part, prepend=part[:1]) > 0) | (np.diff(late[rows], prepend=late[rows[:1]]) > soon))
         of, whole = numbered(part, circle[rows])
         most = np.zeros(len(whole))
-        np.maximum.at(most, of, np.nan_to_num(self.new[0])[rows])
+        np.maximum.at(most, of, np.nan_to_num(self.new[0, rows]))
         least = np.full(int(part.max(initial=-1)) + 1, np.inf)
         np.minimum.at(least, part, most[of])
         return np.asarray(rows[most[of] > least[part] + soon], np.int64)
@@ -136,9 +136,7 @@ class Delays:
     @cached_property
     def starved(self) -> Floats:
         """Time for which each transfer may wait within, for its `holder`, ns; float64[transfers]."""
-        return np.where(
-            self.holder == np.arange(len(self.holder)), 0.0, np.maximum(np.nan_to_num(self.new[0, self.holder]), 0.0)
-        )
+        return np.where(self.holder == np.arange(len(self.holder)), 0.0, np.fmax(self.new[0, self.holder], 0.0))
 
     @cached_property
     def held(self) -> Ints:

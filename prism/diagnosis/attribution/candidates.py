@@ -95,11 +95,12 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
     out = []
     none = np.zeros(0, np.int64)
     places = _by(transfers.lanes, np.arange(len(ranks)))
-    senders = Counter(view.host(name) for name, (sends, _) in zip(ranks, places, strict=True) if len(sends))
+    names = [view.host(address) for address in ranks]
+    senders = Counter(name for name, (sends, _) in zip(names, places, strict=True) if len(sends))
     passed = passed_hosts(view, transfers.lanes)
-    for address, (sends, receives) in zip(ranks, places, strict=True):
+    for address, name, (sends, receives) in zip(ranks, names, places, strict=True):
         if len(sends) or len(receives):
-            leaves = len(sends) > 0 and view.host(address) in passed and senders[view.host(address)] == 1
+            leaves = len(sends) > 0 and name in passed and senders[name] == 1
             out += [] if leaves else [Candidate("work", "endpoint", (address,), sends, receives)]
             ways = (("both", sends, receives), ("out", sends, none), ("in", none, receives))
             out += [
@@ -107,16 +108,16 @@ def candidates(view: Steps, transfers: Transfers) -> list[Candidate]:
                 for way, out_of, into in ways
                 if len(out_of) + len(into)
             ]
-    hosts, of = np.unique([view.host(address) for address in ranks], return_inverse=True)
+    hosts, of = np.unique(names, return_inverse=True)
     between = _between(view, transfers)
     paths = {one.lanes.tobytes() for one in between}
     many = np.bincount(of)
     together = passed.union(view.host(member) for members in view.parallelism.unseen for member in members)
     for host, (sends, receives) in enumerate(_by(transfers.lanes, of)):
         if many[host] > 1:
-            name = (str(hosts[host]),)
-            out.append(Candidate("work", "host", name, sends, np.setdiff1d(receives, sends), as_one=name[0] in together))
-            network = Candidate("network", "host", name, sends, receives)
+            ids = (str(hosts[host]),)
+            out.append(Candidate("work", "host", ids, sends, np.setdiff1d(receives, sends), as_one=ids[0] in together))
+            network = Candidate("network", "host", ids, sends, receives)
             out += [] if network.lanes.tobytes() in paths else [network]
     return [*out, *between]
 

@@ -89,7 +89,7 @@ def lost(delays: Delays, receivers: float, place: Ints, *, usual: bool) -> tuple
         A transfer that lasts while another of its collective begins late waits for that.
     """
     t = delays.transfers
-    before, within = np.maximum([delays.own, np.nan_to_num(delays.new[1])], 0.0)
+    before, within = np.fmax([delays.own, delays.new[1]], 0.0)
     within = np.clip(np.minimum(within, delays.slower) - delays.starved, 0.0, None) if usual else delays.slower
     rested = delays.rested.copy()
     rested[1] = np.minimum(rested[1], np.maximum(delays.events.idle_for[1] - before, 0.0))  # a receiver has taken part since

@@ -88,7 +88,7 @@ def may_be_slower(view: View, comparison: Comparison, during: Mask) -> bool:
         return True
     place, whole = view.hosts[t.lanes] if view.parallelism.unseen else t.lanes, float(np.nansum(view.durations[during]))
     for part in ("late", "new"):  # a new delay is part of a delay: where these cost too little, it is not computed
-        late = t.by_step(np.maximum(np.nan_to_num(getattr(delays, part)[0]), 0.0))[:, during]
+        late = t.by_step(np.fmax(getattr(delays, part)[0], 0.0))[:, during]
         longest = np.maximum(*(largest(late, side, int(place.max()) + 2) for side in place.T))  # the last row: unknown hosts
         if whole < (1 + 2 * c.WORTH) * max(whole - float(longest.sum(axis=1).max()), 1.0):
             return False

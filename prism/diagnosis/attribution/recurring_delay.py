@@ -17,16 +17,17 @@ def work_ratio(delays: Delays, one: Candidate, during: NDArray[np.bool_]) -> flo
     longest. Where peers wait for the end of a collective instead, they may have worked before. A small transfer may precede the
     end of the work: the longest delay until the next piece counts. Infinite if there is no piece.
     """
-    t, late, new = delays.transfers, np.nan_to_num(delays.late[0]), np.nan_to_num(delays.new[0])
+    t = delays.transfers
     ratios = list[float]()
     for own_end, lane in (*((0, lane) for lane in one.sends.tolist()), *((1, lane) for lane in one.receives.tolist())):
         own = np.flatnonzero((t.lane == lane) & during[t.step])
+        late, new = np.nan_to_num(delays.late[0, own]), np.nan_to_num(delays.new[0, own])
         at_end, at_other = delays.rested[own_end, own], delays.rested[1 - own_end, own]
         rested = np.where(np.isfinite(at_end), at_end, at_other)  # a rank that sends nothing visible shows no end of work
         rested[~np.isfinite(rested)] = 0.0
         piece = (rested > 0) & (2 * rested >= rested.max(initial=0.0))
         begins = np.flatnonzero(piece | (np.diff(t.step[own], prepend=-1) > 0))
-        more = np.maximum.reduceat(late[own], begins) - late[own][begins] + new[own][begins]
+        more = np.maximum.reduceat(late, begins) - late[begins] + new[begins]
         if piece.any():
             more, usual = more[piece[begins]], rested[piece]
             ratios.append(1 + max(weighted_median(more / usual, usual), 0.0))
