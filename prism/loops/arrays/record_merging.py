@@ -86,7 +86,8 @@ def bursts(flows: Flows, *, most: int = c.BURST, near: float = 0.0, parts: int =
     held = [name for name in SUMS[1:] if flows.holds(name)]
     same = [name for name in held if getattr(flows, name).strides == (0,)]
     summed = [SUMS[0], *(name for name in held if name not in same)]
-    timed, flagged = bool(near) and "busy_ns" not in held, flows.holds("tcp_flags")
+    timed = bool(near) and "busy_ns" not in held
+    flagged = flows.holds("tcp_flags") and flows.tcp_flags.strides != (0,)  # flags that all records have are those of bursts
     burst, told = _told(flows, number, known, summed, timed=timed, counted=bool(same), flagged=flagged, of=of)
     del number
     columns: dict[str, Any] = {"end_ns": told.end_ns} | dict(zip(summed, told.sums, strict=True))

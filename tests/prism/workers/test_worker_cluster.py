@@ -149,8 +149,8 @@ def test_the_last_worker_dies_and_another_comes():
 
 
 def test_long_work_is_waited_for_while_a_worker_is_at_it():
-    with cluster(n_workers=1, processes=False) as one, scheduled(one.scheduler_address, idle_s=0.4) as executor:
-        assert executor.submit(time.sleep, 2.0).result(60) is None
+    with cluster(n_workers=1, processes=False) as one, scheduled(one.scheduler_address, idle_s=1.5) as executor:
+        assert executor.submit(time.sleep, 4.0).result(60) is None
         assert executor.health()["working"]
 
 
